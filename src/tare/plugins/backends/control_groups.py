@@ -1,9 +1,10 @@
-"""Control groups: one for each job, which no process leaves by forking or by a session of its own.
+"""Put each job into its own control group, which no process leaves by a fork or a new session.
 
-A process stays in the group that it was born in (cgroups(7), version 2) until somebody who may moves it, and
-``cgroup.kill`` ends all of a group at once. A group is made in the one that this process works in, where the
-user may: root may, and so may who was given it, as by ``systemd-run --user --scope``. It gets no controllers,
-so that it limits, weighs and schedules nothing of what is measured. The module imports tare and stdlib alone.
+A process stays in the group in which it was born (cgroups(7), version 2) until a permitted process moves it,
+and ``cgroup.kill`` ends all processes of a group at once. Job groups are made within the group of this
+process, if the user may do that: root may, and so may a user who was given the group, as by ``systemd-run
+--user --scope``. Job groups get no controllers, so that they do not limit, weigh or schedule what is
+measured. This module imports only tare and the standard library.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from pathlib import Path
 from tare.plugins.backends.interrupts import interrupts_deferred
 
 _PREFIX = "tare:"
-_LABEL = "user.tare.label"  # an extended attribute (xattr(7)), for a name has no more than 255 bytes
+_LABEL = "user.tare.label"  # an extended attribute (xattr(7)), because a name has at most 255 bytes
 _PROCS, _KILL, _EVENTS = "cgroup.procs", "cgroup.kill", "cgroup.events"
 _OLD_S = 60.0  # a job enters its group at once
-_GRACE_S = 2.0  # what the kernel gets to end a process; one that waits for a dead disk does not end
+_GRACE_S = 2.0  # for the kernel to end a process; one that waits for a dead disk does not end
 
 
 class ControlGroup:
-    """A group that this process has made, or one that a process which is gone has made, at `path`."""
+    """A control group at `path`, made by this process or by one that has ended."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._procs = os.fsencode(path / _PROCS)
 
     def join(self) -> None:
-        """Put the calling process into the group, or leave it where it is. Does nothing but system calls."""
+        """Put the calling process into the group, if possible. Makes system calls only."""
         with contextlib.suppress(OSError):
             descriptor = os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -44,7 +45,10 @@ class ControlGroup:
                 os.close(descriptor)
 
     def end(self, within_s: float = _GRACE_S) -> list[int]:
-        """Kill all that is in the group and in groups beneath it; return the pids of what does not end."""
+        """Kill all processes in the group and in groups below it.
+
+        Return the pids of those that do not end.
+        """
         deadline = time.monotonic() + within_s
         while self.is_populated():
             try:
@@ -59,20 +63,20 @@ class ControlGroup:
         return []
 
     def remove(self) -> None:
-        """Remove the group and those beneath it; one in which something lives stays."""
+        """Remove the group and those below it. A group with a living process stays."""
         for folder, _, _ in os.walk(self.path, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)  # noqa: PTH106  # a walk gives names
 
     def is_populated(self) -> bool:
-        """Return whether anything in the group or beneath it lives; zombies do not."""
+        """Return whether a process in the group or below it is alive. Zombies do not count."""
         try:
             return "populated 1" in (self.path / _EVENTS).read_text()
         except FileNotFoundError:
             return False
 
     def pids(self) -> list[int]:
-        """Return what is in the group and in those beneath it."""
+        """Return the pids in the group and in those below it."""
         found: list[int] = []
         for folder, _, _ in os.walk(self.path):
             with contextlib.suppress(OSError):
@@ -81,14 +85,14 @@ class ControlGroup:
 
 
 def make(label: str, parent: Path | None) -> ControlGroup | None:
-    """Return a new group for the job of this label in `parent`; None where none can be made."""
+    """Return a new group in `parent` for the job of this label. Return None if none can be made."""
     if parent is None:
         return None
     path = parent / _name(label)
     for number in range(2, 100):
         try:
             path.mkdir()
-        except FileExistsError:  # something of an earlier stage lives on in it
+        except FileExistsError:  # a process of an earlier stage is still alive in it
             path = parent / f"{_name(label)}{number}"
         except OSError:
             return None
@@ -99,18 +103,18 @@ def make(label: str, parent: Path | None) -> ControlGroup | None:
 
 
 def usable() -> Path | None:
-    """Return the group of this process, if groups can be made and joined in it, by trying it.
+    """Return the group of this process if job groups can be made and joined in it, which is tried here.
 
-    Empty groups go that runs left which were killed with their guards.
+    Empty groups of killed runs whose guards were killed, too, are removed.
     """
     parent = own()
     _remove_empty(parent)
-    with interrupts_deferred():  # one in between would leave a process
+    with interrupts_deferred():  # an interrupt in between would leave a process
         return parent if _is_usable(parent) else None
 
 
 def _is_usable(parent: Path | None) -> bool:
-    """Return whether a process can be put into a new group in `parent`, and ended there."""
+    """Return whether a process can be put into a new group in `parent` and ended there."""
     group = make(f"trial:{os.getpid()}:{time.monotonic_ns()};", parent)
     if group is None:
         return False
@@ -127,14 +131,14 @@ def _is_usable(parent: Path | None) -> bool:
         finally:
             tried.kill()
             tried.wait()
-    except OSError:  # as EOPNOTSUPP, beneath a threaded group
+    except OSError:  # for example EOPNOTSUPP, below a threaded group
         return False
     finally:
         group.remove()
 
 
 def own(proc: Path = Path("/proc")) -> Path | None:
-    """Return the folder of the group of version 2 that this process is in; None where none is mounted."""
+    """Return the folder of this process's version 2 group. Return None if version 2 is not mounted."""
     try:
         groups = (proc / "self/cgroup").read_text().splitlines()
         mounts = (proc / "self/mountinfo").read_text().splitlines()
@@ -152,9 +156,9 @@ def own(proc: Path = Path("/proc")) -> Path | None:
 
 
 def left(parent: Path | None = None) -> Iterator[tuple[ControlGroup, str]]:
-    """Yield each job's group beneath `parent`, which is else the group of this process, with the job's label.
+    """Yield each job's group below `parent`, with the job's label. The default is this process's own group.
 
-    Groups that carry no label are left out, as on kernels before 5.7.
+    Groups without a label are left out, as on kernels before 5.7.
     """
     for path in _named(_PREFIX, parent or own()):
         with contextlib.suppress(OSError):
@@ -162,7 +166,7 @@ def left(parent: Path | None = None) -> Iterator[tuple[ControlGroup, str]]:
 
 
 def end_left(session: str, parent: Path | None = None) -> None:
-    """End and remove the groups of all jobs of a session, whose mark is the beginning of their labels."""
+    """End and remove the groups of all jobs of a session. `session` is the prefix of their labels."""
     for path in _named(_name(session), parent or own()):
         group = ControlGroup(path)
         group.end()
@@ -170,7 +174,7 @@ def end_left(session: str, parent: Path | None = None) -> None:
 
 
 def _remove_empty(parent: Path | None) -> None:
-    """Remove old groups of jobs that are empty; rmdir(2) refuses one in which anything lives."""
+    """Remove old and empty job groups. rmdir(2) refuses a group with a living process."""
     for path in _named(_PREFIX, parent):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _OLD_S:

@@ -1,4 +1,4 @@
-"""Reach the hosts of a site through its agent: commands for jobs, and small queries of many hosts at once."""
+"""Reach the hosts of a site through its agent: run jobs there, and query many hosts at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
 
 
 class HostCommands:
-    """The way to hosts. With ssh, connections are shared until `close`; any other agent is used as it is."""
+    """The commands that reach hosts. With ssh, connections are shared until `close`.
+
+    Another agent is called unchanged.
+    """
 
     def __init__(self, agent: Sequence[str], env: Mapping[str, str]) -> None:
         self._ssh = OpenSsh(agent) if is_openssh(agent) else None
@@ -38,22 +41,22 @@ class HostCommands:
 
     @property
     def folder(self) -> Path | None:
-        """Return the private folder of ssh's connections, where ssh is the agent."""
+        """Return the private folder of ssh's connections. Return None if the agent is not ssh."""
         return self._ssh.folder if self._ssh else None
 
     @property
     def locks(self) -> tuple[int, ...]:
-        """Return the descriptors by which that folder is held: a guard holds them, too."""
+        """Return the file descriptors that lock that folder. The guard holds them, too."""
         return (self._ssh.lock,) if self._ssh else ()
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the agent for small commands."""
+        """Return the agent command for small queries."""
         return self._queries
 
     @property
     def forwards_signals(self) -> bool:
-        """Return whether a signal to the agent ends the job on its host: not so with ssh."""
+        """Return whether a signal to the agent ends the job on its host. This is false for ssh."""
         return self._ssh is None
 
     def close(self) -> None:
@@ -62,7 +65,7 @@ class HostCommands:
             self._ssh.close(self._env)
 
     def job(self, host: str, command: str) -> tuple[list[str], Path | None]:
-        """Return what runs `command` on `host`, and the file of what ssh itself says meanwhile."""
+        """Return the command that runs `command` on `host`, and the file for messages of ssh itself."""
         _LOG.debug("command", extra=fields(host=host, command=command))
         if self._ssh is None:
             return [*self._jobs, host, command], None
@@ -70,13 +73,13 @@ class HostCommands:
         return [*self._jobs, "-E", str(log), host, command], log
 
     def transfer(self, hosts: Sequence[str], place: Path) -> Transfer:
-        """Return what copies working folders to these hosts and back."""
+        """Return a Transfer, which copies working folders to these hosts and back."""
         return Transfer(self._queries, hosts, place, self._env)
 
     def run(self, scripts: Mapping[str, str]) -> dict[str, str]:
         """Run a shell script on each host, all at once; return their outputs. Raises BackendError.
 
-        What a login script prints before is left out.
+        Text that a login script prints before is removed.
         """
         running = {
             host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
@@ -99,14 +102,15 @@ class HostCommands:
         return {host: read_records(text) for host, text in said.items()}
 
     def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
-        """Return the marks that processes of a campaign carry on `hosts`, without those that are away."""
+        """Return the labels of a campaign's processes on `hosts`. Hosts that do not answer are left out."""
         script = process_labels.remote_list_script(campaign)
         return set().union(*map(process_labels.labels_in, self._told(dict.fromkeys(hosts, script)).values()))
 
     def sweep(self, job: Job, began: float, began_up_s: float | None = None, spared: str = "") -> SweepResult:
-        """End what `job`, which is over, has left on its hosts (see strays).
+        """End the processes that `job`, which is over, left on its hosts (see stray_processes).
 
-        It began at `began` here (time.monotonic), and at `began_up_s` by the uptime of its own host.
+        The job began at `began` by this machine's clock (time.monotonic), and at `began_up_s` by the uptime
+        of its host.
         """
         place, since_s = str(job.place or job.folder), time.monotonic() - began
         scripts = {
@@ -116,7 +120,7 @@ class HostCommands:
         return swept(self._told(scripts))
 
     def _told(self, scripts: Mapping[str, str]) -> dict[str, str]:
-        """Return what a script prints on each host, without those that are away."""
+        """Return the output of a script on each host. Hosts that do not answer are left out."""
         asked = {
             host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
             for host, script in scripts.items()
@@ -130,7 +134,10 @@ class HostCommands:
         return told
 
     def end(self, hosts: Sequence[str], scope: str, signal: str = "KILL") -> None:
-        """Signal every process within `scope` on `hosts`; one that is away cannot be cleaned from here."""
+        """Signal every process within `scope` on `hosts`.
+
+        A host that does not answer cannot be cleaned from here.
+        """
         script = process_labels.remote_end_script(scope, signal)
         cleaners = [self._ask(host, script, subprocess.DEVNULL) for host in hosts]
         for cleaner in cleaners:
@@ -141,7 +148,7 @@ class HostCommands:
                 cleaner.wait()
 
     def _ask(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
-        """Start a shell script on a host. Raises BackendError where what reaches hosts cannot be started."""
+        """Start a shell script on a host. Raises BackendError when the agent cannot be started."""
         argv = [*self._queries, host, script]
         _LOG.debug("query", extra=fields(host=host, script=script))
         try:

@@ -1,8 +1,8 @@
-"""MPI launchers that wait for ever, though all of their ranks have ended.
+"""Find and end processes that keep an MPI launcher waiting after all of its ranks have ended.
 
-Hydra's proxies and Open MPI's daemons end when the pipes of their ranks' outputs do. What a rank has left
-behind in a session of its own holds these pipes open, for as long as it lives. It would end with its job;
-but the job does not end. So it is ended as soon as nothing but launchers is left of the job beside it.
+Hydra's proxies and Open MPI's daemons end when the output pipes of their ranks are closed. A process that a
+rank left behind in its own session keeps these pipes open while it lives. It would be ended with its job, but
+the job does not end. So Tare ends such a process as soon as only launchers are left of the job beside it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _LAUNCHERS = frozenset(
         *("orterun", "orted", "prterun", "prted"),
     }
 )
-"""Names of what waits for ranks, of at most 15 characters, as the kernel keeps them (proc_pid_comm(5))."""
+"""Names of programs that wait for ranks, cut to 15 characters as in the kernel (proc_pid_comm(5))."""
 
-_FIRST_S, _MOST_S = 2.0, 30.0  # between looks, ever rarer: each reads some files of every process of the job
+_FIRST_S, _MOST_S = 2.0, 30.0  # between scans, which get rarer: each reads files of all processes of the job
 _AGAIN_S = 0.2
 _ZOMBIE = "Z"
 
 
 class Lingering:
-    """Waits for the end of a job as `wait` does, and meanwhile ends what alone keeps its launcher from it.
+    """Waits for the end of a job with `wait`, and ends processes that alone keep its launcher running.
 
-    `pid` is the job's first process, and `members` returns its processes of now, as far as they are known.
-    `found` names each that was found, by pid and command.
+    `pid` is the job's first process. `members` returns the job's currently known processes. `found` names
+    each process that was found, by pid and command.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Lingering:
         self._due = time.monotonic() + _FIRST_S
 
     def __call__(self, timeout_s: float) -> bool:
-        """Wait for so many seconds; return whether the job has ended."""
+        """Wait for so many seconds. Return whether the job has ended."""
         if self._wait(timeout_s):
             return True
         if time.monotonic() >= self._due:
@@ -59,9 +59,10 @@ class Lingering:
         return False
 
     def look(self) -> list[int]:
-        """Return what keeps the launcher from its end, and keep the names of it in `found`.
+        """Return the processes that keep the launcher running, and add their names to `found`.
 
-        It counts where a second look finds it again: processes are not all looked at in one moment.
+        A process counts only if a second scan finds it again, because one scan does not see all processes at
+        the same moment.
         """
         seen = lingerers(self._pid, self._members())
         if not seen or self._wait(_AGAIN_S):
@@ -73,10 +74,10 @@ class Lingering:
 
 
 def lingerers(pid: int, members: Collection[int]) -> dict[int, Process]:
-    """Return what is left of a job beside its launchers and holds their pipes; nothing while ranks are there.
+    """Return processes of a job that are not its launchers and hold their pipes; none while ranks are alive.
 
-    Of the job's processes, those that descend from its first one, `pid`, are its launchers and their ranks;
-    the others have outlived who started them.
+    Among the job's processes, descendants of the first one, `pid`, are launchers and their ranks. The others
+    have outlived their parents.
     """
     seen = {one: found for one in members if (found := look(one)) is not None and found.state != _ZOMBIE}
     tree = {one for one in seen if _descends(one, pid, seen)}

@@ -1,8 +1,8 @@
-"""Jobs over ssh that have ended, while what they left behind holds their outputs open.
+"""Find jobs over ssh that have ended while processes that they left still hold their outputs open.
 
-sshd(8) ends a session when nobody has its outputs any more, not when its command has ended. So a process that
-a job leaves behind with these outputs would hold ssh up for as long as it lives. The job itself has told its
-end (see remote): a while later what it has left is ended, and named.
+sshd(8) ends a session when no process holds its outputs any more, not when its command has ended. A process
+that a job left with these outputs would delay the end of ssh while it lives. The job's outputs show its end
+(see remote). A while later, the leftover processes are ended and named.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from tare.plugins.backends.remote import began_up_s, has_ended
 from tare.plugins.backends.stray_processes import SweepResult
 
-_GRACE_S = 2.0  # for sshd to see that the outputs are closed
-_DRAIN_S = 20.0  # for a slow link to bring the last of the outputs, where nothing is found that holds them
+_GRACE_S = 2.0  # for sshd to notice that the outputs are closed
+_DRAIN_S = 20.0  # for a slow link to send the rest of the outputs, if no process is found that holds them
 
 
 class OpenOutputs:
-    """Waits for the end of ssh as `wait` does, and ends what holds it up once its job has ended.
+    """Waits for the end of ssh with `wait`, and ends processes that delay it after its job has ended.
 
-    `stderr` is what the job's end is told in; None where nothing holds the agent up. `sweep` ends what a job
-    has left that began at this uptime of its host, and `give_up` ends ssh, where what cannot be ended
-    holds it up. `found` names what did.
+    `stderr` is the file with the end marker of the job; it is None where no process can delay the agent.
+    `sweep` takes the job's start by its host's uptime and ends the processes that the job left. `give_up`
+    ends ssh itself, when the delaying processes cannot be ended. `found` names these processes.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class OpenOutputs:
         self._has_swept = False
 
     def __call__(self, timeout_s: float) -> bool:
-        """Wait for so many seconds; return whether ssh has ended."""
+        """Wait for so many seconds. Return whether ssh has ended."""
         if self._wait(timeout_s):
             return True
         if self._due is None:

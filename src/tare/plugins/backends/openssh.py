@@ -1,7 +1,7 @@
-"""OpenSSH as the agent: the user's own configuration, no prompts, one connection a host for all commands.
+"""Use OpenSSH as the agent: with the user's configuration, without prompts, and one connection for each host.
 
-What the user has set stays: the settings here come after the user's in one file, and ssh takes the first
-value that it finds (ssh_config(5)).
+The user's settings win: the settings here come after the user's in one file, and ssh takes the first value
+that it finds (ssh_config(5)).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_LONGEST_FOLDER = 45  # with %C and a suffix of 17 it is the path of a socket, at most 108 (unix(7))
+_LONGEST_FOLDER = 45  # plus %C and a suffix of 17 characters, a socket's path has at most 108 (unix(7))
 _EXIT_S = 10.0
 _PREFIX, _LOCK, _CONFIG = "tare-ssh.", "lock", "config"
 _SETTINGS = """\
@@ -39,13 +39,13 @@ _CURES = {
 
 
 class OpenSsh:
-    """The connections of one session, in a private folder; closed at the end.
+    """The ssh connections of one session, in a private folder. They are closed at the end.
 
-    Those of sessions that were killed, and their guards with them, are closed by the next: the folder has a
-    lock (flock(2)), which a session and its guard hold for as long as they live.
+    A session and its guard hold a lock on the folder (flock(2)) while they live. If both are killed, the next
+    session finds the folder unlocked and closes its connections.
 
-    `agent` is the site's, whose first word is ssh. `for_jobs` never opens a shared connection, so that none
-    ends with a job; `for_queries` opens it where there is none.
+    `agent` is the site's agent; its first word is ssh. `for_jobs` never opens a shared connection, so that no
+    shared connection ends with a job. `for_queries` opens one if there is none.
     """
 
     def __init__(self, agent: Sequence[str]) -> None:
@@ -66,18 +66,18 @@ class OpenSsh:
         self.for_queries = (*common, "-o", "ControlMaster=auto")
 
     def close(self, env: Mapping[str, str]) -> None:
-        """Close every connection, and remove the folder."""
+        """Close every connection and remove the folder."""
         close_connections(self.folder, self.for_jobs[0], env)
         os.close(self.lock)
 
 
 def is_openssh(agent: Sequence[str]) -> bool:
-    """Return whether the agent is ssh itself, and not a script in its place."""
+    """Return whether the agent is ssh itself, not a script that replaces it."""
     return bool(agent) and Path(agent[0]).name == "ssh"
 
 
 def close_connections(folder: Path, ssh: str, env: Mapping[str, str]) -> None:
-    """Close the connections whose sockets are in `folder`, and remove it."""
+    """Close the connections whose sockets are in `folder`, and remove the folder."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_socket():
             command = [ssh, "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
@@ -93,9 +93,9 @@ def close_connections(folder: Path, ssh: str, env: Mapping[str, str]) -> None:
 
 
 def _close_left(base: Path, ssh: str) -> None:
-    """Close the connections of this user's sessions whose processes are all gone.
+    """Close the connections of this user's sessions whose processes have all ended.
 
-    What has no configuration yet is just being made.
+    A folder without a configuration file is skipped, because a session is just creating it.
     """
     for folder in base.glob(f"{_PREFIX}*"):
         with suppress(OSError):
@@ -110,7 +110,7 @@ def _close_left(base: Path, ssh: str) -> None:
 
 
 def explain(host: str, said: str) -> str:
-    """Return ssh's own words on why it did not get to `host`, and the cure where there is one."""
+    """Return ssh's own message about why it did not reach `host`, and the cure if one is known."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     for words, cure in _CURES.items():
         line = next((line for line in lines if words in line), None)

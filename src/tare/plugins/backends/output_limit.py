@@ -1,4 +1,4 @@
-"""Bound what a job may print, so that one that prints for ever does not fill the disk of all runs."""
+"""Limit how much a job may print, so that an endless output does not fill the disk that all runs use."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_bytes
 
 MOST_BYTES = 1 << 30
-"""Of each output of a job; and no more than half of the room that there is when it begins."""
+"""The limit for each output of a job. The limit is lower if half of the free space at the start is less."""
 
 _KEPT_BYTES = 1 << 20
 _FIRST_S, _LEAST_S, _MOST_S = 0.1, 0.02, 1.0
 
 
 class Waited(NamedTuple):
-    """What was waited for: the end of a job, its time-out, or too much of an output, as a sentence."""
+    """Why a wait ended: the job's end, its time-out, or an output beyond the limit (`excess`, a sentence)."""
 
     is_timeout: bool = False
     excess: str = ""
 
 
 def bound_in(folder: Path) -> int:
-    """Return how much an output of a job in `folder` may hold. Ask before the start: a job may remove it."""
+    """Return the limit for an output of a job in `folder`.
+
+    Call it before the start: a job may remove the folder.
+    """
     room = os.statvfs(folder)
     return min(MOST_BYTES, room.f_bavail * room.f_frsize // 2)
 
@@ -35,9 +38,10 @@ def bound_in(folder: Path) -> int:
 def wait_within(
     wait: Callable[[float], bool], folder: Path, outputs: Sequence[str], bound: int, timeout_s: float
 ) -> Waited:
-    """Wait for the end of a job that writes `outputs` in `folder`; `wait` waits for some seconds.
+    """Wait for the end of a job that writes `outputs` in `folder`. `wait` waits for some seconds.
 
-    Outputs are looked at once a second, and more often the sooner the faster one would come to the bound.
+    The sizes of the outputs are checked once a second, and more often when an output grows fast towards the
+    limit.
     """
     deadline, pause_s, before = time.monotonic() + timeout_s, _FIRST_S, 0
     while True:
@@ -59,7 +63,7 @@ def wait_within(
 
 
 def cut(folder: Path, outputs: Sequence[str]) -> None:
-    """Cut outputs to what is kept of those that were too much."""
+    """Shorten outputs that are longer than the kept size to that size."""
     for name in outputs:
         if _size(folder, name) > _KEPT_BYTES:
             with contextlib.suppress(OSError):

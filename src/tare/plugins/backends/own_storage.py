@@ -1,11 +1,12 @@
-"""Folders of runs' own on storage paths: made before a run, removed after it, on record until they are gone.
+"""Give each run a folder of its own on a storage path, and remove the folder after the run.
 
-Two runs never share one: its name holds the campaign, the session of `tare run`, the case and the attempt,
-and the first host makes it with mkdir(2), which fails where the name is taken. Only a folder that is on
-record under that name, is no symbolic link and belongs to this user is ever removed; no links in it are
-followed.
-The guard of a runner that is gone calls ``python -m tare.plugins.backends.own_storage LABEL``, which removes
-what that runner left.
+Two runs never share a folder: its name holds the campaign, the session of `tare run`, the case and the
+attempt, and the first host makes it with mkdir(2), which fails if the name is taken. Each folder is on record
+until it is gone. A folder is removed only if it is on record under its name, is no symbolic link and belongs
+to this user. Links inside it are not followed.
+
+The guard of a dead runner calls ``python -m tare.plugins.backends.own_storage LABEL``, which removes what
+that runner left.
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
 
 _MADE, _GONE = "tare-made", "tare-gone"
 _MOST_ROUNDS = 90
-"""How often a removal that takes long is gone on with, each time for as long as an answer may take."""
+"""How often a long removal is continued. Each round lasts as long as an answer may take."""
 
 
 class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of the run of this label, on `hosts`, which `agent` reaches; without it, on this machine."""
+    """The folder of the run of this label on `hosts`, which `agent` reaches.
+
+    Without an agent, it is on this machine.
+    """
 
     label: str
     agent: tuple[str, ...]
@@ -47,8 +51,9 @@ class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
 class OwnStorage:
     """Gives runs folders of their own.
 
-    `agent` reaches the hosts once this process is gone; without it, or where they are namespaces of this
-    machine that end with it, the folder is looked for here. With `keeps`, folders stay, and are on no record.
+    `agent` reaches the hosts after this process is gone. Without an agent, the folder is looked for on this
+    machine. The same holds where hosts are namespaces of this machine that end with this process. With
+    `keeps`, folders are not removed and not put on record.
     """
 
     def __init__(self, ask: Ask, *, agent: Sequence[str] = (), keeps: bool = False) -> None:
@@ -60,8 +65,8 @@ class OwnStorage:
     def own(self, folder: str, hosts: Sequence[str | None], label: str, *, is_open: bool) -> Iterator[None]:
         """Keep `folder` on every one of `hosts` while this is entered.
 
-        It is writable for everybody where it `is_open`, as programs of containers may be other users.
-        Raises StorageError where it cannot be made, with the system's own words; BackendError where a host
+        With `is_open`, everybody may write to it, because programs in containers may run as other users.
+        Raises StorageError with the system's own message if it cannot be made, and BackendError if a host
         cannot be reached.
         """
         named = tuple(hosts) if self._agent else (None,)
@@ -91,25 +96,31 @@ class OwnStorage:
                 )
 
     def _remove(self, record: OwnFolder, hosts: Sequence[str | None], *, has_made: bool) -> None:
-        """Remove a folder and forget it; what cannot be removed stays on record for `tare clean`."""
+        """Remove a folder and its record.
+
+        If the folder cannot be removed, the record stays for `tare clean`.
+        """
         with contextlib.suppress(BackendError):
             if not has_made or remove_from(self._ask, hosts, record.folder):
                 _path_of(record).unlink(missing_ok=True)
 
 
 def make_script(folder: str, *, is_open: bool = False) -> str:
-    """Return what makes `folder`, which must not be there yet, and says so, or why not."""
+    """Return shell text that makes the new folder `folder` and prints that it did, or the error."""
     mode = "-m 1777 " if is_open else ""
     return f"mkdir {mode}-- {shlex.quote(folder)} 2>&1 && echo {_MADE}"
 
 
 def join_script(folder: str, *, is_open: bool = False) -> str:
-    """Return what makes `folder` on a further node, unless it shares the one that the first node made."""
+    """Return shell text that makes `folder` on a further node, unless it shares the first node's folder."""
     return f"{{ {_is_ours(folder)}; }} && echo {_MADE} || {{ {make_script(folder, is_open=is_open)}; }}"
 
 
 def remove_script(folder: str) -> str:
-    """Return what removes `folder` if it is this user's, for as long as an answer may take; it may go on."""
+    """Return shell text that removes `folder` if it is this user's.
+
+    It works for as long as an answer may take, and prints ``more`` if it must be called again.
+    """
     removal = f"timeout 20 rm -rf --one-file-system -- {shlex.quote(folder)} 2>&1"
     return (
         f"if {_is_ours(folder)}; then {removal}; [ $? = 124 ] && echo more; fi; "
@@ -123,7 +134,7 @@ def _is_ours(folder: str) -> str:
 
 
 def remove_from(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
-    """Remove `folder` from the first of `hosts`, then from others that have one of their own."""
+    """Remove `folder` from the first of `hosts`, then from the others that have one of their own."""
     first, *others = hosts
     return all(_is_gone(ask, group, folder) for group in ([first], others) if group)
 
@@ -139,16 +150,16 @@ def _is_gone(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
 
 
 def recorded() -> list[tuple[OwnFolder, int]]:
-    """Return the folders on record in the order of their labels, each with the user whose record it is."""
+    """Return the folders on record, sorted by label, each with the user who owns the record."""
     found = []
     for path in _records().glob("*.json"):
-        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or gone meanwhile
+        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or deleted meanwhile
             found.append((msgspec.json.decode(path.read_bytes(), type=OwnFolder), path.lstat().st_uid))
     return sorted(found, key=lambda one: one[0].label)
 
 
 def remove(record: OwnFolder) -> bool:
-    """Remove a folder that a dead runner left; return whether it is gone, and so from the record."""
+    """Remove a folder that a dead runner left. Return whether it is gone; then its record is deleted, too."""
     reach = HostCommands(record.agent, os.environ)
     try:
         ask = partial(_ask_hosts, reach) if record.agent else _ask_here
@@ -175,7 +186,7 @@ def _ask_here(hosts: Sequence[str | None], script: str) -> Mapping[str | None, s
 
 
 def _write(record: OwnFolder) -> None:
-    """Put a folder on record. Where none can be written, it still goes with this process."""
+    """Put a folder on record. If that fails, the folder is still removed at the end of this process."""
     path = _path_of(record)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +203,7 @@ def _path_of(record: OwnFolder) -> Path:
 
 
 def main() -> None:
-    """Remove what a runner left, by the mark of its session; nothing while it is alive."""
+    """Remove what a runner left, found by its session's label. Do nothing while the runner is alive."""
     session = sys.argv[1]
     for one, owner in recorded():
         if one.label.startswith(session) and judge(one.label, owner).fate is Fate.DEAD:

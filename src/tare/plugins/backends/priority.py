@@ -1,8 +1,8 @@
-"""The priority of what runs: a session that goes before all else on its machine (sched(7), autogroups).
+"""Give the sessions of a job priority over all other sessions of the machine (sched(7), autogroups).
 
-Linux divides the time of a CPU among sessions first. Ranks that wait for each other suffer most where they
-share it with other sessions: on two busy cores a ping-pong took 20 s instead of 1. A session that has the
-nice value −20 goes before all others; only root may give it. Nothing remains of it when the session ends.
+Linux first divides the time of a CPU among sessions. Ranks that wait for each other suffer most when they
+share a CPU with other sessions: on two busy cores a ping-pong took 20 s instead of 1. A session with the nice
+value −20 goes before all others; only root may set it. The setting ends with the session.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from tare.plugins.backends import process_labels
 _RANKS_S, _LOOK_AGAIN_S = 4.0, 0.03  # ranks wait for 3 s (see attest.sh); each look takes some 2 ms
 
 BOOST = -20
-"""The nice value of a session that goes before all others."""
+"""The nice value of a session with the highest priority."""
 
 _TRIAL = f"open('/proc/self/autogroup', 'w').write('{BOOST}')"
 
 
 def boost(pid: int) -> None:
-    """Let the session of `pid` go before all else on this machine, where this user may."""
+    """Give the session of `pid` priority over all others on this machine, if this user may."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as autogroup:  # noqa: PTH123  # hot path
         autogroup.write(str(BOOST))
 
 
 def boost_self() -> None:
-    """Let the session of this process go before all else, where this user may, with system calls alone."""
+    """Give the session of this process priority over all others, if this user may.
+
+    Makes system calls only.
+    """
     with contextlib.suppress(OSError):
         descriptor = os.open(b"/proc/self/autogroup", os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -42,7 +45,7 @@ def boost_self() -> None:
 
 
 def may_boost() -> bool:
-    """Return whether this user may, by trying it on a session of its own."""
+    """Return whether this user may boost a session, by trying it on a new one."""
     tried = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _TRIAL],
         start_new_session=True,
@@ -55,10 +58,10 @@ def may_boost() -> bool:
 
 
 def boost_ranks(job: Job, wait: Callable[[float], bool]) -> None:
-    """Boost the sessions that a job starts until all its ranks have said that they begin, or for a while.
+    """Boost the sessions that a job starts until all its ranks have reported their start, or for 4 s.
 
-    `wait` waits so many seconds for the end of the job. Launchers start ranks of other nodes in sessions of
-    their own, and in the lab these have no right to it.
+    `wait` waits for the end of the job for so many seconds. Launchers start the ranks of other nodes in
+    sessions of their own, and in the lab these may not boost themselves.
     """
     deadline = time.monotonic() + _RANKS_S
     known: set[int] = set()

@@ -1,8 +1,9 @@
-"""A job on another host: what the agent is given to run, and how the job's end is told from the agent's.
+"""Build the command of a job on another host, and separate the job's end from the agent's.
 
-An agent such as ssh(1) has one exit code for the job and for itself, turns a signal into 255, and hands over
-what the login shell prints before the job begins. So the job is framed: a mark on both outputs when it
-begins, and one with its exit code at the end of its error output. What is not in the frame is not the job's.
+An agent such as ssh(1) uses one exit code for the job and for itself, turns a signal into 255, and passes on
+what the login shell prints before the job. So the job's outputs are framed. Both get a begin marker when the
+job begins. Standard error also gets an end marker with the job's exit code. Text outside the frame does not
+belong to the job.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ _SCRIPT = (
     "printf '\\036tare ends %s\\036' \"$code\" >&2; "
     '[ "$code" != nowhere ] && exit "$code"; exit 1'
 )
-"""Nothing starts that nobody listens to any more. The traps let an MPI launcher take its ranks down on
-SIGTERM before this shell ends."""
+"""The script starts nothing when its outputs are closed already.
+
+The traps let an MPI launcher end its ranks on SIGTERM before this shell ends.
+"""
 
 
 class RemoteJob(NamedTuple):
-    """What the outputs of a job tell: whether it began, and its exit code where it came to its end.
+    """What the frame in a job's outputs shows: whether the job began, and its exit code if it ended.
 
     `began_up_s` is when it began, in seconds since the start of its host (proc(5), uptime).
     """
@@ -46,7 +49,10 @@ class RemoteJob(NamedTuple):
 
 
 def remote_command(job: Job) -> str:
-    """Return one shell command, since an agent joins its words and gives them to a shell as ssh does."""
+    """Return the job as one shell command.
+
+    An agent joins its words and passes them to a shell, as ssh does.
+    """
     program = [
         "env",
         *(f"{name}={value}" for name, value in job.invocation.env.items()),
@@ -58,7 +64,10 @@ def remote_command(job: Job) -> str:
 
 
 def unframe(stdout: Path, stderr: Path) -> RemoteJob:
-    """Return what the frame tells, and leave the job's own output in the files."""
+    """Remove the frame from both files, so that they hold only the job's output.
+
+    Return what the frame shows.
+    """
     end = _cut_end(stderr)
     begun = [_cut_beginning(path) for path in (stdout, stderr)]
     up_s = _up_s(begun[1])
@@ -68,7 +77,7 @@ def unframe(stdout: Path, stderr: Path) -> RemoteJob:
 
 
 def has_ended(stderr: Path) -> bool:
-    """Return whether a job that still has its outputs has told its end."""
+    """Return whether standard error has the end marker, although the outputs may still be open."""
     try:
         with stderr.open("rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
@@ -78,7 +87,10 @@ def has_ended(stderr: Path) -> bool:
 
 
 def began_up_s(stderr: Path) -> float | None:
-    """Return when the job began by its host's uptime, as its error output tells; None where it does not."""
+    """Return when the job began, by its host's uptime, from its standard error.
+
+    Return None if it is not there.
+    """
     with contextlib.suppress(OSError), stderr.open("rb") as file:
         return _up_s(_BEGIN.search(file.read(_NOISE_BYTES)))
     return None
@@ -89,9 +101,9 @@ def _up_s(begun: re.Match[bytes] | None) -> float | None:
 
 
 def _cut_end(path: Path) -> bytes | None:
-    """Cut the end of the frame out of the file, and return what it tells.
+    """Remove the end marker from the file, and return the text in it.
 
-    It need not come last: what the job left behind may still write.
+    The marker is not always last: processes that the job left may still write.
     """
     with path.open("r+b") as file:
         start = max(file.seek(0, os.SEEK_END) - _NOISE_BYTES, 0)
@@ -108,7 +120,7 @@ def _cut_end(path: Path) -> bytes | None:
 
 
 def _cut_beginning(path: Path) -> re.Match[bytes] | None:
-    """Drop what stands before the job's own output; return what tells that the job began."""
+    """Remove all text before the job's own output. Return the match of the begin marker."""
     with path.open("rb") as file:
         found = _BEGIN.search(file.read(_NOISE_BYTES))
         if found is None:

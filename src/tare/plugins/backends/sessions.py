@@ -55,7 +55,7 @@ class SessionLabel(NamedTuple):
 
 
 class Fate(Enum):
-    """Whether a session is alive, dead or of unknown state."""
+    """What is known of a session: it is alive, dead, from before the last boot, or nothing is known."""
 
     ALIVE = auto()
     DEAD = auto()
@@ -102,7 +102,7 @@ def parse(label: str) -> SessionLabel | None:
 
 
 def judge(label: str, owner: int | None = None, *, takes_old: bool = False) -> SessionFate:
-    """Return whether the session that made this label is alive, dead or unknown.
+    """Return whether the session that made this label is alive, dead, from before the last boot, or unknown.
 
     `owner` is the user whose process or file carries the label, if known. With `takes_old`, labels of version
     0.1.0 are treated as labels of this host and user.

@@ -1,8 +1,8 @@
-"""Folders that were copied to hosts, on record until they are gone there: what a killed tare left is found.
+"""Keep a record of folders that were copied to hosts, so that the folders of a killed tare can be removed.
 
-A record is a small file of this user's, in the state folder of the XDG Base Directory Specification, so that
-it outlives a restart of this machine. The guard of a runner that is gone calls
-``python -m tare.plugins.backends.staged LABEL``, which removes what that runner left.
+A record is a small file of this user in the state folder of the XDG Base Directory Specification, so it
+outlives a restart of this machine. It is deleted when the folder is gone from the hosts. The guard of a dead
+runner calls ``python -m tare.plugins.backends.staged LABEL``, which removes what that runner left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tare.plugins.backends.sessions import Fate, judge
 
 
 class Staged(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder `place` on `hosts`, which `agent` reaches, for the job of this label."""
+    """A folder `place` on `hosts` for the job of this label. `agent` reaches the hosts."""
 
     label: str
     agent: tuple[str, ...]
@@ -30,7 +30,7 @@ class Staged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def records_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the records lie."""
+    """Return the folder of the records."""
     state = environment.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path.home() / ".local/state"
     return base / "tare" / "staged"
@@ -38,9 +38,10 @@ def records_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 @contextlib.contextmanager
 def on_record(staged: Staged, remove: Callable[[], bool]) -> Iterator[None]:
-    """Keep `staged` on record until `remove`, which is called at the end, has removed it from every host.
+    """Keep `staged` on record while entered. At the end, call `remove`; delete the record if it succeeds.
 
-    Where no record can be written, the folder still goes with this process, as long as that is not killed.
+    `remove` returns whether the folder is gone from every host. If no record can be written, the folder is
+    still removed at the end, unless this process is killed.
     """
     path = _path_of(staged)
     with contextlib.suppress(OSError):
@@ -54,16 +55,19 @@ def on_record(staged: Staged, remove: Callable[[], bool]) -> Iterator[None]:
 
 
 def recorded() -> list[tuple[Staged, int]]:
-    """Return the folders on record in the order of their labels, each with the user whose record it is."""
+    """Return the folders on record, sorted by label, each with the user who owns the record."""
     found = []
     for path in records_folder().glob("*.json"):
-        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or gone meanwhile
+        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or deleted meanwhile
             found.append((msgspec.json.decode(path.read_bytes(), type=Staged), path.lstat().st_uid))
     return sorted(found, key=lambda one: one[0].label)
 
 
 def remove(staged: Staged) -> bool:
-    """Remove a folder from its hosts; return whether it is gone from all, and so from the record."""
+    """Remove a folder from its hosts.
+
+    Return whether it is gone from all of them; then its record is deleted, too.
+    """
     reach = HostCommands(staged.agent, os.environ)
     try:
         is_gone = reach.transfer(staged.hosts, Path(staged.place)).remove()
@@ -80,7 +84,7 @@ def _path_of(staged: Staged) -> Path:
 
 
 def main() -> None:
-    """Remove what a runner left, by the mark of its session; nothing while it is alive."""
+    """Remove what a runner left, found by its session's label. Do nothing while the runner is alive."""
     session = sys.argv[1]
     for one, owner in recorded():
         if one.label.startswith(session) and judge(one.label, owner).fate is Fate.DEAD:

@@ -1,10 +1,11 @@
-"""Find and end what a job that is over has left on another host, with nothing but a shell's usual commands.
+"""Find and end what a finished job left on another host, with only the usual commands of a shell.
 
-What carries the job's mark is the job's. A process that lost the mark, since its environment was emptied, is
-taken for the job's where all of this holds: it is this user's, no terminal's, carries no mark of another job,
-started after the job, has outlived its parent, and works in the folder that this attempt alone works in. Or,
-in place of the last: it is in the control group of an ssh session, which systemd-logind(8) has made for the
-very connection that this looks through, and lacks the SSH_CONNECTION that sshd(8) gives to all in it.
+A process with the job's label is the job's. A process without any label, because its environment was emptied,
+is taken for the job's if all of this holds: it belongs to this user, has no terminal, carries no label of
+another job, started after the job, has outlived its parent, and works in the folder that only this attempt
+uses. Instead of the last condition, this also counts: it is in the control group that systemd-logind(8) made
+for the very ssh connection of this scan, and lacks the variable SSH_CONNECTION that sshd(8) gives to all
+processes of it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from typing import NamedTuple
 from tare.plugins.backends.process_labels import VARIABLE, literal
 
 TASK = "TARE_TASK"
-"""The mark of a task of a batch system, which is its name: no session's, since it outlives who queued it."""
+"""The variable that labels a batch system's task with its name.
+
+It names no session, because a task may outlive the session that submitted it.
+"""
 
 _FOUND, _LEFT = "tare-found", "tare-left"
 
@@ -68,7 +72,7 @@ true
 
 
 class SweepResult(NamedTuple):
-    """What a job had left, by pid, command and host: all that was found, and what does not end."""
+    """The processes that a job left, as pid, command and host: all found ones, and those that do not end."""
 
     found: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -77,11 +81,12 @@ class SweepResult(NamedTuple):
 def sweep_script(
     label: str, folder: str, since_s: float, begun_up_s: float | None = None, spared: str = ""
 ) -> str:
-    """Return shell text that kills what the job of this label, which began `since_s` ago, has left.
+    """Return shell text that kills what the job of this label, which began `since_s` seconds ago, has left.
 
-    `folder` is where it worked. `begun_up_s` is when it began by the uptime of the host, where that is known:
-    the way there takes its time, and what started meanwhile is not found. Programs of the name `spared` are
-    none of it. It prints what `swept` reads; where nothing is left it looks once.
+    `folder` is the job's working folder. `begun_up_s` is the job's start by the host's uptime, if known.
+    Without it, the start is computed from `since_s`, which is late by the time of the way to the host, so
+    that some processes are not found. Programs with the name `spared` are left alone. The script prints what
+    `swept` parses. It scans only once if nothing is left.
     """
     given = {
         "mark": f"^{VARIABLE}={literal(label)}$",
@@ -98,16 +103,16 @@ def _hundredths(seconds: float) -> int:
 
 
 def of_task(name: str, folder: str) -> str:
-    """Return shell text that names a task of a batch system to `SWEEP`.
+    """Return shell text that sets the variables of `SWEEP` for a task of a batch system.
 
-    The job that it is in sets `since`, in hundredths of a second.
+    The job's own script sets `since`, in hundredths of a second.
     """
     given = {"mark": f"^{TASK}={literal(name)}$", "folder": folder, "begun": "", "spared": ""}
     return "; ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
 
 
 def swept(told: Mapping[str, str]) -> SweepResult:
-    """Return what the script has printed on hosts."""
+    """Parse the output of the script on each host."""
     return SweepResult(tuple(_named(told, _FOUND)), tuple(_named(told, _LEFT)))
 
 

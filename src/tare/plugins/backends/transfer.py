@@ -1,7 +1,7 @@
-"""Copy an attempt's folder to hosts that do not share it, and what they made back: tar(1) over the agent.
+"""Copy an attempt's folder to hosts that do not share it, and copy results back: tar(1) over the agent.
 
-tar and not rsync: it is on every node, and takes any file name. Extracted files never leave the folder, for
-GNU tar drops ``/`` and ``..`` from the names of members.
+tar is used, not rsync, because every node has it and it takes any file name. Extracted files never leave the
+folder, because GNU tar drops ``/`` and ``..`` from the names of members.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tare.plugins.backends.openssh import explain
 _LOG = log.of("ssh")
 
 _TIMEOUT_S = 600.0
-_BEGIN = "tare-begins"  # what comes before is from the login shell
+_BEGIN = "tare-begins"  # text before it is from the login shell
 
 
 class Transfer:
-    """Copies between a folder of this machine and the folder `place` of each of `hosts`, the first last."""
+    """Copies between a folder of this machine and the folder `place` of each of `hosts`."""
 
     def __init__(
         self, agent: Sequence[str], hosts: Sequence[str], place: Path, env: Mapping[str, str]
@@ -45,7 +45,7 @@ class Transfer:
             self._pipe(pack, unpack, host)
 
     def fetch(self, folder: Path) -> None:
-        """Copy what the hosts have into `folder`; where they differ, the first host is right."""
+        """Copy the hosts' files into `folder`. Where files differ, those of the first host are kept."""
         _LOG.info("files are fetched", extra=fields(hosts=self._hosts, folder=str(folder)))
         unpack = ["tar", "-C", str(folder), "--no-same-owner", "-xf", "-"]
         for host in reversed(self._hosts):
@@ -53,7 +53,10 @@ class Transfer:
             self._pipe(pack, unpack, host, begin=_BEGIN)
 
     def remove(self) -> bool:
-        """Remove the folder from the hosts; return whether it is gone from all: one that is away keeps it."""
+        """Remove the folder from the hosts.
+
+        Return whether it is gone from all; a host that does not answer keeps it.
+        """
         codes = [
             subprocess.run(
                 self._on(host, f"rm -rf -- {self._place}"),
@@ -72,7 +75,7 @@ class Transfer:
         return [*self._agent, host, script]
 
     def _pipe(self, source: Sequence[str], sink: Sequence[str], host: str, begin: str = "") -> None:
-        """Give what `source` prints, after the line `begin` if there is one, to `sink`."""
+        """Pass the output of `source` to `sink`. With `begin`, pass only what follows the line `begin`."""
         with (
             self._start(source, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as packer,
             self._start(sink, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as unpacker,
@@ -81,7 +84,7 @@ class Transfer:
             packed, taken = cast(IO[bytes], packer.stdout), cast(IO[bytes], unpacker.stdin)
             has_begun = not begin or any(line.rstrip(b"\n") == begin.encode() for line in packed)
             if has_begun:
-                with contextlib.suppress(BrokenPipeError):  # its exit code tells why
+                with contextlib.suppress(BrokenPipeError):  # its exit code shows why
                     shutil.copyfileobj(packed, taken)
             with contextlib.suppress(BrokenPipeError):
                 taken.close()

@@ -1,4 +1,4 @@
-"""Jobs of campaigns in a queue, with what their comments tell of whose they are."""
+"""Find jobs of campaigns in a queue. Their comments name the session and campaign that own them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NAME = re.compile(r"tare-[0-9a-f]{12}-.+")
 
 
 class CampaignJob(NamedTuple):
-    """A job that is queued or runs: the mark of the session that submitted it, and its campaign's folder.
+    """A queued or running job: the label of the session that submitted it, and its campaign's folder.
 
-    Both are empty where its comment does not tell.
+    Both are empty if the job's comment does not give them.
     """
 
     id: str
@@ -29,14 +29,14 @@ class CampaignJob(NamedTuple):
 
 
 def comment(mark: str, folder: str) -> str:
-    """Return the comment of a job of this session and campaign's folder."""
+    """Return the comment for a job of this session and this campaign's folder."""
     return f"{mark} {folder}" if mark else folder
 
 
 def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
-    """Return the jobs of campaigns among `jobs`, by what their comments tell or by their names.
+    """Return the jobs of campaigns among `jobs`, recognised by their comments or their names.
 
-    Going on with its campaign adopts a job; nothing else ends it before it ends itself.
+    Such a job is adopted when its campaign is continued. Nothing else ends it before it ends by itself.
     """
     found = []
     for job in jobs:
@@ -48,7 +48,10 @@ def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
 
 
 def left_in(queue: Queue) -> Iterator[Leftover]:
-    """Yield the jobs of campaigns in `queue`, for `tare clean`. Raises BackendError in an outage."""
+    """Yield the jobs of campaigns in `queue`, for `tare clean`.
+
+    Raises BackendError if the queue does not answer.
+    """
     for job in campaign_jobs(queue.jobs(())):
         what = f"{queue.system} job {job.id} of {job.folder or job.name}"
         yield Leftover("cancel", what, (Owner(job.mark, job.folder),), partial(_cancel, queue, job.id))

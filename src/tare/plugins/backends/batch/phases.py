@@ -1,4 +1,4 @@
-"""What a job is doing, as far as Tare acts on it; each batch system maps its own states to these."""
+"""The phases of a job that Tare distinguishes. Each batch system maps its own states to these."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Phase(enum.Enum):
     QUEUED = enum.auto()
     ACTIVE = enum.auto()
     ENDING = enum.auto()
-    """Its script has ended; its nodes are not free yet."""
+    """Its script has ended, but its nodes are not free yet."""
     SUSPENDED = enum.auto()
-    """Its processes stand still, while the clocks go on."""
+    """Its processes are stopped while the clocks continue."""
     ENDED = enum.auto()
-    """By itself, well or not: its own record tells."""
+    """It ended by itself, with success or not: its own record shows which."""
     CANCELLED = enum.auto()
     TIMED_OUT = enum.auto()
     OUT_OF_MEMORY = enum.auto()

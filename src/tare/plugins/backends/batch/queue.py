@@ -1,4 +1,4 @@
-"""What a batch system's commands do for the scheduler: submit, look, cancel."""
+"""The protocol that a batch system implements for the scheduler: submit, list and cancel jobs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tare.core.site import Platform
 from tare.plugins.backends.batch.leftovers import comment
 from tare.plugins.backends.batch.phases import Phase
 
-_START_AND_END_S = 60  # on top of a task's own time-out: probes, slow starts, and a kill that takes its time
+_START_AND_END_S = 60  # added to a task's time-out, for probes, slow starts and a slow kill
 
 
 class QueuedJob(NamedTuple):
-    """What a batch system says of a job. Some tell of one that is over for a while.
+    """The entry of a job in a batch system. Some systems keep the entries of finished jobs for a while.
 
-    `state` is the system's own word, `reason` why it waits, in the system's words. `name` is empty where the
-    system does not tell names. `comment` is what `leftovers.comment` makes, where the system keeps it.
+    `state` is the system's own word. `reason` is why the job waits, in the system's words. `name` is empty if
+    the system does not give names. `comment` is the text of `leftovers.comment`, if the system keeps it.
     """
 
     id: str
@@ -33,10 +33,10 @@ class QueuedJob(NamedTuple):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job asks for: the largest of what its tasks need, and the time of all of them.
+    """What a job asks for: the largest need of its tasks, and the total time of all of them.
 
-    `output` is the file for what the script itself prints. `platform` is the first
-    task's. `comment` names session and campaign; it is empty for what belongs to no campaign.
+    `output` is the file for what the script itself prints. `platform` is the first task's. `comment` names
+    the session and the campaign; it is empty for a job of no campaign.
     """
 
     name: str
@@ -50,56 +50,59 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Queue(Protocol):
-    """One batch system, as its user reaches it. Each method raises BackendError when it does not answer."""
+    """One batch system, as its user reaches it.
+
+    Each method raises BackendError when the system does not answer.
+    """
 
     @property
     def system(self) -> str:
-        """Return what people call it: Slurm."""
+        """Return the system's usual name, such as Slurm."""
         ...
 
     @property
     def cancel_command(self) -> str:
-        """Return what users cancel jobs with: scancel."""
+        """Return the command with which users cancel jobs, such as scancel."""
         ...
 
     def submit(self, script: Path, request: Request) -> str:
-        """Submit the script, which holds its directives; return the id of its job.
+        """Submit the script, which holds its directives. Return the id of its job.
 
-        Raises BackendError with what the system says, also when it refuses the job.
+        Raises BackendError with the system's message, also when it refuses the job.
         """
         ...
 
     def jobs(self, ids: Collection[str]) -> list[QueuedJob]:
-        """Return all jobs of this user that the system knows, in one query; or at least those of `ids`."""
+        """Return all jobs of this user that the system knows, or at least those of `ids`. Makes one query."""
         ...
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
-        """Return how jobs ended that `jobs` no longer knows, as far as the system's books tell; one query.
+        """Return how jobs ended that `jobs` no longer returns, from the system's accounting. Makes one query.
 
-        It never raises: without books the job's own record must do.
+        It never raises: without accounting, the job's own record must suffice.
         """
         ...
 
     def cancel(self, ids: Collection[str]) -> None:
-        """Cancel jobs; those that are over already are no error."""
+        """Cancel jobs. A job that is already over is no error."""
         ...
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
         """Yield a sentence for each of `nodes` that was lost since `began_at` (seconds since the epoch).
 
-        Nodes that are drained count where `is_drained_away`. Yield nothing where the system does not tell.
+        Drained nodes count if `is_drained_away`. Yield nothing if the system gives no such information.
         """
         ...
 
     def remove(self, folder: str) -> bool:
-        """Remove a folder that a job left on a storage path; return whether it is gone."""
+        """Remove a folder that a job left on a storage path. Return whether it is gone."""
         ...
 
 
 def request_of(tasks: Sequence[Task]) -> Request:
-    """Return what `tasks` need of a batch system as one job."""
+    """Return what `tasks` need from a batch system as one job."""
     first = tasks[0]
-    is_of_campaign = len(first.folder.parents) > 2  # as every folder of an attempt is
+    is_of_campaign = len(first.folder.parents) > 2  # true of every attempt's folder
     session = first.labels.get("session", "")
     return Request(
         name=first.name,

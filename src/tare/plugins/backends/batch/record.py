@@ -1,4 +1,4 @@
-"""Read what a task of a job left in its folder (see job.sh), and say how it ended."""
+"""Read what a task left in its folder (job.sh describes it), and determine how the task ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.stray_processes import swept
 from tare.probes.records import read_records
 
-_TIMED_OUT = {124, 137}  # timeout(1): on SIGTERM, and when it took SIGKILL
+_TIMED_OUT = {124, 137}  # timeout(1): after SIGTERM, and after SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
 _MOST_SAID = 10_000
 _TIME = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{0,9})?")
@@ -31,7 +31,7 @@ class _StepEnd(NamedTuple):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The record of a task: its job, when it began, and the steps that have ended."""
+    """The record of a task: whether it is complete, when the task began, and the steps that have ended."""
 
     is_landed: bool
     began_at: float | None = None
@@ -39,22 +39,22 @@ class Progress(msgspec.Struct, frozen=True):
 
     @property
     def elapsed_s(self) -> float:
-        """Return how long the steps took together."""
+        """Return the total time of the steps, in seconds."""
         return sum(step.elapsed_s for step in self.steps)
 
     @property
     def clock_set_s(self) -> float:
-        """Return by how much the wall clock was set during a step, forward above 0; of all steps the most."""
+        """Return the largest change of the wall clock during a step, in seconds. Forward is positive."""
         return max((step.clock_set_s for step in self.steps), key=abs, default=0.0)
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Return how far the task in `folder` came; None when it has not begun."""
+    """Return how far the task in `folder` came. Return None if it has not begun."""
     return read_landed(folder) or _read(folder / "progress", is_landed=False)
 
 
 def read_landed(folder: Path) -> Progress | None:
-    """Return the record of the task in `folder` if it came to its end."""
+    """Return the record of the task in `folder` if the task is complete, else None."""
     found = _read(folder / "landed", is_landed=True)
     return found if found is not None and found.is_landed else None
 
@@ -67,9 +67,9 @@ def _read(path: Path, *, is_landed: bool) -> Progress | None:
 
 
 def is_own_folder(task: Task, folder: str) -> bool:
-    """Return whether `folder` can be the task's own on its storage path, of this session or an earlier one.
+    """Return whether `folder` can be the task's folder on its storage path, of this or an earlier session.
 
-    Sessions name them by themselves, the case and the attempt (see runner.own_storage.owner_of).
+    A folder's name holds the session, the case and the attempt (see execution.own_storage.owner_of).
     """
     own, path = PurePosixPath(task.own_storage), PurePosixPath(folder)
     whose = own.name.split("-", 2)
@@ -82,7 +82,7 @@ def is_own_folder(task: Task, folder: str) -> bool:
 
 
 def land(task: Task, progress: Progress) -> JobResult:
-    """Return how a task ended that came to its end."""
+    """Return the result of a task that is complete."""
     last = progress.steps[-1]
     is_timeout = last.code in _TIMED_OUT and last.elapsed_s > 0 and progress.elapsed_s >= task.timeout_s - 1
     is_signal = not is_timeout and 0 < last.code - _SIGNAL_BASE <= _LAST_SIGNAL
@@ -98,11 +98,11 @@ def land(task: Task, progress: Progress) -> JobResult:
 def land_without_end(
     task: Task, progress: Progress | None, phase: Phase, why: str, cancelled: str = "cancelled"
 ) -> JobResult:
-    """Return how a task ended whose job is over, though the task did not come to its end.
+    """Return the result of a task whose job is over although the task is not complete.
 
-    `why` is what the batch system says of the job, `cancelled` by what it can have been cancelled. Only what
-    the nodes or the queue did is the infrastructure's fault, and worth another try: not a cancellation, for
-    which somebody had a reason.
+    `why` is the batch system's description of the job. `cancelled` names what can have cancelled it. Only
+    failures of the nodes or the queue are the infrastructure's fault and are tried again. A cancellation is
+    not: somebody had a reason for it.
     """
     elapsed_s = progress.elapsed_s if progress else 0.0
     match phase:
@@ -146,9 +146,10 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> J
 
 
 def _parse(text: str, *, is_landed: bool) -> Progress:
-    """Return what a record tells; one that is damaged has not landed, since what it lacks may be a failure.
+    """Parse a record. A damaged record does not count as complete, because the missing part may be a failure.
 
-    A line without its end was cut, as where a disk is full: of what is left, times are read as other times.
+    A line without its newline was cut, as on a full disk. What is left of its times would be read as other
+    times.
     """
     began_at: float | None = None
     steps: list[_StepEnd] = []
@@ -166,7 +167,7 @@ def _parse(text: str, *, is_landed: bool) -> Progress:
 
 
 def _step(words: list[str]) -> _StepEnd:
-    """Return how a step ended. Raises ValueError where its line is damaged."""
+    """Parse the line of a step that has ended. Raises ValueError if the line is damaged."""
     match words:
         case ["step", name, code, begun, ended]:  # of jobs of version 0.1
             return _StepEnd(name, _code(code), _seconds(begun), _seconds(ended) - _seconds(begun))
@@ -184,22 +185,22 @@ def _code(text: str) -> int:
 
 
 def _elapsed(wall_s: float, up_s: float) -> float:
-    """Return how long a step took: by the wall clock, which is finer, unless that was set meanwhile.
+    """Return the time of a step: by the wall clock, which is finer, unless the clock was set meanwhile.
 
-    /proc/uptime counts hundredths of a second, and a clock that is only slewed runs off by a thousandth.
+    /proc/uptime counts hundredths of a second. A clock that is only slewed drifts by at most a thousandth.
     """
     return wall_s if abs(wall_s - up_s) <= 0.05 + 0.001 * up_s else up_s
 
 
 def _seconds(text: str) -> float:
-    """Return a time. Raises ValueError where it is none: `float` takes more than clocks print."""
+    """Parse a time. Raises ValueError if it is none; `float` alone accepts more than clocks print."""
     if not _TIME.fullmatch(text):
         raise ValueError(text)
     return float(text.replace(",", "."))  # EPOCHREALTIME has the radix of the locale (bash(1))
 
 
 def _read_room(folder: Path) -> dict[str, str]:
-    """Return what each node said of its storage path (see storage_room)."""
+    """Return what each node printed about its storage path (see probes.storage_space)."""
     found = {}
     for path in folder.glob("room.*"):
         with path.open(errors="replace") as file:
@@ -215,6 +216,6 @@ def _read_probe(folder: Path, name: str) -> dict[str, dict[str, str]]:
 
 
 def _natural(node: str) -> tuple[str, int]:
-    """Sort n2 before n10."""
+    """Return a sort key that puts n2 before n10."""
     stem = node.rstrip("0123456789")
     return stem, int(node[len(stem) :] or 0)

@@ -1,4 +1,4 @@
-"""Tasks in a batch system's queue: submitted, watched with one query for all, landed, adopted, cancelled."""
+"""Run tasks through a batch system's queue: submit, adopt and cancel jobs, and poll all with one query."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from tare.plugins.backends.interrupts import interrupts_deferred
 _LOG = log.of("batch")
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
-_LOOK_S, _MOST_WATCHED = 0.1, 16  # at records, between polls: a stat(2) each
-_OUTAGE_S = 600.0  # a controller that restarts, fails over or is overloaded is back within minutes
-_QUEUED_S = 5.0  # a job that waits no longer is not worth a word
-_JOB_ENDS_S = 3.0  # from its task's record to the end of its script, on a busy machine
+_LOOK_S, _MOST_WATCHED = 0.1, 16  # at records between polls, a stat(2) each
+_OUTAGE_S = 600.0  # a controller is back within minutes after a restart, a fail-over or an overload
+_QUEUED_S = 5.0  # a shorter wait is not reported
+_JOB_ENDS_S = 3.0  # from the task's record to the end of the script, on a busy machine
 _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
 
 
 class _Flight(msgspec.Struct):
-    """A task on its way in the job of this id and name.
+    """An in-flight job: a task, and the id and name of its job.
 
-    `over_since` is when that was first seen over; it `was_suspended` if it was seen so while the task ran.
-    `queued_since` is when it was first seen in the queue, and `waits_for` what was told of why it is.
+    `over_since` is when the job was first seen to be over. `was_suspended` is true if it was seen suspended
+    while the task ran. `queued_since` is when it was first seen in the queue. `waits_for` is the reported
+    reason why it waits.
     """
 
     task: Task
@@ -48,7 +49,7 @@ class _Flight(msgspec.Struct):
 class BatchScheduler:
     """Puts tasks into a batch system's queue (see core.scheduler.Scheduler).
 
-    `render` makes the script of tasks that share a job (see script.render).
+    `render` returns the script of tasks that share a job (see script.render).
     """
 
     def __init__(
@@ -64,19 +65,20 @@ class BatchScheduler:
         self._clock = clock
         self._sleep = sleep
         self._flights: dict[str, _Flight] = {}
-        self._over: dict[str, str] = {}  # the jobs whose tasks have landed, with their names
+        self._over: dict[str, str] = {}  # names, by id, of the jobs whose tasks have ended
         self._poll_s = _FIRST_POLL_S
         self._silent_since: float | None = None
         self._on_wait: OnWait = lambda names, reason: None
 
     def tell_waits(self, on_wait: OnWait) -> None:
-        """Tell of outages of the batch system (see core.scheduler)."""
+        """Report outages of the batch system and waiting jobs to `on_wait` (see core.scheduler.Scheduler)."""
         self._on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Submit `tasks` as one job (see core.scheduler.Scheduler).
 
-        An interrupt comes once the job is on record, so that it is cancelled like any other.
+        An interrupt is delivered only after the job is on record, so that the job is cancelled like any
+        other.
         """
         path = tasks[0].folder / "job.sh"
         path.write_text(self._render(tasks))
@@ -91,7 +93,7 @@ class BatchScheduler:
             self._poll_s = min(self._poll_s * _GROWTH, _LAST_POLL_S)
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
-        """Return the names of those that have landed, are queued or are running (see core.scheduler)."""
+        """Return the names of tasks that have ended, are queued or are running (see core.scheduler)."""
         recorded = {task.name: self._recorded_job(task) for task in tasks}
         known = self._queue.jobs([one for one in recorded.values() if one]) if tasks else []
         alive = {job.id: job for job in known if job.phase in NOT_OVER}
@@ -109,10 +111,10 @@ class BatchScheduler:
         return [task.name for task in tasks if task.name in self._flights]
 
     def wait(self) -> Sequence[JobResult]:
-        """Wait for a poll's time, and return what has landed (see core.scheduler.Scheduler).
+        """Wait for one poll interval, and return the results of ended tasks (see core.scheduler.Scheduler).
 
-        Polls come fast after something has happened, and ever slower while nothing does. What has left
-        its record lands without one.
+        The interval is short after an event and grows while nothing happens. A task that has left its record
+        is returned without a poll.
         """
         job_results = self._watch()
         if not job_results:
@@ -130,10 +132,10 @@ class BatchScheduler:
         return [self._owned(one) for one in job_results]
 
     def _owned(self, landed: JobResult) -> JobResult:
-        """Return a task that timed out or was cancelled as the system's failure if a node was away.
+        """Return a timed-out or cancelled task as an infrastructure failure if one of its nodes was away.
 
-        Without its daemon a node starts no step any more, and the job waits for it. Slurm drains nodes on
-        which its books are wrong, and cancels their jobs; so do those who mend nodes.
+        A node without its daemon starts no steps, and the job waits for it. Slurm drains nodes whose state it
+        has lost track of, and cancels their jobs. Administrators who repair nodes do the same.
         """
         is_cancelled = landed.reason.endswith(self._cancelled)
         if not landed.nodes or not (landed.exit.is_timeout or is_cancelled):
@@ -151,11 +153,14 @@ class BatchScheduler:
 
     @property
     def _cancelled(self) -> str:
-        """Return what is said of a job that somebody, or the batch system itself, cancelled."""
+        """Return the reason for a job that a user or the batch system itself cancelled."""
         return f"cancelled by {self._queue.cancel_command}, or by {self._queue.system} itself"
 
     def _watch(self) -> list[JobResult]:
-        """Look for records of the oldest tasks until it is time to poll; return what has landed."""
+        """Check the records of the oldest tasks until the next poll is due.
+
+        Return the results of ended tasks.
+        """
         oldest = list(itertools.islice(self._flights.values(), _MOST_WATCHED))
         poll_at = self._clock() + self._poll_s
         while (left := poll_at - self._clock()) > 0:
@@ -168,7 +173,10 @@ class BatchScheduler:
         return []
 
     def _poll(self) -> list[JobResult]:
-        """Ask for all jobs at once; return what has landed or will not land any more."""
+        """Query all jobs at once.
+
+        Return the results of tasks that have ended or can no longer end normally.
+        """
         try:
             queue = {job.id: job for job in self._queue.jobs({one.job for one in self._flights.values()})}
         except BackendError as error:
@@ -185,7 +193,7 @@ class BatchScheduler:
         ]
 
     def _tell_queued(self, queue: dict[str, QueuedJob]) -> None:
-        """Tell why jobs wait, once they have for some time, and that they wait no more."""
+        """Report why jobs wait, once they have waited for some time, and report the end of the wait."""
         now = self._clock()
         changed: dict[str, list[str]] = {}
         for name, in_flight_job in self._flights.items():
@@ -202,7 +210,7 @@ class BatchScheduler:
             self._on_wait(names, said)
 
     def cancel(self, names: Collection[str]) -> None:
-        """End the jobs of these tasks (see core.scheduler)."""
+        """Cancel the jobs of these tasks (see core.scheduler.Scheduler)."""
         jobs = {self._flights[name].job for name in names if name in self._flights}
         if jobs:
             self._queue.cancel(jobs)
@@ -211,9 +219,10 @@ class BatchScheduler:
             self._flights.pop(name, None)
 
     def close(self) -> None:
-        """Cancel what the system still takes for running though it has landed: one that was killed may.
+        """Cancel jobs that the system still shows as running although their tasks have ended.
 
-        A job is over a moment after its task, which is waited for.
+        A controller that was killed may show such jobs. A job ends a moment after its task, so wait that long
+        first.
         """
         deadline = self._clock() + _JOB_ENDS_S
         while left := self._still_running():
@@ -232,10 +241,10 @@ class BatchScheduler:
         }
 
     def _try_to_submit(self, path: Path, tasks: Sequence[Task]) -> str | None:
-        """Return the id of the job, also where submitting failed after the controller had taken it.
+        """Return the id of the job, also if submitting failed after the controller had accepted the job.
 
-        The queue tells that by the job's name. While it cannot be asked, the controller is away: None.
-        A refusal is final only from a controller that answers.
+        In that case, the job is found in the queue by its name. Return None while the queue does not answer:
+        the controller is away. A refusal is final only from a controller that answers.
         """
         names = [task.name for task in tasks]
         try:
@@ -263,7 +272,7 @@ class BatchScheduler:
         self._poll_s = _FIRST_POLL_S
 
     def _look(self, in_flight_job: _Flight, queue: dict[str, QueuedJob]) -> JobResult | None:
-        """Return how a task ended, None while it has not, or while its record may be yet to appear."""
+        """Return the result of a task, or None if it has not ended or its record may still appear."""
         job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
         phase = job.phase if job else Phase.UNKNOWN
         if phase is Phase.QUEUED:
@@ -288,7 +297,7 @@ class BatchScheduler:
     def _end(
         self, in_flight_job: _Flight, progress: record.Progress | None, phase: Phase, job: QueuedJob | None
     ) -> JobResult:
-        """Return how a task ended whose job is over without a record of its own."""
+        """Return the result of a task whose job is over without a record of its own."""
         system = self._queue.system
         why = (
             f"{system}'s job {in_flight_job.job} is {job.state}"
@@ -298,9 +307,9 @@ class BatchScheduler:
         return record.land_without_end(in_flight_job.task, progress, phase, why, self._cancelled)
 
     def _remove_storage(self, task: Task) -> None:
-        """Remove the folder that a job left on the storage path of `task`, whose end it did not live to see.
+        """Remove the folder on the storage path of `task` that its job left because it was ended early.
 
-        What it left on record is taken only for a folder of this very attempt's; where it cannot be removed
+        The recorded path is used only if it is this very attempt's folder. If the folder cannot be removed
         now, it stays on record.
         """
         left = task.folder / "storage.left"
@@ -310,9 +319,10 @@ class BatchScheduler:
                 left.unlink()
 
     def _bear(self, error: BackendError, submitted: Collection[str] = ()) -> None:
-        """Wait out an outage of the controller, during which jobs go on; raise `error` when it lasts.
+        """Wait during an outage of the controller, while jobs continue.
 
-        What waits is said once: what is under way, and what is being `submitted`.
+        Raise `error` when the outage lasts too long. The wait is reported once, for the in-flight jobs and
+        for those that are being `submitted`.
         """
         now = self._clock()
         if self._silent_since is None:
@@ -326,7 +336,7 @@ class BatchScheduler:
             raise error
 
     def _hear(self, submitted: Collection[str] = ()) -> None:
-        """Take note that the controller answers."""
+        """Record that the controller answers again."""
         if self._silent_since is not None:
             self._silent_since = None
             self._on_wait([*self._flights, *submitted], "")
@@ -340,7 +350,7 @@ class BatchScheduler:
 
 
 def _land(in_flight_job: _Flight, progress: record.Progress, system: str) -> JobResult:
-    """Return how a task ended that came to its end; what stood still meanwhile was not measured."""
+    """Return the result of a task that is complete. A task that was suspended counts as not measured."""
     found = record.land(in_flight_job.task, progress)
     if not in_flight_job.was_suspended:
         return found
@@ -350,20 +360,23 @@ def _land(in_flight_job: _Flight, progress: record.Progress, system: str) -> Job
 
 
 def _is_in(queue: dict[str, QueuedJob], in_flight_job: _Flight) -> bool:
-    """Return whether a task's job is known: a controller that was killed may give the last numbers again."""
+    """Return whether a task's job is in the queue.
+
+    The name is compared: a killed controller may reuse ids.
+    """
     job = queue.get(in_flight_job.job)
     return job is not None and job.name in ("", in_flight_job.job_name)
 
 
 def _patience(in_flight_job: _Flight, job: QueuedJob | None) -> float:
-    """Return how long the record of a task may take to appear once its job is over.
+    """Return how many seconds the record of a task may take to appear after its job is over.
 
-    A controller that was killed may have forgotten a job that its nodes still run.
+    A controller that was killed may have forgotten a job that still runs on its nodes.
     """
     has_begun = record.read_progress(in_flight_job.task.folder) is not None
     return in_flight_job.task.timeout_s + _FILES_APPEAR_S if job is None and has_begun else _FILES_APPEAR_S
 
 
 def _is_of_campaign(job: QueuedJob, task: Task) -> bool:
-    """Return whether a job's name, if it is told, begins as all of its campaign do: ``tare-<mark>``."""
+    """Return whether a job's name, if known, has the prefix of its campaign's jobs: ``tare-<hash>``."""
     return not job.name or job.name.split("-")[:2] == task.name.split("-")[:2]

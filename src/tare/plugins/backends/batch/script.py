@@ -1,4 +1,4 @@
-"""Tasks as a script of a batch system. Pure."""
+"""Write tasks as a script of a batch system. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tare.probes.traffic import traffic_script
 
 _FUNCTIONS = Path(__file__).with_name("job.sh")
 EACH_NODE = Path(__file__).with_name("each_node.sh")
-"""Shell functions for systems without a command such as srun: they need `node_names` and `on_node`."""
+"""Shell functions for systems without a command such as srun. They need `node_names` and `on_node`."""
 
 
 def render(tasks: Sequence[Task], directives: Iterable[str], nodes: str, facts: str = "") -> str:
     """Return the script that runs `tasks` one after the other on the same nodes.
 
-    `directives` are whole lines for the batch system. `nodes` is the system's own part of the shell code (see
-    job.sh, which says what it defines). `facts` is a shell script that each node runs before a task, to print
-    records that `record` reads.
+    `directives` are whole lines for the batch system. `nodes` is the system's own part of the shell code
+    (job.sh lists what it must define). `facts` is a shell script that each node runs before a task; it prints
+    records that `record` parses.
     """
     lines = ["#!/bin/bash", *directives]
     lines += ["", "set -u", nodes.rstrip(), "", _FUNCTIONS.read_text().rstrip(), ""]
@@ -50,9 +50,12 @@ def _task(task: Task) -> Iterator[str]:
 
 
 def _steps(task: Task) -> Iterator[str]:
-    """Yield the steps; before them, what makes the task's own folder, whose errors go with the first's."""
+    """Yield the steps, and first the command that makes the task's own folder.
+
+    Its errors go to the first step's stderr.
+    """
     if task.own_storage:
-        mode = "755" if task.platform.container is None else "1777"  # in a container it may be another user
+        mode = "755" if task.platform.container is None else "1777"  # a container may run as another user
         keep = ["keep"] if task.keeps_storage else []
         yield shlex.join(["own", task.own_storage, mode, task.steps[0].stderr, *keep])
     for step in task.steps:
