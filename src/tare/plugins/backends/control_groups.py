@@ -189,7 +189,7 @@ def _named(prefix: str, parent: Path | None) -> list[Path]:
 
 
 def _name(label: str) -> str:
-    """Return the name of a job's group: a hash of its session's mark, which ends with a colon, and a name."""
+    """Return the name of a job's group: a hash of its session's prefix with the colon, and the job's name."""
     session, _, job = label.rpartition(":")
     return f"{_PREFIX}{hashlib.blake2b(session.encode(), digest_size=8).hexdigest()}:{job.replace('/', '+')}"
 

@@ -1,1 +1,1 @@
-"""Backend `gridengine`: attempts are batch jobs of Grid Engine, one each or a block in one (qsub(1))."""
+"""Backend `gridengine`: each attempt, or each block, is one batch job of Grid Engine (qsub(1))."""

@@ -1,4 +1,4 @@
-"""Look whether Grid Engine answers, and whether it would run a platform's jobs."""
+"""Check whether Grid Engine answers, and whether it would run a platform's jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grid Engine's commands, on this machine or on its login node: qsub, qstat, qacct and qdel."""
+"""Call Grid Engine's commands on this machine or on its login node: qsub, qstat, qacct and qdel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHANGES = {"qsub", "qdel"}
 
 _TIMEOUT_S = 60.0
 _MOST_IDS = 200  # in one command line
-_MOST_REASONS = 20  # jobs of which it is asked at a time why they wait
+_MOST_REASONS = 20  # jobs whose reasons for waiting are queried at a time
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:\.\S+)?\s*")
 _GONE = ("does not exist", "has deleted job", "has registered the job", "is already in deletion")
 _OWN_JOBS = 'exec qstat -xml -u "$(id -un)"'
@@ -34,8 +34,8 @@ _OWN_JOBS = 'exec qstat -xml -u "$(id -un)"'
 class GridEngine:
     """Calls Grid Engine's commands (see batch.queue.Queue).
 
-    `agent` and `login` name the host where they are called: ``agent login COMMAND…``, as ssh is called;
-    without `login`, here. `env` is added to the environment.
+    `agent` and `login` give the host of the commands: ``agent login COMMAND…``, as with ssh. Without `login`,
+    they are called on this machine. `env` is added to the environment.
     """
 
     system = "Grid Engine"
@@ -47,7 +47,7 @@ class GridEngine:
         self._env = dict(env)
 
     def submit(self, script: Path, request: Request) -> str:
-        """Submit the script; return the id of its job (see Queue). It holds the request."""
+        """Submit the script, which holds the request; return the id of its job (see Queue)."""
         said = self._call(["qsub", "-terse", str(script)])
         found = _JOB_ID.fullmatch(said)
         if not found:
@@ -55,14 +55,17 @@ class GridEngine:
         return found[1]
 
     def check(self, script: Path) -> str:
-        """Let Grid Engine look whether it would ever run the script; return what it says.
+        """Ask Grid Engine whether it would ever run the script. Return its message.
 
-        Raises BackendError with what it says where it would not.
+        Raises BackendError with its message if it would not.
         """
         return self._call(["qsub", "-w", "v", str(script)])
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
-        """Return this user's jobs (see Queue): for `ids` with why they wait, else with whose they are."""
+        """Return this user's jobs (see Queue).
+
+        With `ids`, they have reasons for waiting; without, comments.
+        """
         found = list(parse_jobs(self._call(["sh", "-c", _OWN_JOBS], name="qstat")))
         if ids:
             waiting = [job.id for job in found if job.phase is Phase.QUEUED and job.id in ids]
@@ -72,19 +75,19 @@ class GridEngine:
         return [job._replace(comment=comments.get(job.id, "")) for job in found]
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
-        """Return how jobs ended, by the books of the cluster, where this host can read them (see Queue)."""
+        """Return how jobs ended, from the cluster's accounting, if this host can read it (see Queue)."""
         found = []
         for job in ids:
             try:
                 books = parse_books(self._call(["qacct", "-j", job]))
-            except BackendError:  # not in the books yet, or none here
+            except BackendError:  # not in the accounting yet, or no accounting on this host
                 continue
             phase, state = end_of(books)
             found.append(QueuedJob(job, phase, state, books.get("jobname", "")))
         return found
 
     def cancel(self, ids: Collection[str]) -> None:
-        """Delete jobs; those that are over already are no error (see Queue)."""
+        """Delete jobs. A job that is already over is no error (see Queue)."""
         numbers = sorted(ids)
         for start in range(0, len(numbers), _MOST_IDS):
             done = self._run(["qdel", *numbers[start : start + _MOST_IDS]])
@@ -94,14 +97,14 @@ class GridEngine:
                     raise BackendError(f"qdel: {' '.join(said.split())}")
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
-        """Yield which queue instances of `nodes` are in error, or not heard of (see Queue)."""
+        """Yield the queue instances of `nodes` that are in error or do not answer (see Queue)."""
         wanted = ",".join(f"*@{node}" for node in sorted(nodes))
         for name, state in parse_instances(self._call(["qstat", "-f", "-xml", "-q", wanted])):
             if is_out(state, is_disabled_out=is_drained_away):
                 yield f"by qstat queue {name} is {state}"
 
     def parallel_environment(self, name: str) -> dict[str, str]:
-        """Return a parallel environment (sge_pe(5)). Raises BackendError, also where there is none."""
+        """Return a parallel environment (sge_pe(5)). Raises BackendError, also if it does not exist."""
         return parse_table(self._call(["qconf", "-sp", name]))
 
     def queues(self) -> list[str]:
@@ -117,7 +120,7 @@ class GridEngine:
         return remove_from(ask, [self._login], folder)
 
     def _details(self, ids: Sequence[str]) -> str:
-        """Return all that qstat tells of jobs, as XML; nothing where they are gone by now."""
+        """Return qstat's details of jobs as XML. Return an empty text if the jobs are gone."""
         if not ids:
             return ""
         try:
@@ -146,7 +149,7 @@ class GridEngine:
                 timeout=_TIMEOUT_S,
                 env=self._env or None,
                 cwd="/",
-                start_new_session=True,  # a terminal's Ctrl-C is for Tare, which ends a command only in time
+                start_new_session=True,  # Ctrl-C in a terminal goes to Tare, not to this command
             )
         except subprocess.TimeoutExpired as error:
             raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
@@ -155,7 +158,10 @@ class GridEngine:
 
 
 def parse_jobs(text: str) -> Iterator[QueuedJob]:
-    """Yield the jobs of ``qstat -xml``; an array's tasks are none of ours. Raises BackendError."""
+    """Yield the jobs of ``qstat -xml``. Tasks of job arrays are not Tare's and are skipped.
+
+    Raises BackendError.
+    """
     for job in _xml(text).iter("job_list"):
         number, state = whole_number(_text(job, "JB_job_number")), _text(job, "state")
         if number is not None and job.find("tasks") is None:
@@ -163,7 +169,7 @@ def parse_jobs(text: str) -> Iterator[QueuedJob]:
 
 
 def parse_comments(text: str) -> dict[str, str]:
-    """Return what the contexts of jobs say of whose they are, by job, from ``qstat -xml -j``."""
+    """Return the comment in each job's context, by job, from ``qstat -xml -j``. It names the job's owner."""
     found = {}
     for job in _details(text, "djob_info"):
         for variable in job.iter("context_list"):
@@ -173,7 +179,7 @@ def parse_comments(text: str) -> dict[str, str]:
 
 
 def parse_reasons(text: str) -> dict[str, str]:
-    """Return why jobs wait, from ``qstat -xml -j``: what is said of the job, or else of all queues."""
+    """Return why jobs wait, from ``qstat -xml -j``. A job without its own message has that of all queues."""
     if not text:
         return {}
     ids = [_text(job, "JB_job_number") for job in _details(text, "djob_info")]
@@ -197,12 +203,15 @@ def parse_instances(text: str) -> Iterator[tuple[str, str]]:
 
 
 def parse_books(text: str) -> dict[str, str]:
-    """Return the last record of ``qacct -j``: those of what ran on other nodes come before the job's own."""
+    """Return the last record of ``qacct -j``.
+
+    Records of parts that ran on other nodes come before the job's own.
+    """
     return parse_table(re.split(r"^=+$", text, flags=re.MULTILINE)[-1])
 
 
 def parse_table(text: str) -> dict[str, str]:
-    """Return lines of a name and a value, as qconf and qacct print them."""
+    """Parse lines of a name and a value, as qconf and qacct print them."""
     rows = (line.split(None, 1) for line in text.splitlines())
     return {row[0]: row[1].strip() for row in rows if len(row) == 2}
 
@@ -213,7 +222,7 @@ def _details(text: str, part: str) -> list[Element]:
 
 def _xml(text: str) -> Element:
     try:
-        return fromstring(text)  # noqa: S314  # what this user's own qstat prints
+        return fromstring(text)  # noqa: S314  # printed by this user's own qstat
     except ParseError as error:
         raise BackendError(f"qstat printed what is no XML: {error}") from error
 
@@ -223,6 +232,6 @@ def _text(element: Element, name: str) -> str:
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return what a command says when it fails: some do on standard output."""
+    """Return the error message of a command. Some commands print it to standard output."""
     said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
     return said or f"exit code {done.returncode}"

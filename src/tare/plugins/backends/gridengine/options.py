@@ -1,4 +1,4 @@
-"""What a site file says of how a platform asks Grid Engine for nodes: the schema of `gridengine:`."""
+"""The schema of `gridengine:` in a platform: how the platform asks Grid Engine for nodes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from tare.core.errors import shown
 from tare.core.fields import Count, Word
 
 AGENT = "tare-qrsh"
-"""The command in a job that starts another on one of its nodes, called as ssh is (see nodes.sh)."""
+"""The command in a job that starts another command on one of its nodes.
+
+It is called like ssh (see nodes.sh).
+"""
 
 _PLACE = "{slots}"
-_VALUE = re.compile(r"[^\s'\"\\#]+")  # qsub splits an option line as a shell does
+_VALUE = re.compile(r"[^\s'\"\\#]+")  # qsub splits an option line like a shell
 _RESOURCE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _OWN_RESOURCE = "h_rt"
 
@@ -28,11 +31,11 @@ class GridEngineMode(enum.StrEnum):
 
     JOB = "job"
     PACKED = "packed"
-    """One job in which a block's runs go back to back, so that all have the same nodes."""
+    """One job for a block. Its runs follow each other directly, so that all have the same nodes."""
 
 
 class GridEngineOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a platform asks Grid Engine for nodes: the options of qsub."""
+    """How a platform asks Grid Engine for nodes, in terms of qsub's options."""
 
     parallel_environment: Annotated[
         Word,
@@ -74,20 +77,20 @@ class GridEngineOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """Return what starts commands on a job's nodes, over qrsh -inherit (see BackendOptions)."""
+        """Return the command that reaches a job's nodes, over qrsh -inherit (see BackendOptions)."""
         return (AGENT,)
 
     def slots(self, ranks_per_node: int, threads: int) -> int:
-        """Return the slots that a job takes on each node."""
+        """Return the number of slots that a job takes on each node."""
         return self.slots_per_node or ranks_per_node * threads
 
     def environment_of(self, slots: int) -> str:
-        """Return the name of the parallel environment for so many slots on each node."""
+        """Return the name of the parallel environment for this number of slots on each node."""
         return self.parallel_environment.replace(_PLACE, str(slots))
 
 
 def check_options(options: GridEngineOptions, reader: OptionsReader) -> GridEngineOptions:
-    """Return `options`, with every fault told that qsub would trip over."""
+    """Return `options`. Report every fault that would make qsub fail."""
     for name in ("parallel_environment", "queue", "project"):
         value = getattr(options, name)
         if value is not None and not _VALUE.fullmatch(value):

@@ -26,7 +26,7 @@ from tare.plugins.backends.gridengine.options import GridEngineOptions, check_op
 
 
 class GridEngineBackend(BatchBackend[GridEngineOptions]):
-    """Attempts are batch jobs, one each or a block in one."""
+    """Each attempt is a batch job, or a block is one."""
 
     name = "gridengine"
     title = "Grid Engine"
@@ -34,7 +34,7 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
     file_type = GridEngineOptions
 
     def read_options(self, written: GridEngineOptions | None, reader: OptionsReader) -> GridEngineOptions:
-        """Return the options as they are written, once they are checked (see BackendPlugin)."""
+        """Return the options of the site file after checking them (see BackendPlugin)."""
         if written is None:
             reader.fault_of_platform(
                 "Grid Engine gives nodes by a parallel environment; name it: "
@@ -45,7 +45,7 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
 
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
-        """Yield what puts tasks into the queue (see BatchBackend)."""
+        """Yield the scheduler that puts tasks into the queue (see BatchBackend)."""
         from tare.plugins.backends.batch.scheduler import BatchScheduler
         from tare.plugins.backends.gridengine.commands import GridEngine
         from tare.plugins.backends.gridengine.script import render
@@ -63,7 +63,7 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
         queue = GridEngine(session.site.agent, logins.pop(), {**os.environ, **session.env})
         scheduler = BatchScheduler(queue, rendered)
         yield scheduler
-        with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
+        with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
             scheduler.close()
 
     def show(self, planned: PlannedTask) -> str:
@@ -73,13 +73,13 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
         return render([planned.task], options_of(planned.task.platform), planned.facts)
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
-        """Yield whether Grid Engine answers and takes the platform's jobs (see BackendPlugin)."""
+        """Yield whether Grid Engine answers and accepts the platform's jobs (see BackendPlugin)."""
         from tare.plugins.backends.gridengine.checks import check_grid_engine
 
         yield from check_grid_engine(context, options_of(context.platform))
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield jobs of campaigns in this machine's Grid Engine, and in the lab's (see BackendPlugin)."""
+        """Yield campaigns' jobs in this machine's Grid Engine and in the lab's (see BackendPlugin)."""
         from tare.plugins.backends.gridengine.commands import GridEngine
 
         env, lab = surroundings.env, surroundings.lab
@@ -101,7 +101,7 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
 
 
 def options_of(platform: Platform) -> GridEngineOptions:
-    """Return the options of a platform of Grid Engine."""
+    """Return the Grid Engine options of a platform."""
     if isinstance(platform.options, GridEngineOptions):
         return platform.options
     raise TypeError(f"{type(platform.options).__name__} are no options of Grid Engine")

@@ -1,4 +1,4 @@
-"""Tasks as a script of qsub. Pure."""
+"""Write tasks as a script for qsub. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from tare.plugins.backends.batch.queue import Request, request_of
 from tare.plugins.backends.gridengine.options import GridEngineOptions
 
 CONTEXT = "tare"
-"""The variable of a job's context (qsub -ac) that names session and campaign."""
+"""The variable in a job's context (qsub -ac) that names session and campaign."""
 
 _NODES = Path(__file__).with_name("nodes.sh")
 _WATCHED_SLOTS = 3
-"""Grid Engine starts as many commands on another node as it gave slots there: MPI's, and two that watch."""
+"""Grid Engine starts at most as many commands on another node as the job has slots there.
+
+Tare needs three: MPI's, and two that record telemetry and packets.
+"""
 
 
 def render(tasks: Sequence[Task], options: GridEngineOptions, facts: str = "") -> str:
     """Return the script for qsub that runs `tasks` one after the other on the same nodes (see batch.script).
 
-    The script opens the file for what it prints itself: qsub's -o takes ',' and ':' in a path for its own.
+    The script itself opens the file for its output, because qsub's -o gives ',' and ':' in a path a special
+    meaning.
     """
     request = request_of(tasks)
     nodes = (
@@ -40,16 +44,16 @@ def render(tasks: Sequence[Task], options: GridEngineOptions, facts: str = "") -
 
 
 def qsub_options(request: Request, options: GridEngineOptions) -> Iterator[str]:
-    """Yield the options of qsub(1) that a job needs, those of the site last."""
+    """Yield the options of qsub(1) that a job needs. Those of the site come last."""
     slots = options.slots(request.ranks_per_node, request.threads)
     yield f"-N {request.name}"
     yield "-S /bin/bash"
     yield "-V"
     yield "-j y"
     yield "-o /dev/null"
-    yield "-r n"  # whether a run is tried again is for Tare to say, and to record
-    yield "-R y"  # else narrow jobs of others take the nodes that a wide one waits for
-    if request.comment:  # which tells `tare clean` whose job it is
+    yield "-r n"  # Tare itself decides and records whether a run is tried again
+    yield "-R y"  # else small jobs of others take the nodes that a large job waits for
+    if request.comment:  # by it, `tare clean` finds the job's owner
         yield f"-ac {CONTEXT}={quote(request.comment)}"
     yield f"-pe {options.environment_of(slots)} {request.nodes * slots}"
     yield f"-l h_rt={request.minutes * 60}"
@@ -63,7 +67,7 @@ def qsub_options(request: Request, options: GridEngineOptions) -> Iterator[str]:
 
 
 def comment_in(context: str) -> str:
-    """Return what `qsub_options` wrote into a job's context."""
+    """Return the text that `qsub_options` wrote into a job's context."""
     return unquote(context)
 
 
@@ -73,5 +77,5 @@ def _has_room_to_watch(task: Task, options: GridEngineOptions) -> bool:
 
 
 def _unwatched(task: Task) -> Task:
-    """Return a task that nothing watches: else what watches its nodes would keep its ranks from starting."""
+    """Return the task without sampler and packet counter, which would take the slots that its ranks need."""
     return msgspec.structs.replace(task, sampler=None, counter=None)

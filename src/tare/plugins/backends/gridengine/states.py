@@ -1,6 +1,6 @@
-"""What Grid Engine's job states mean to a run (qstat(1), sge_status(5), accounting(5)).
+"""Map Grid Engine's job states to phases (qstat(1), sge_status(5), accounting(5)).
 
-A state that is new is unknown, never success.
+A new state is unknown, never success.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tare.core.units import whole_number
 from tare.plugins.backends.batch.phases import Phase
 
 TOO_FEW_NODES = 93
-"""The exit code of a job that was given fewer nodes than it asked for (see nodes.sh)."""
+"""The exit code of a job that got fewer nodes than it asked for (see nodes.sh)."""
 
 _TOO_FEW = (
     "on fewer nodes than it asked for: its parallel environment needs slots_per_node as its allocation_rule"
@@ -28,9 +28,9 @@ _RUN_TIME = re.compile(r"\bh_rt=([0-9]{1,9})\b")
 
 
 def phase_of(state: str) -> Phase:
-    """Return the phase of a job whose state qstat writes in letters, such as ``qw``, ``r`` and ``Eqw``.
+    """Return the phase of a job from qstat's state letters, such as ``qw``, ``r`` and ``Eqw``.
 
-    One in error waits until somebody clears it (qmod -cj).
+    A job in error waits until a user clears the error (qmod -cj).
     """
     letters = set(state)
     if not letters or not letters <= _KNOWN:
@@ -47,14 +47,17 @@ def phase_of(state: str) -> Phase:
 
 
 def is_out(state: str, *, is_disabled_out: bool) -> bool:
-    """Return whether a queue instance is in error, or its daemon is not heard of; disabled ones if asked."""
+    """Return whether a queue instance is in error or its daemon does not answer.
+
+    With `is_disabled_out`, disabled instances count, too.
+    """
     return bool(set(state) & set("uE")) or (is_disabled_out and bool(set(state) & set("dD")))
 
 
 def end_of(books: Mapping[str, str]) -> tuple[Phase, str]:
-    """Return how a job ended by what qacct tells of it, and that in words.
+    """Return how a job ended, from qacct's output: the phase, and a description.
 
-    A deleted job and one that came to a limit may both end by SIGKILL: the time tells them apart.
+    A deleted job and a job that reached a limit may both end by SIGKILL; the run time distinguishes them.
     """
     failed = whole_number(books.get("failed", "").split(" ")[0])
     code = whole_number(books.get("exit_status", "").split(" ")[0])
@@ -68,7 +71,7 @@ def end_of(books: Mapping[str, str]) -> tuple[Phase, str]:
         return Phase.CANCELLED, state
     if failed == _RESCHEDULED:
         return Phase.PREEMPTED, state
-    return Phase.ENDED, state  # it is over: its own record tells whether it came to its end
+    return Phase.ENDED, state  # it is over: its own record shows whether it is complete
 
 
 def _is_at_limit(books: Mapping[str, str]) -> bool:

@@ -1,1 +1,1 @@
-"""PBS Professional, LSF, Flux and others, through PSI/J, the portable submission library of HPC."""
+"""PBS Professional, LSF, Flux and others, through PSI/J, the portable job submission library of HPC."""

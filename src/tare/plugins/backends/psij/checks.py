@@ -1,4 +1,4 @@
-"""Look whether PSI/J is installed, and whether its batch system answers."""
+"""Check whether PSI/J is installed, and whether its batch system answers."""
 
 from __future__ import annotations
 

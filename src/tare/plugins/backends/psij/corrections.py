@@ -1,7 +1,7 @@
-"""What executors of PSI/J (0.9.11) get wrong of their batch systems, put right from outside.
+"""Correct errors in PSI/J's executors (0.9.11) from outside.
 
-PSI/J takes an executor for its place to build, submit and parse, and these are the methods that it has for
-that; nothing else of it is replaced. The test of each correction fails once PSI/J does without.
+PSI/J's executors have methods to build, submit and parse jobs. Only these methods are replaced. The test of
+each correction fails once PSI/J no longer needs it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Generate = Callable[["psij.Job", "dict[str, object]", IO[str]], None]
 
 
 def correct(executor: psij.JobExecutor, name: Executor, run: Run) -> None:
-    """Put `executor`, PSI/J's of that name, right; `run` is what calls commands of its batch system."""
+    """Correct `executor`, which is PSI/J's executor `name`. `run` calls commands of its batch system."""
     from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutor
 
     if not isinstance(executor, BatchSchedulerExecutor):
@@ -65,8 +65,8 @@ def _replace(executor: psij.JobExecutor, name: str, method: Callable[..., Any]) 
 def _parse_squeue(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus]:
     """Parse each job of squeue by itself.
 
-    PSI/J knows neither reasons of several words ("ReqNodeNotAvail, UnavailableNodes:n1"), nor most reasons of
-    jobs that failed, nor states of newer versions; one such job would cost it the states of all.
+    PSI/J fails on reasons of several words ("ReqNodeNotAvail, UnavailableNodes:n1"), on most reasons of
+    failed jobs, and on states of newer versions. One such job would lose the states of all jobs.
     """
     if code != 0:
         return parse(code, text)
@@ -84,7 +84,7 @@ def _parse_squeue(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatu
 
 
 def _parse_state(parse: Parse, header: str, words: list[str]) -> dict[str, psij.JobStatus]:
-    """Parse the state without its reason; a job in a state that PSI/J does not know is still there."""
+    """Parse a state without its reason. A job in a state that PSI/J does not know counts as active."""
     import psij
 
     number, state = words[:2]
@@ -96,9 +96,9 @@ def _parse_state(parse: Parse, header: str, words: list[str]) -> dict[str, psij.
 
 
 def _parse_qstat(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus]:
-    """Parse what qstat says of the jobs that it knows, also where it complains of others.
+    """Parse what qstat prints for the jobs that it knows, also when it reports errors for others.
 
-    A server without job history forgets jobs as they end, and one of these would cost PSI/J all states.
+    A server without job history forgets jobs when they end. One such job would lose the states of all jobs.
     """
     if code not in {0, *_UNKNOWN_JOB}:
         return parse(code, text)
@@ -110,7 +110,7 @@ def _parse_qstat(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus
 
 
 def _hear_qdel(code: int, text: str) -> None:
-    """Take a job that is over for cancelled. Raises SubmitException where qdel failed otherwise."""
+    """Treat a job that is already over as cancelled. Raises SubmitException if qdel failed otherwise."""
     import psij
 
     if code not in _UNKNOWN_JOB:
@@ -118,7 +118,7 @@ def _hear_qdel(code: int, text: str) -> None:
 
 
 def _parse_bjobs(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus]:
-    """Parse states without the reasons, which PSI/J looks up under a name that bjobs never prints."""
+    """Parse states without their reasons: PSI/J looks these up under a name that bjobs never prints."""
     if code == 0:
         told = json.loads(text)
         told["RECORDS"] = [one | dict.fromkeys(_REASONS, "") for one in told["RECORDS"]]
@@ -127,10 +127,10 @@ def _parse_bjobs(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus
 
 
 def _bsub(job: psij.Job, script: Path) -> list[str]:
-    """Hand the script to bsub as its input: one that is named, it runs without reading its #BSUB lines.
+    """Pass the script to bsub on standard input. Otherwise, bsub ignores the script's #BSUB lines.
 
-    (bsub(1); only LSB_BSUB_PARSE_SCRIPT=Y in lsf.conf(5) changes that.) What PSI/J's template cannot hold is
-    given here: -x has no value, and the brackets of -R would be quoted twice.
+    (bsub(1); only LSB_BSUB_PARSE_SCRIPT=Y in lsf.conf(5) changes that.) Options that PSI/J's template cannot
+    hold are given here: -x has no value, and the brackets of -R would be quoted twice.
     """
     import psij
 
@@ -150,12 +150,12 @@ def _bsub(job: psij.Job, script: Path) -> list[str]:
 
 
 def _for_any_lsf(generate: Generate, job: psij.Job, context: dict[str, object], file: IO[str]) -> None:
-    """Write the script without -nnodes, which only LSF with IBM's CSM takes, and that beside no -n."""
+    """Write the script without -nnodes, which only LSF with IBM's CSM accepts, and not together with -n."""
     whole = io.StringIO()
     generate(job, context, whole)
     file.write(re.sub(r"^#BSUB -nnodes .*\n", "", whole.getvalue(), flags=re.MULTILINE))
 
 
 def _with_duration(generate: Generate, job: psij.Job, context: dict[str, object], file: IO[str]) -> None:
-    """Write the script with how long the job takes, which the template asks for under another name."""
+    """Write the script with the job's duration, which the template reads under another name."""
     generate(job, context | {"duration": context.get("formatted_job_duration")}, file)

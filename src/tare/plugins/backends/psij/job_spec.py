@@ -1,4 +1,4 @@
-"""What a job asks for, in PSI/J's terms."""
+"""Convert a job request to PSI/J's job specification."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 def job_of(script: Path, request: Request, options: PsijOptions) -> psij.Job:
-    """Return PSI/J's job that runs `script`. Raises BackendError for what PSI/J cannot say.
+    """Return PSI/J's job that runs `script`. Raises BackendError for requests that PSI/J cannot express.
 
-    The script is one process on the job's first node; what it starts there is its own affair. Flux starts it
-    under an instance of its own, as flux-batch(1) does, so that the nodes of the job can be told and reached.
+    The job has one process, on its first node, which runs the script; the script itself starts all others.
+    With Flux, the script runs under its own Flux instance, as with flux-batch(1), so that it can list and
+    reach the job's nodes.
     """
     import psij
 
@@ -42,7 +43,7 @@ def job_of(script: Path, request: Request, options: PsijOptions) -> psij.Job:
 def _resources(request: Request, options: PsijOptions) -> psij.ResourceSpecV1:
     import psij
 
-    if options.executor is Executor.FLUX:  # one broker a node, which holds all cores that its ranks need
+    if options.executor is Executor.FLUX:  # one broker for each node, with all cores of its ranks
         cores = request.ranks_per_node * request.threads
         return psij.ResourceSpecV1(
             node_count=request.nodes, process_count=request.nodes, cpu_cores_per_process=cores
@@ -62,10 +63,10 @@ def _attributes(request: Request, options: PsijOptions) -> psij.JobAttributes:
     system = SYSTEMS[options.executor]
     custom: dict[str, object] = dict(options.attributes)
     if system.name_option:
-        # not by the name alone, by which backend `slurm` knows its own jobs: it may look at the same queue
+        # a prefix, because backend `slurm` may scan the same queue and knows its own jobs by name
         custom[f"{system.prefix}.{system.name_option}"] = f"psij-{request.name}"
     if options.executor in {Executor.PBS, Executor.PBS_CLASSIC}:
-        custom.setdefault("pbs.r", "n")  # whether a run is tried again is for Tare to say, and to record
+        custom.setdefault("pbs.r", "n")  # Tare itself decides and records whether a run is tried again
     return psij.JobAttributes(
         duration=timedelta(minutes=options.minutes or request.minutes),
         queue_name=options.queue,

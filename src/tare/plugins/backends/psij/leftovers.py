@@ -1,4 +1,4 @@
-"""Jobs that campaigns have left in queues: PSI/J cannot tell them, so they are on record."""
+"""List jobs that campaigns left in queues. PSI/J cannot list them, so they are read from records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tare.plugins.backends.psij.register import Register, campaigns_folder, regi
 
 
 def left(surroundings: Surroundings) -> Iterator[Leftover]:
-    """Yield the jobs that are on record and not over; forget those that are over."""
+    """Yield the recorded jobs that are not over. Delete the records of jobs that are over."""
     for register in registers(campaigns_folder(surroundings.env)):
         try:
             yield from _left_of(register, surroundings)
@@ -26,4 +26,4 @@ def _left_of(register: Register, surroundings: Surroundings) -> Iterator[Leftove
     for way in dict.fromkeys(entry.way for entry in register.entries().values()):
         queue = PsijQueue(register.executor, register, Reach(way, env), poll_s=1.0)
         yield from left_in(queue)
-        queue.stop()  # its files are of use to whoever goes on with the campaign
+        queue.stop()  # keeps the files, which are needed if the campaign is continued

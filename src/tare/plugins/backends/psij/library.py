@@ -1,4 +1,4 @@
-"""Load PSI/J, an optional dependency, without its effects on the rest of this process."""
+"""Load PSI/J, an optional dependency, and undo its side effects on this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import psij
 
 INSTALL = "pip install 'tare-hpc[psij]'"
-"""How PSI/J comes into the environment of Tare."""
+"""The command that installs PSI/J into Tare's environment."""
 
 
 _TIMEOUT_S = 60.0
@@ -37,9 +37,9 @@ _LOG = log.of("psij")
 
 
 class Reach(NamedTuple):
-    """Where the commands of a batch system are called: behind `way`, such as ``ssh login1``, or here.
+    """Where the commands of a batch system are called: through `way`, such as ``ssh login1``, or here.
 
-    `env` is the environment of `way`, and of the commands where it is empty.
+    `env` is the environment of `way`. Without `way`, it is the environment of the commands.
     """
 
     way: tuple[str, ...] = ()
@@ -47,14 +47,18 @@ class Reach(NamedTuple):
 
     @classmethod
     def of(cls, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> Reach:
-        """Return the reach over `agent` to the host `login`, None for this one; `env` adds to our own."""
+        """Return the reach over `agent` to the host `login`; None is this machine.
+
+        `env` is added to our environment.
+        """
         return cls((*agent, login) if login else (), {**os.environ, **env})
 
     def run(self, command: list[str]) -> str:
-        """Run a command and return what it prints, as PSI/J does, but for no longer than it may take.
+        """Run a command and return its output, as PSI/J does, but with a time-out.
 
-        One that hangs would hold PSI/J's only polling thread for good. It has no part in a terminal's Ctrl-C:
-        a submission that is cut off may have been taken. Raises CalledProcessError, as PSI/J expects.
+        A command that hangs would block PSI/J's only polling thread for ever. The command runs in its own
+        session, so Ctrl-C in a terminal does not reach it: an interrupted submission may already have been
+        accepted. Raises CalledProcessError, as PSI/J expects.
         """
         began = time.monotonic()
         try:
@@ -87,20 +91,21 @@ _HERE = Reach()
 
 
 def is_installed() -> bool:
-    """Return whether PSI/J can be imported here."""
+    """Return whether PSI/J can be imported."""
     return importlib.util.find_spec("psij") is not None
 
 
 def version() -> str:
-    """Return the version of PSI/J that is installed."""
+    """Return the version of the installed PSI/J."""
     return metadata.version("psij-python")
 
 
 def load() -> ModuleType:
-    """Import PSI/J. Raises BackendError with how to install it, where it is not installed.
+    """Import PSI/J. If it is not installed, raise BackendError with the command that installs it.
 
-    Its import takes over SIGCHLD, to hear of ended children sooner than it polls for them. Signals belong to
-    the program, so the handler is put back. What PSI/J logs is for those who ask for a log.
+    The import installs a handler for SIGCHLD, so that PSI/J notices ended children before its next poll.
+    Signal handlers belong to the program, so the earlier handler is restored. PSI/J's log messages are shown
+    only if a log was asked for.
     """
     if not is_installed():
         raise BackendError(f"the backend 'psij' needs PSI/J, which is not installed here; run: {INSTALL}")
@@ -117,9 +122,9 @@ def load() -> ModuleType:
 def executor(name: Executor, work: Path, reach: Reach = _HERE, *, poll_s: float = 30.0) -> psij.JobExecutor:
     """Return PSI/J's executor of this name, which keeps its scripts and files below the folder `work`.
 
-    It calls the batch system's commands by `reach`, and asks of all jobs at once every `poll_s` seconds, in a
-    thread of its own.
-    Raises BackendError where PSI/J is missing, or cannot load this executor: Flux needs Python bindings.
+    It calls the batch system's commands through `reach`, and queries all jobs at once every `poll_s` seconds,
+    in a thread of its own. Raises BackendError if PSI/J is missing or cannot load this executor: Flux needs
+    Python bindings.
     """
     load()
     import psij
@@ -137,7 +142,7 @@ def executor(name: Executor, work: Path, reach: Reach = _HERE, *, poll_s: float 
 
 
 def stop(executor: psij.JobExecutor) -> None:
-    """End the thread of `executor` that asks its batch system, which PSI/J leaves to the last reference."""
-    thread = getattr(executor, "_queue_poll_thread", None)  # its local executor and that of Flux have none
+    """End the polling thread of `executor`. PSI/J ends it only when the last reference to it is gone."""
+    thread = getattr(executor, "_queue_poll_thread", None)  # absent in the local and Flux executors
     if thread is not None:
         thread.done = True

@@ -1,4 +1,4 @@
-"""What a site file says of how a platform uses PSI/J: the schema of `psij:` in a platform."""
+"""The schema of `psij:` in a platform: how the platform uses PSI/J."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from tare.core.site import Platform
 from tare.plugins.backends.psij.systems import SYSTEMS, Executor
 
 SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
-"""What PSI/J writes into its scripts as it is. Around any other character it puts quotes within quotes, which
-batch systems take for a part of the value."""
+"""Characters that PSI/J writes into its scripts unchanged.
+
+Around other characters it puts nested quotes, which batch systems take for a part of the value.
+"""
 
 _AS_IT_IS = "PSI/J writes only letters, digits and @%+=:,./-_ as they are"
 
@@ -28,13 +30,13 @@ class PsijMode(enum.StrEnum):
     """How runs become jobs."""
 
     JOB = "job"
-    """A job a run."""
+    """One job for each run."""
     PACKED = "packed"
-    """One allocation in which a block's runs go back to back, so that all have the same nodes."""
+    """One allocation for a block. Its runs follow each other directly, so that all have the same nodes."""
 
 
 class PsijOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a platform asks a batch system for nodes, in PSI/J's words (JobAttributes, ResourceSpecV1)."""
+    """How a platform asks a batch system for nodes, in PSI/J's terms (JobAttributes, ResourceSpecV1)."""
 
     executor: Annotated[
         Executor, Meta(description="PSI/J's name for the batch system.", examples=["pbs", "lsf"])
@@ -75,7 +77,10 @@ class PsijOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def allocator(self) -> str:
-        """Return the batch system's name among MPIs; of most, whether one was built for it differs."""
+        """Return the name that MPIs use for Slurm.
+
+        Other batch systems have none: support differs between MPI builds.
+        """
         return "slurm" if self.executor is Executor.SLURM else ""
 
 
@@ -87,7 +92,7 @@ def options_of(platform: Platform) -> PsijOptions:
 
 
 def check_options(options: PsijOptions, reader: OptionsReader) -> PsijOptions:
-    """Return `options`, with every fault told that PSI/J or the batch system would trip over."""
+    """Return `options`. Report every fault that would make PSI/J or the batch system fail."""
     for message, *path in [*_faults(options), *_attribute_faults(options)]:
         reader.fault(message, *path)
     return options

@@ -24,7 +24,7 @@ from tare.plugins.backends.psij.systems import Executor
 
 
 class PsijBackend(BatchBackend[PsijOptions]):
-    """Attempts are jobs of a batch system that PSI/J knows, one each or a block in one allocation."""
+    """Each attempt is a job of a batch system that PSI/J supports, or a block is one allocation."""
 
     name = "psij"
     title = "PSI/J"
@@ -32,7 +32,7 @@ class PsijBackend(BatchBackend[PsijOptions]):
     file_type = PsijOptions
 
     def read_options(self, written: PsijOptions | None, reader: OptionsReader) -> PsijOptions:
-        """Return the options as they are written, once they are checked (see BackendPlugin)."""
+        """Return the options of the site file after checking them (see BackendPlugin)."""
         if written is None:
             known = ", ".join(Executor)
             reader.fault_of_platform(f"name the batch system: 'psij: {{executor: …}}', one of {known}")
@@ -41,7 +41,7 @@ class PsijBackend(BatchBackend[PsijOptions]):
 
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
-        """Yield what puts tasks into the queue (see BatchBackend)."""
+        """Yield the scheduler that puts tasks into the queue (see BatchBackend)."""
         from tare.plugins.backends.batch.scheduler import BatchScheduler
         from tare.plugins.backends.psij.library import Reach
         from tare.plugins.backends.psij.queue import PsijQueue
@@ -60,30 +60,33 @@ class PsijBackend(BatchBackend[PsijOptions]):
 
         scheduler = BatchScheduler(queue, script)
         yield scheduler
-        with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
+        with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
             scheduler.close()
         queue.close()
 
     def show(self, planned: PlannedTask) -> str:
-        """Return PSI/J's script, and the one that it starts (see BatchBackend)."""
+        """Return PSI/J's script, and Tare's script, which PSI/J's script starts (see BatchBackend)."""
         from tare.plugins.backends.psij.showing import show
 
         return show(planned.task, options_of(planned.task.platform), planned.facts)
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
-        """Yield whether PSI/J is here, and its batch system answers (see BackendPlugin)."""
+        """Yield whether PSI/J is installed and its batch system answers (see BackendPlugin)."""
         from tare.plugins.backends.psij.checks import check_psij
 
         yield from check_psij(context, options_of(context.platform))
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield jobs that are on record for this user's campaigns (see BackendPlugin)."""
+        """Yield the recorded jobs of this user's campaigns (see BackendPlugin)."""
         from tare.plugins.backends.psij.leftovers import left
 
         yield from left(surroundings)
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
-        """Start Slurm in the lab: there is no other batch system of PSI/J's there (see BackendPlugin)."""
+        """Start Slurm in the lab.
+
+        The lab has no other batch system that PSI/J supports (see BackendPlugin).
+        """
         lab.add_service("slurm")
         return {}
 

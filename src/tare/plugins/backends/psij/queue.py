@@ -1,4 +1,4 @@
-"""A batch system as PSI/J reaches it."""
+"""Use a batch system through PSI/J."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     import psij
 
 _FIRST_STATUS_S, _LOOK_S = 30.0, 0.02
-_UNANSWERED = ("Failed to poll", "Error updating", "Failed to update")  # how PSI/J begins its own failures
+_UNANSWERED = ("Failed to poll", "Error updating", "Failed to update")  # how PSI/J's own error messages begin
 _UNKNOWN = Entry(name="", comment="", script="")
-_OUT_OF_TIME = "The job exhausted its time limit."  # of PSI/J's executor for Slurm
+_OUT_OF_TIME = "The job exhausted its time limit."  # message of PSI/J's executor for Slurm
 
 
 class PsijQueue:
     """The jobs of one campaign in the batch system that PSI/J calls `name`.
 
-    What PSI/J does not tell is not known here either: names and comments, why a job waits, which nodes were
-    lost, and of all that went wrong most. So names and comments come from `register`, and how a task ended
-    from its own record. PSI/J asks its batch system every `poll_s` seconds, in a thread of its own; `jobs`
-    tells what that heard last. Commands are called by `reach`.
+    PSI/J does not give names and comments, why a job waits, which nodes were lost, and most causes of
+    failures. So names and comments come from `register`, and a task's result comes from its own record. PSI/J
+    queries its batch system every `poll_s` seconds, in a thread of its own; `jobs` returns the latest answer.
+    Commands are called through `reach`.
     """
 
     def __init__(self, name: Executor, register: Register, reach: Reach, *, poll_s: float) -> None:
@@ -48,16 +48,16 @@ class PsijQueue:
 
     @property
     def system(self) -> str:
-        """Return what people call it."""
+        """Return the batch system's usual name."""
         return SYSTEMS[self._name].title
 
     @property
     def cancel_command(self) -> str:
-        """Return what users cancel jobs with."""
+        """Return the command with which users cancel jobs."""
         return SYSTEMS[self._name].cancel
 
     def submit(self, script: Path, request: Request) -> str:
-        """Submit `script`; return the id that the batch system gave (see batch.Queue)."""
+        """Submit `script`; return the id from the batch system (see batch.Queue)."""
         import psij
 
         job = job_of(script, request, options_of(request.platform))
@@ -74,10 +74,10 @@ class PsijQueue:
         return number
 
     def jobs(self, ids: Collection[str]) -> list[QueuedJob]:
-        """Return what PSI/J knows of `ids`, and of all jobs that are on record.
+        """Return the states of `ids` and of all recorded jobs, as PSI/J knows them.
 
-        Raises BackendError when the batch system did not answer PSI/J. Without ids it is asked here and now,
-        which tells an outage from a refusal.
+        Raises BackendError when the batch system did not answer PSI/J. Without ids, the batch system is
+        queried at once, which distinguishes an outage from a refusal.
         """
         if not ids:
             self._ask()
@@ -100,7 +100,7 @@ class PsijQueue:
         return found
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
-        """Return nothing: PSI/J reads no books (see batch.Queue)."""
+        """Return nothing: PSI/J does not read accounting data (see batch.Queue)."""
         return []
 
     def cancel(self, ids: Collection[str]) -> None:
@@ -112,7 +112,7 @@ class PsijQueue:
             self._watch(number, entries)
             job = self._jobs.get(number)
             if self._name is Executor.LOCAL and not _runs(number, entries.get(number, _UNKNOWN).script):
-                job = None  # PSI/J's thread would try to kill it for ever, and look at no other
+                job = None  # PSI/J's thread would try to kill it for ever and ignore the others
             try:
                 if job is not None and not job.status.final:
                     self._executor.cancel(job)
@@ -123,11 +123,11 @@ class PsijQueue:
             self._register.remove(number)
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
-        """Yield nothing: PSI/J knows no nodes (see batch.Queue)."""
+        """Yield nothing: PSI/J has no information about nodes (see batch.Queue)."""
         yield from ()
 
     def remove(self, folder: str) -> bool:
-        """Remove a folder that a job left, as this machine sees it; return whether it is gone."""
+        """Remove a folder that a job left, as this machine sees it. Return whether it is gone."""
 
         def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
             done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False, cwd="/")
@@ -136,17 +136,17 @@ class PsijQueue:
         return remove_from(ask, [None], folder)
 
     def stop(self) -> None:
-        """Let PSI/J ask no more."""
+        """Stop PSI/J's polling."""
         stop(self._executor)
 
     def close(self) -> None:
-        """Let PSI/J ask no more, and remove its files once no job is on record that may need them."""
+        """Stop PSI/J's polling. Remove its files if no recorded job may still need them."""
         self.stop()
         if not self._register.entries():
             shutil.rmtree(self._register.work, ignore_errors=True)
 
     def _watch(self, number: str, entries: Mapping[str, Entry]) -> None:
-        """Let PSI/J watch a job that it was not given in this process."""
+        """Let PSI/J track a job that was not submitted in this process."""
         import psij
 
         if number in self._jobs or number in self._gone:
@@ -157,7 +157,7 @@ class PsijQueue:
         job = psij.Job()
         try:
             self._executor.attach(job, number)
-        except Exception as error:  # of its local executor, psutil's; of Flux's, whatever its bindings raise
+        except Exception as error:  # the local executor raises psutil's errors, Flux's any of its bindings
             if type(error).__name__ not in {"NoSuchProcess", "FileNotFoundError"}:
                 raise BackendError(f"PSI/J cannot attach to job {number}: {_told(error)}") from error
             self._gone.add(number)
@@ -165,7 +165,7 @@ class PsijQueue:
             self._jobs[number] = job
 
     def _await_end(self, number: str, script: str) -> None:
-        """Wait until PSI/J's thread, which ends with this process, has ended a job's processes."""
+        """Wait until PSI/J's thread has ended a job's processes. The thread ends with this process."""
         deadline = time.monotonic() + _FIRST_STATUS_S
         while _runs(number, script):
             if time.monotonic() > deadline:
@@ -173,7 +173,7 @@ class PsijQueue:
             time.sleep(_LOOK_S)
 
     def _status(self, number: str) -> psij.JobStatus:
-        """Return the status of a job, which the first poll tells of one that was attached."""
+        """Return the status of a job. An attached job has one after the first poll."""
         import psij
 
         deadline = time.monotonic() + self._patience_s
@@ -184,11 +184,14 @@ class PsijQueue:
         return status
 
     def _has_ended(self, number: str) -> bool:
-        """Return whether the script of a job has ended, which PSI/J has it write down at once."""
+        """Return whether a job's script has ended. PSI/J makes the script write its exit code at once."""
         return (self._register.work / self._name.value / f"{number}.ec").exists()
 
     def _resume(self, numbers: Collection[str], entries: Mapping[str, Entry]) -> None:
-        """Watch jobs anew that PSI/J gave up in an outage of their batch system, and raise what it said."""
+        """Track again the jobs that PSI/J gave up during an outage.
+
+        Raise BackendError with PSI/J's message.
+        """
         why = ""
         for number in numbers:
             why = (self._jobs.pop(number).status.message or "").strip().splitlines()[-1]
@@ -204,7 +207,7 @@ class PsijQueue:
 
 
 def _told_of(status: psij.JobStatus | None, *, has_ended: bool) -> tuple[Phase, str]:
-    """Return the phase, and the state in PSI/J's words, of a job; without a status it is gone."""
+    """Return the phase of a job, and its state in PSI/J's words. A job without a status is gone."""
     import psij
 
     if status is None:
@@ -226,10 +229,10 @@ def _told_of(status: psij.JobStatus | None, *, has_ended: bool) -> tuple[Phase, 
 
 
 def _is_lost(status: psij.JobStatus | None) -> bool:
-    """Return whether PSI/J calls a job completed since its batch system does not list it.
+    """Return whether PSI/J calls a job completed only because its batch system does not list it.
 
-    It does so of a job whose script wrote down no exit code. A server that was killed may have forgotten one
-    that its nodes still run.
+    PSI/J does that with a job whose script wrote no exit code. A server that was killed may have forgotten a
+    job that still runs on its nodes.
     """
     import psij
 
@@ -237,7 +240,7 @@ def _is_lost(status: psij.JobStatus | None) -> bool:
 
 
 def _runs(number: str, script: str) -> bool:
-    """Return whether the process of this number runs `script`: Linux gives numbers again."""
+    """Return whether the process with this pid runs `script`. Linux reuses pids."""
     try:
         words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -250,6 +253,6 @@ def _is_unanswered(status: psij.JobStatus) -> bool:
 
 
 def _told(error: BaseException) -> str:
-    """Return what a batch system or PSI/J said, in one line."""
+    """Return the message of a batch system or of PSI/J, on one line."""
     said = getattr(error, "output", None) or str(error) or str(error.__cause__ or type(error).__name__)
     return " ".join(str(said).split())

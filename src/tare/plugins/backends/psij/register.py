@@ -1,7 +1,8 @@
-"""Which jobs are Tare's: PSI/J lists jobs by their ids alone, without names or comments.
+"""Record which jobs are Tare's, because PSI/J lists jobs by their ids alone, without names or comments.
 
-A campaign keeps a file a job, named by the job's id, beside PSI/J's own files. So that `tare clean` finds the
-campaigns, the user's state folder (XDG Base Directory Specification) has the path of each that has jobs.
+A campaign keeps one file for each job, named by the job's id, beside PSI/J's own files. The user's state
+folder (XDG Base Directory Specification) holds the path of each campaign that has jobs, so that `tare clean`
+finds the campaigns.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from tare.plugins.backends.psij.systems import Executor
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A job: its name, its comment as `batch.leftovers` makes it, and its script.
+    """The record of a job: its name, its comment as `batch.leftovers` writes it, and its script.
 
-    `way` leads to where its batch system's commands are called (see library.Reach).
+    `way` is the command prefix that reaches the host of the batch system's commands (see library.Reach).
     """
 
     name: str
@@ -33,7 +34,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Register:
-    """The jobs that the campaign with PSI/J's folder `work` has in the batch system of `executor`."""
+    """The jobs of one campaign in the batch system of `executor`.
+
+    `work` is the campaign's folder for PSI/J.
+    """
 
     def __init__(self, work: Path, executor: Executor, campaigns: Path) -> None:
         self.executor = executor
@@ -43,7 +47,7 @@ class Register:
         self._campaign = campaigns / key
 
     def add(self, number: str, entry: Entry) -> None:
-        """Take a job in. Raises BackendError where that cannot be written."""
+        """Record a job. Raises BackendError if the record cannot be written."""
         try:
             self._campaign.parent.mkdir(parents=True, exist_ok=True)
             self._campaign.write_text(f"{self.work}\n")
@@ -53,7 +57,7 @@ class Register:
             raise BackendError(f"job {number} could not be put on record: {error}") from error
 
     def remove(self, number: str) -> None:
-        """Forget a job that is over; forget the campaign with its last one."""
+        """Delete the record of a job that is over. With the last job, also delete the campaign's record."""
         with contextlib.suppress(OSError):
             (self._folder / number).unlink(missing_ok=True)
             if not self.entries():
@@ -62,10 +66,10 @@ class Register:
                 self._campaign.unlink(missing_ok=True)
 
     def entries(self) -> Mapping[str, Entry]:
-        """Return the jobs that are on record, by their ids.
+        """Return the recorded jobs by their ids.
 
-        Only this user's own files count: others may write to the folder of a campaign, and `tare clean` ends
-        what is on record.
+        Only files of this user are read: others may write to a campaign's folder, and `tare clean` ends the
+        recorded jobs.
         """
         found = {}
         for path in sorted(self._folder.glob("*")):
@@ -78,16 +82,16 @@ class Register:
 
 
 def campaigns_folder(env: Mapping[str, str] = os.environ) -> Path:
-    """Return where the paths of campaigns with jobs are kept for this user."""
+    """Return the folder that holds the paths of this user's campaigns with jobs."""
     state = env.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(state) / "tare" / "psij"
 
 
 def work_folder(campaign_folder: Path, campaign: str) -> Path:
-    """Return where PSI/J keeps the files of a campaign, which its nodes must see: in the campaign's folder.
+    """Return the folder of PSI/J's files for a campaign. It is in the campaign's folder, where nodes see it.
 
-    Where PSI/J's scripts cannot hold that path, it is in the user's home. Raises UsageError where they cannot
-    hold that either.
+    If PSI/J's scripts cannot hold that path, return one in the user's home. Raises UsageError if they cannot
+    hold that path either.
     """
     for work in (campaign_folder / "psij", campaigns_folder().parent / "psij-work" / campaign):
         if SAFE.fullmatch(str(work)):
@@ -99,7 +103,7 @@ def work_folder(campaign_folder: Path, campaign: str) -> Path:
 
 
 def registers(campaigns: Path) -> Iterator[Register]:
-    """Yield what is on record of each campaign and batch system; forget campaigns whose folders are gone."""
+    """Yield the register of each campaign and batch system. Forget campaigns whose folders are gone."""
     for path in sorted(campaigns.glob("*")):
         try:
             work = Path(path.read_text().rstrip("\n"))

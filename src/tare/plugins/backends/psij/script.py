@@ -1,4 +1,4 @@
-"""Tasks as a script that PSI/J has a batch system run. Pure."""
+"""Write tasks as a script that a batch system runs through PSI/J. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tare.plugins.backends.psij.systems import SYSTEMS, Executor
 def render(tasks: Sequence[Task], executor: Executor, facts: str = "") -> str:
     """Return the script that runs `tasks` one after the other on the same nodes (see batch.script).
 
-    It holds no directives: PSI/J puts those into a script of its own, which starts this one. Only the job
-    that is on record runs it: PSI/J finds no job again whose id was lost, nor can it keep every batch system
-    from starting one twice.
+    It holds no directives: PSI/J writes them into a script of its own, which starts this one. Only the
+    recorded job runs it. PSI/J cannot find a job whose id was lost, and cannot keep every batch system from
+    starting a job twice.
     """
     request = request_of(tasks)
     nodes = [

@@ -1,4 +1,4 @@
-"""What would be submitted, for `tare plan --show`: PSI/J's own script, and Tare's, which it starts."""
+"""Show what would be submitted, for `tare plan --show`: PSI/J's script, and Tare's, which it starts."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _UNSCRIPTED = {Executor.LOCAL, Executor.FLUX}
 
 
 class _Rendered(Exception):
-    """Carries PSI/J's script out of a submission that goes no further."""
+    """Carries PSI/J's script out of a submission that is stopped."""
 
 
 def show(task: Task, options: PsijOptions, facts: str) -> str:
-    """Return the scripts of `task`, whose folder may stand for one that is to come.
+    """Return the scripts of `task`. Its folder need not exist.
 
-    Raises BackendError where PSI/J is not installed.
+    Raises BackendError if PSI/J is not installed.
     """
     own = render([task], options.executor, facts)
     return f"# PSI/J submits:\n{_psij_script(task, options)}\n\n# {task.folder}/job.sh:\n{own}"
 
 
 def _psij_script(task: Task, options: PsijOptions) -> str:
-    """Return PSI/J's script, written by a submission to `cat` instead of the batch system's command."""
+    """Return PSI/J's script. It is read from a submission to `cat` instead of the batch system's command."""
     load()
     with tempfile.TemporaryDirectory() as work:
         job = job_of(task.folder / "job.sh", request_of([task]), options)

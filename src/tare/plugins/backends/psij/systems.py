@@ -1,4 +1,4 @@
-"""The batch systems that PSI/J submits to: what Tare has to know of each, besides what PSI/J does."""
+"""The batch systems that PSI/J submits to, and the details that Tare needs about each of them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ class Executor(enum.StrEnum):
 
 
 class System(NamedTuple):
-    """A batch system: its name to people, the commands that PSI/J calls, and the one that cancels a job.
+    """A batch system: its usual name, the commands that PSI/J calls, and the command that cancels a job.
 
-    Options go to it as PSI/J's custom attributes, whose names begin with `prefix`; `name_option` is the one
-    for the name of a job, which no PSI/J executor up to 0.9.11 writes as its batch system reads it. Both are
-    empty where PSI/J passes none on. `script` is the shell code that finds a job's id and nodes, and starts a
-    command on a node. Where `counts_slots`, a job asks for cores without saying how many belong to a rank.
-    Where it `has_reservation_queues`, a job gets into a reservation by the queue of that name.
+    Options reach it as PSI/J's custom attributes, whose names begin with `prefix`. `name_option` is the
+    option for a job's name; no PSI/J executor up to 0.9.11 writes it in the form that its batch system reads.
+    Both are empty if PSI/J passes no options on. `script` is the file with shell code that finds a job's id
+    and nodes, and starts a command on a node. With `counts_slots`, a job asks for cores without the number of
+    cores for each rank. With `has_reservation_queues`, a job enters a reservation through the queue of that
+    name.
     """
 
     title: str
@@ -44,7 +45,7 @@ class System(NamedTuple):
 
     @property
     def nodes_script(self) -> str:
-        """Return the shell code for a job's script (see batch/job.sh for what it defines)."""
+        """Return the shell code for a job's script (batch/job.sh lists what it must define)."""
         own = (_FOLDER / "nodes" / self.script).read_text()
         return own + (_FOLDER / "on_node.sh").read_text()
 

@@ -1,1 +1,1 @@
-"""Backend `slurm`: attempts are batch jobs, one each or a block in one allocation (sbatch(1), srun(1))."""
+"""Backend `slurm`: each attempt is a batch job, or a block is one allocation (sbatch(1), srun(1))."""

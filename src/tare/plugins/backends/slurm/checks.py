@@ -1,4 +1,4 @@
-"""Look whether Slurm answers, and whether it would run a platform's jobs."""
+"""Check whether Slurm answers, and whether it would run a platform's jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slurm's commands, on this machine or on its login node: sbatch, squeue, sacct and scancel."""
+"""Call Slurm's commands on this machine or on its login node: sbatch, squeue, sacct and scancel."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 class Slurm:
     """Calls Slurm's commands (see batch.queue.Queue).
 
-    `agent` and `login` name the host where they are called: ``agent login COMMAND…``, as ssh is called;
-    without `login`, here. `env` is added to the environment.
+    `agent` and `login` give the host of the commands: ``agent login COMMAND…``, as with ssh. Without `login`,
+    they are called on this machine. `env` is added to the environment.
     """
 
     system = "Slurm"
@@ -48,7 +48,7 @@ class Slurm:
         self.n_queries = 0
 
     def submit(self, script: Path, request: Request) -> str:
-        """Submit the script; return the id of its job (see Queue). It holds the request."""
+        """Submit the script, which holds the request; return the id of its job (see Queue)."""
         said = self._call(["sbatch", "--parsable", str(script)])
         found = _JOB_ID.fullmatch(said)
         if not found:
@@ -64,19 +64,23 @@ class Slurm:
         return [name.rstrip("*") for name in sorted(names, key=lambda name: not name.endswith("*"))]
 
     def check(self, script: Path) -> None:
-        """Let Slurm look whether it would ever run the script. Raises BackendError with what it says."""
+        """Ask Slurm whether it would ever run the script. Raises BackendError with its message if not."""
         self._call(["sbatch", "--test-only", str(script)])
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
-        """Return all jobs of this user that Slurm knows, which are over for MinJobAge at most (see Queue)."""
+        """Return all jobs of this user that Slurm knows.
+
+        It keeps finished jobs for MinJobAge at most (see Queue).
+        """
         self.n_queries += 1
         said = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
         return list(_parse_queue(said))
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
-        """Return what accounting, where there is one, says of jobs that squeue no longer knows (see Queue).
+        """Return the accounting entries, if there are any, of jobs that squeue no longer lists (see Queue).
 
-        Only of those that are over: of others it may say for ever that they run (sacctmgr(1), runaway jobs).
+        Only finished jobs are returned: accounting may list others as running for ever (sacctmgr(1), runaway
+        jobs).
         """
         if not ids or not self._has_accounting:
             return []
@@ -93,9 +97,9 @@ class Slurm:
         return [job for job in _parse_queue(said) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
 
     def states(self, nodes: Collection[str]) -> dict[str, str]:
-        """Return the state of each of `nodes`, such as ``down*``, whose slurmd does not respond.
+        """Return the state of each of `nodes`.
 
-        Raises BackendError.
+        A ``*``, as in ``down*``, means that its slurmd does not respond. Raises BackendError.
         """
         wanted = f"--nodes={','.join(sorted(nodes))}"
         said = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
@@ -105,7 +109,7 @@ class Slurm:
     def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
         """Return when the slurmd of each of `nodes` was started, in seconds since the epoch by its own clock.
 
-        A node of which Slurm does not know it is left out (scontrol(1), SLURM_TIME_FORMAT).
+        A node whose start time Slurm does not know is left out (scontrol(1), SLURM_TIME_FORMAT).
 
         Raises BackendError.
         """
@@ -115,7 +119,7 @@ class Slurm:
         return {node: float(at) for node, at in found.items()}
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
-        """Yield of which of `nodes` Slurm says that they are out, or were started again (see Queue)."""
+        """Yield the `nodes` that are down by Slurm's states or whose slurmd was restarted (see Queue)."""
         for node, state in self.states(nodes).items():
             if is_out(state) or (is_drained_away and state.lower().startswith("drain")):
                 yield f"by sinfo node {node} is {state}"
@@ -125,15 +129,15 @@ class Slurm:
                     yield f"slurmd of node {node} was started again {at - began_at:.0f} s after it began"
 
     def cancel(self, ids: Collection[str]) -> None:
-        """Cancel jobs; those that are over already are no error (see Queue)."""
+        """Cancel jobs. A job that is already over is no error (see Queue)."""
         numbers = _sorted(ids)
         for start in range(0, len(numbers), _MOST_IDS):
             self._call(["scancel", "--quiet", *numbers[start : start + _MOST_IDS]])
 
     def remove(self, folder: str) -> bool:
-        """Remove a folder that a job left, as the login node sees it; return whether it is gone.
+        """Remove a folder that a job left, as the login node sees it. Return whether it is gone.
 
-        Raises BackendError where the node does not answer.
+        Raises BackendError if the node does not answer.
         """
 
         def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
@@ -155,7 +159,7 @@ class Slurm:
                 timeout=_TIMEOUT_S,
                 env=self._env or None,
                 cwd="/",
-                start_new_session=True,  # a terminal's Ctrl-C is for Tare, which ends a command only in time
+                start_new_session=True,  # Ctrl-C in a terminal goes to Tare, not to this command
             )
         except subprocess.TimeoutExpired as error:
             raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
@@ -173,7 +177,10 @@ class Slurm:
 
 
 def _parse_queue(text: str) -> Iterator[QueuedJob]:
-    """Yield the jobs; a line of another form, such as a job array's range, is none of ours."""
+    """Yield the jobs.
+
+    Lines of another form, such as the range of a job array, are not Tare's and are skipped.
+    """
     for line in text.splitlines():
         parts = line.strip().split("|", 4)
         number = whole_number(parts[0])
@@ -183,5 +190,5 @@ def _parse_queue(text: str) -> Iterator[QueuedJob]:
 
 
 def _sorted(ids: Collection[str]) -> list[str]:
-    """Return numbers as texts in their order."""
+    """Return job ids in numerical order."""
     return sorted(ids, key=lambda one: (len(one), one))

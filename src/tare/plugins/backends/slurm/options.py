@@ -1,4 +1,4 @@
-"""What a site file says of how a platform asks Slurm for nodes: the schema of `slurm:` in a platform."""
+"""The schema of `slurm:` in a platform: how the platform asks Slurm for nodes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class SlurmMode(enum.StrEnum):
     """How runs become jobs."""
 
     JOB = "job"
-    """A job a run: kind to a scheduler that fills gaps."""
+    """One job for each run. Short jobs suit a scheduler that fills gaps."""
     PACKED = "packed"
-    """One allocation in which a block's runs go back to back, so that all have the same nodes."""
+    """One allocation for a block. Its runs follow each other directly, so that all have the same nodes."""
 
 
 class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a platform asks Slurm for nodes: the options of sbatch of the same names."""
+    """How a platform asks Slurm for nodes. Fields have the names of sbatch's options."""
 
     mode: Annotated[
         SlurmMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
@@ -58,7 +58,7 @@ class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def allocator(self) -> str:
-        """Return Slurm's name among MPIs (see BackendOptions)."""
+        """Return the name that MPIs use for Slurm (see BackendOptions)."""
         return "slurm"
 
     @property
@@ -68,13 +68,13 @@ class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def check_options(options: SlurmOptions, reader: OptionsReader) -> SlurmOptions:
-    """Return `options`, with every fault told that sbatch would trip over."""
+    """Return `options`. Report every fault that would make sbatch fail."""
     for number, line in enumerate(options.lines):
         if not line.startswith("-") or not line.isprintable():
             wrong = f"{shown(line)} is not an option of sbatch"
             reader.fault(f"{wrong}; write it as after #SBATCH: '--switches=1'", "lines", number)
     for name in _VALUES:
         value = getattr(options, name)
-        if value is not None and not value.isprintable():  # a new line would end the comment of sbatch
+        if value is not None and not value.isprintable():  # a newline would end sbatch's comment line
             reader.fault(f"{shown(value)} is no value of sbatch; use one line", name)
     return options

@@ -29,7 +29,7 @@ _CONFIGURATION = Path("/etc/slurm/slurm.conf")
 
 
 class SlurmBackend(BatchBackend[SlurmOptions]):
-    """Attempts are batch jobs, one each or a block in one allocation."""
+    """Each attempt is a batch job, or a block is one allocation."""
 
     name = "slurm"
     title = "Slurm"
@@ -37,12 +37,12 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
     file_type = SlurmOptions
 
     def read_options(self, written: SlurmOptions | None, reader: OptionsReader) -> SlurmOptions:
-        """Return the options as they are written, once they are checked (see BackendPlugin)."""
+        """Return the options of the site file after checking them (see BackendPlugin)."""
         return check_options(written, reader) if written else SlurmOptions()
 
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
-        """Yield what puts tasks into the queue (see BatchBackend)."""
+        """Yield the scheduler that puts tasks into the queue (see BatchBackend)."""
         from tare.plugins.backends.slurm.commands import Slurm
         from tare.plugins.backends.slurm.scheduler import slurm_scheduler
 
@@ -54,7 +54,7 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
         slurm = Slurm(session.site.agent, logins.pop(), {**os.environ, **session.env})
         scheduler = slurm_scheduler(slurm, session.facts)
         yield scheduler
-        with suppress(BackendError):  # what cannot be asked now is told by `tare clean`
+        with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
             scheduler.close()
 
     def show(self, planned: PlannedTask) -> str:
@@ -64,13 +64,13 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
         return render([planned.task], options_of(planned.task.platform), planned.facts)
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
-        """Yield whether Slurm answers and takes the platform's jobs (see BackendPlugin)."""
+        """Yield whether Slurm answers and accepts the platform's jobs (see BackendPlugin)."""
         from tare.plugins.backends.slurm.checks import check_slurm
 
         yield from check_slurm(context, options_of(context.platform))
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield jobs of campaigns in this machine's Slurm, and in the lab's (see BackendPlugin)."""
+        """Yield campaigns' jobs in this machine's Slurm and in the lab's (see BackendPlugin)."""
         from tare.plugins.backends.slurm.commands import Slurm
 
         env, lab = surroundings.env, surroundings.lab
@@ -92,7 +92,7 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
 
 
 def options_of(platform: Platform) -> SlurmOptions:
-    """Return the options of a platform of Slurm."""
+    """Return the Slurm options of a platform."""
     return platform.options if isinstance(platform.options, SlurmOptions) else SlurmOptions()
 
 

@@ -1,4 +1,4 @@
-"""Tasks in Slurm's queue."""
+"""Run tasks through Slurm's queue."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def slurm_scheduler(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> BatchScheduler:
-    """Return what puts tasks into Slurm's queue (see BatchScheduler).
+    """Return a scheduler that puts tasks into Slurm's queue (see BatchScheduler).
 
-    `facts` returns the shell script that nodes run before a task of a platform begins (see script.render).
+    `facts` returns the shell script that nodes run before a platform's task begins (see script.render).
     """
 
     def render(tasks: Sequence[Task]) -> str:

@@ -1,4 +1,4 @@
-"""Tasks as an sbatch script. Pure."""
+"""Write tasks as an sbatch script. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def render(tasks: Sequence[Task], options: SlurmOptions, facts: str = "") -> str
 
 
 def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str]:
-    """Yield the options of sbatch(1) that `tasks` need together, those of the site last."""
+    """Yield the options of sbatch(1) that `tasks` need together. Those of the site come last."""
     request = request_of(tasks)
     yield f"--job-name={request.name}"
-    if request.comment:  # which tells `tare clean` whose job it is
+    if request.comment:  # by it, `tare clean` finds the job's owner
         yield f"--comment={_quoted(request.comment)}"
     yield f"--nodes={request.nodes}"
     yield f"--ntasks-per-node={request.ranks_per_node}"
     yield f"--cpus-per-task={request.threads}"
     yield f"--time={request.minutes}"
     yield f"--output={_quoted(request.output)}"
-    yield "--no-requeue"  # whether a run is tried again is for Tare to say, and to record
+    yield "--no-requeue"  # Tare itself decides and records whether a run is tried again
     for name in ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres"):
         value = getattr(options, name)
         if value is not None:
@@ -42,5 +42,5 @@ def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str
 
 
 def _quoted(value: object) -> str:
-    """Return an option's value as sbatch reads it: like a shell, within one line."""
+    """Return an option's value, quoted for sbatch, which reads it like a shell, within one line."""
     return shlex.quote(str(value))

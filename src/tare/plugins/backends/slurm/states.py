@@ -1,4 +1,4 @@
-"""What Slurm's job states mean to a run (squeue(1), JOB STATE CODES). A new one is unknown, never success."""
+"""Map Slurm's job states to phases (squeue(1), JOB STATE CODES). A new state is unknown, never success."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _PHASES = {
 
 
 def phase_of(state: str) -> Phase:
-    """Return the phase for a state as squeue and sacct write it; ``CANCELLED by 0`` is CANCELLED."""
+    """Return the phase of a state as squeue and sacct print it; ``CANCELLED by 0`` is CANCELLED."""
     return _PHASES.get(state.split(" ")[0].rstrip("+"), Phase.UNKNOWN)
 
 
 def is_out(state: str) -> bool:
-    """Return whether a node is down, failing or does not respond, by its state as sinfo(1) writes it."""
+    """Return whether a node is down, failing or not responding, from its state as sinfo(1) prints it."""
     return state.endswith("*") or state.lower().startswith(("down", "fail", "error", "power"))
