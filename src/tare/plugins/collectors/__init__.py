@@ -1,1 +1,1 @@
-"""What is known of the nodes: one source of facts or counters a file."""
+"""Facts and counters of nodes. Each file is one source."""

@@ -1,4 +1,4 @@
-"""Bytes and packets by port of an RDMA adapter, and what network interfaces lie on, from /sys/class.
+"""Read bytes and packets by port of an RDMA adapter, and the links of network interfaces, from /sys/class.
 
 InfiniBand, Omni-Path and RoCE (sysfs-class-infiniband), EFA, iWARP and others (hw_counters), Slingshot (cxi).
 """
@@ -13,8 +13,8 @@ import msgspec
 from tare.core.job import Counters, Link
 from tare.core.units import whole_number
 
-_WORD = 4  # port_xmit_data and port_rcv_data count words of 32 bits, whatever the lanes (IBTA 16.1.3.5)
-_END = 2**32 - 1  # where a counter of 32 bits stays (ditto)
+_WORD = 4  # port_xmit_data and port_rcv_data count words of 32 bits, for any lanes (IBTA 16.1.3.5)
+_END = 2**32 - 1  # a counter of 32 bits stops here (ditto)
 _CXI_PORT = "1"
 _INFINIBAND = "InfiniBand"
 _SENT_AND_RECEIVED = (
@@ -23,18 +23,18 @@ _SENT_AND_RECEIVED = (
     (("ip4OutOctets", "ip6OutOctets"), ("ip4InOctets", "ip6InOctets")),  # of irdma
     (("hw_tx_bytes_cnt",), ("hw_rx_bytes_cnt",)),  # of erdma
 )
-"""Names in hw_counters that together count what a port sent, and what it received, by kind of driver."""
+"""Names in hw_counters whose sum is what a port sent and what it received, by kind of driver."""
 
 
 class Adapters(msgspec.Struct, frozen=True):
-    """What was read: the counters of ports by DEVICE:PORT, and the links of interfaces by name."""
+    """The counters of ports by DEVICE:PORT, and the links of interfaces by name."""
 
     ports: dict[str, Counters]
     links: dict[str, Link]
 
 
 class _Tree:
-    """The lines of the record by what they tell of: values of ports and of interfaces."""
+    """The lines of the record, sorted into values of ports and of interfaces."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.values: dict[str, dict[str, str]] = defaultdict(dict)  # by DEVICE:PORT and path below the port
@@ -71,9 +71,9 @@ class _Tree:
                 self.of_devices[device]["device/uevent"] = "DRIVER=cxi"
 
     def ports_of(self, interface: str) -> list[str]:
-        """Return the ports that an interface belongs to: by its device, and by the GIDs of ports.
+        """Return the ports that an interface belongs to, found by its device and by the GIDs of ports.
 
-        The number of a port is one more than that of its interface on the device (sysfs-class-net, dev_port).
+        A port's number is one more than that of its interface on the device (sysfs-class-net, dev_port).
         """
         found = []
         for device in self.devices[interface]:
@@ -88,7 +88,10 @@ class _Tree:
 
 
 def read_adapters(text: str) -> Adapters:
-    """Return what the record of /sys/class holds (see traffic.sh); a port without counters is left out."""
+    """Return the counters and links in the record of /sys/class (see traffic.sh).
+
+    Ports without counters are left out.
+    """
     tree = _Tree(text.splitlines())
     ports = {}
     for name, values in sorted(tree.values.items()):
@@ -113,7 +116,7 @@ def _named_by_gids(tree: _Tree) -> set[str]:
 def _link(tree: _Tree, interface: str) -> Link:
     ports = tree.ports_of(interface)
     lower = list(tree.lower[interface])
-    if interface in tree.devices:  # of a device of its own, which counts what the interface carries, too
+    if interface in tree.devices:  # it has a device of its own, which may also count the interface's traffic
         lower += [one for one in ports if _counts_frames(tree, one)]
     return Link(
         lower=tuple(lower),
@@ -124,13 +127,13 @@ def _link(tree: _Tree, interface: str) -> Link:
 
 
 def _counts_frames(tree: _Tree, port: str) -> bool:
-    """Return whether a port counts what its network interface carries: of RoCE it counts RDMA alone."""
+    """Return whether a port counts its network interface's traffic. A RoCE port counts only RDMA traffic."""
     driver = tree.of_devices[port.rpartition(":")[0]].get("device/uevent", "")
     return tree.values[port].get("link_layer") == _INFINIBAND or driver == "DRIVER=cxi"
 
 
 def _count(values: dict[str, str]) -> Counters | None:
-    """Return what a port counted: of several ways to count the same, the one that counted most."""
+    """Return a port's counts. If several counters count the same traffic, the largest one is used."""
     counted = {path: whole_number(value) for path, value in values.items()}
     numbers = {path: value for path, value in counted.items() if value is not None}
     found = [_classic(numbers, "counters/", ""), _classic(numbers, "counters_ext/", "_64")]
@@ -172,7 +175,7 @@ def _hardware(numbers: dict[str, int], sent: tuple[str, ...], received: tuple[st
 
 
 def _slingshot(values: dict[str, str]) -> Counters | None:
-    """Return the octets that a Slingshot adapter sent and received, each written ``VALUE@TIME``."""
+    """Return the octets that a Slingshot adapter sent and received. Each is written as ``VALUE@TIME``."""
     folder = "device/telemetry/hni_sts_"
     told = [values.get(f"{folder}{way}_ok_octets", "").partition("@")[0] for way in ("rx", "tx")]
     received, sent = (whole_number(one) for one in told)
@@ -180,7 +183,7 @@ def _slingshot(values: dict[str, str]) -> Counters | None:
 
 
 def _count_for_ethtool(tree: _Tree, port: str) -> Counters | None:
-    """Return what the driver of the port's interface counts of RDMA (ethtool -S, mlx5)."""
+    """Return the RDMA traffic that the driver of the port's interface counts (ethtool -S, mlx5)."""
     device = port.rpartition(":")[0]
     for interface, devices in tree.devices.items():
         told = tree.of_interfaces[interface]

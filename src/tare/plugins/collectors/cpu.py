@@ -34,14 +34,17 @@ def _read(answers: Answers) -> Facts:
 
 
 def _counted(found: Counter[str]) -> str:
-    """Return the one value, or each with how many CPUs have it: ``performance × 60, powersave × 4``."""
+    """Return the only value, or each value with its number of CPUs: ``performance × 60, powersave × 4``."""
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{value} × {n}" for value, n in sorted(found.items()))
 
 
 def _model(cpuinfo: str) -> Facts:
-    """Read /proc/cpuinfo: one paragraph a logical CPU; what of topology it does not tell is left out."""
+    """Parse /proc/cpuinfo, with a paragraph for each logical CPU.
+
+    Missing parts of the topology are left out.
+    """
     lines = [line.partition(":") for line in cpuinfo.splitlines()]
     told: dict[str, list[str]] = {}
     for name, _, value in lines:

@@ -1,7 +1,7 @@
-"""Facts about one node, from every source that there is.
+"""Collect facts about one node from all sources.
 
-A module here that has a `SOURCE` is one, so one more file is one more source. Another package names such a
-module under the entry point group ``tare.fact_sources``.
+Each module in this folder with a `SOURCE` is a source, so a new source is one new file. Another package
+registers such a module under the entry point group ``tare.fact_sources``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _FOLDER, _GROUP = "tare.plugins.collectors", "tare.fact_sources"
 
 @functools.cache
 def sources() -> tuple[Source, ...]:
-    """Return all sources in the order in which a node is asked.
+    """Return all sources in the order in which a node is queried.
 
-    Raises UsageError where a module that a package registers is none.
+    Raises UsageError if a registered module is not a source.
     """
     found = {name: getattr(one, "SOURCE", None) for name, one in modules(_FOLDER, _GROUP).items()}
     for name in installed(_GROUP):
@@ -33,7 +33,7 @@ def sources() -> tuple[Source, ...]:
 
 
 def facts_script(subject: Subject) -> str:
-    """Return the shell script that asks a node for all facts about it and `subject`."""
+    """Return the shell script that queries a node for all facts about it and `subject`."""
     return probe.probe_script(sources(), subject)
 
 

@@ -1,4 +1,4 @@
-"""Facts about what the ranks of a platform run in."""
+"""Facts about the container image or root file system in which a platform's ranks run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _PACKAGES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/i
 
 
 def sources_of(platform: Platform) -> tuple[str, ...]:
-    """Return the files of a host that tell what is in the platform's root file system."""
+    """Return the files of a host that describe the content of the platform's root file system."""
     if platform.container is None or platform.container.rootfs is None:
         return ()
     return tuple(platform.container.rootfs.rstrip("/") + path for path in (_RELEASE, *_PACKAGES))
 
 
 def container_facts(platform: Platform, texts: Mapping[str, str], image_digest: str = "") -> dict[str, str]:
-    """Return how ranks are nested, and in what; `texts` are those of `sources_of`.
+    """Return the container's image and shape. `texts` are the texts of the files of `sources_of`.
 
-    A root file system has no digest of its own: its distribution's list of installed packages stands for it.
+    A root file system has no digest of its own, so the digest of its list of installed packages is used.
     """
     options = platform.container
     if options is None:
@@ -41,7 +41,7 @@ def container_facts(platform: Platform, texts: Mapping[str, str], image_digest: 
 
 
 def _distribution(text: str) -> dict[str, str]:
-    """Read os-release(5)."""
+    """Parse os-release(5)."""
     for line in text.splitlines():
         name, _, value = line.partition("=")
         if name == "PRETTY_NAME":

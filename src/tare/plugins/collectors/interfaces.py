@@ -1,4 +1,4 @@
-"""Bytes and packets by network interface (/proc/net/dev, proc_net(5)) and by port of an RDMA adapter."""
+"""Read bytes and packets by network interface (/proc/net/dev, proc_net(5)) and by RDMA adapter port."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tare.plugins.collectors.adapters import read_adapters
 from tare.probes.traffic import ADAPTERS, INTERFACES
 
 _RX_BYTES, _RX_PACKETS, _TX_BYTES, _TX_PACKETS = 0, 1, 8, 9
-_N_FIELDS = 16  # a line that lost one would tell what was received for what was sent
+_N_FIELDS = 16  # in a line without one, received counts would be read as sent counts
 
 
 def read_counters(text: str) -> dict[str, Counters]:
-    """Return the counters of each interface in the text of /proc/net/dev; a damaged line tells of none."""
+    """Return the counters of each interface in the text of /proc/net/dev. Damaged lines are skipped."""
     found = {}
     for line in text.splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -30,7 +30,7 @@ def read_counters(text: str) -> dict[str, Counters]:
 
 
 def read_traffic(records: Mapping[str, str]) -> dict[str, Counters]:
-    """Return the counters of each interface, and of each DEVICE:PORT, in the records of traffic.sh."""
+    """Return the counters of each interface, and of each DEVICE:PORT, from the records of traffic.sh."""
     found = read_counters(records.get(INTERFACES, ""))
     adapters = read_adapters(records.get(ADAPTERS, ""))
     for name, link in adapters.links.items():

@@ -1,6 +1,7 @@
-"""What a process may use: its limits (getrlimit(2)) and its control groups' (cgroups(7)), of either version.
+"""The limits of a process (getrlimit(2)) and of its control groups (cgroups(7)), version 1 and 2.
 
-A control group is held to the limits of those above it, where batch systems and containers often set them.
+A control group is bound by the limits of the groups above it, too. Batch systems and containers often set
+limits there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _read(answers: Answers) -> Facts:
     for line in answers.get("/proc/self/limits", "").splitlines():
         columns = re.split(r"\s{2,}", line.strip())
         if columns[0] in _LIMITS:
-            facts[_LIMITS[columns[0]]] = columns[1]  # the soft limit, which is the one that holds
+            facts[_LIMITS[columns[0]]] = columns[1]  # the soft limit, which is the effective one
     for name in _CGROUP:
         upwards = [whole(text) for record, text in answers.items() if record.partition(" ")[0] == name]
         if upwards:
@@ -33,12 +34,12 @@ def _read(answers: Answers) -> Facts:
 
 
 def _least(limits: Sequence[str]) -> str:
-    """Return the limit that holds: the least, where ``max`` is none."""
+    """Return the effective limit, which is the smallest one; ``max`` means no limit."""
     return min(map(_as_version_2, limits), key=_size)
 
 
 def _as_version_2(limit: str) -> str:
-    """Return ``200000 100000``, ``1073741824`` or ``max``, as version 2 writes limits."""
+    """Return a limit in the form of version 2: ``200000 100000``, ``1073741824`` or ``max``."""
     words = limit.split()
     if words and re.fullmatch(r"-?\d+", words[0]) and not 0 <= int(words[0]) < _V1_UNLIMITED:
         words[0] = "max"

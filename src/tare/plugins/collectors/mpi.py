@@ -1,4 +1,4 @@
-"""The MPI that starts the ranks: its version, its files of settings, and the libraries under it."""
+"""The MPI that starts the ranks: its version, its configuration files, and the libraries below it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _read(answers: Answers) -> Facts:
         line = next((line for line in answers.get(record, "").splitlines() if line.strip()), "")
         facts[fact] = whole(line).removeprefix("# ")
     hydra = next((line for line in answers.get("mpirun", "").splitlines() if "Version:" in line), "")
-    if hydra:  # MPICH prints what is being described first, and its version below
+    if hydra:  # MPICH prints a title first, and its version below it
         facts["mpi.version"] = f"hydra {whole(hydra.partition('Version:')[2])}"
     packages = [
         whole(line).removesuffix(".dist-info").replace("-", " ", 1)

@@ -1,6 +1,6 @@
 """Network interfaces and RDMA devices (Documentation/ABI/testing/sysfs-class-net, …-infiniband).
 
-Interfaces that belong to somebody else's containers come and go, and say nothing about the node.
+Interfaces of other containers are left out: they come and go, and are no property of the node.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _read(answers: Answers) -> Facts:
 
 
 def _driver(text: str) -> Facts:
-    """Read ``driver: mlx5_core`` and, where ethtool(8) was there to be asked, its version and firmware."""
+    """Parse ``driver: mlx5_core`` and, if ethtool(8) was available, the driver's version and firmware."""
     told = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     return {fact: whole(told[name]) for name, fact in _DRIVER_FACTS.items() if told.get(name, "").strip()}
 

@@ -1,7 +1,7 @@
-"""Pods of a kubelet that have processes on a node, beside which ranks run over ssh.
+"""Count a kubelet's pods with processes on a node on which ranks run over ssh.
 
 A kubelet names a pod's control group by its uid: ``kubepods-pod<uid>.slice``, with underscores, under
-systemd, ``kubepods/pod<uid>`` under cgroupfs. Whose pods they are only the cluster knows.
+systemd, and ``kubepods/pod<uid>`` under cgroupfs. Only the cluster knows who owns the pods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _read(answers: Answers) -> Facts:
 
 SOURCE = Source(
     "pods",
-    # In a pod others are not to be seen, and its own is no neighbour.
+    # Inside a pod, other pods are invisible, and its own does not count.
     f'[ -n "$KUBERNETES_SERVICE_HOST" ] || told {_NAME} sh -c "{_COUNT}"',
     _read,
     order=80,

@@ -1,6 +1,6 @@
-"""What a program may run on, and how it is scheduled beside others: affinity, nice, autogroups (sched(7)).
+"""CPU affinity and scheduling priority of a program: affinity, nice, autogroups (sched(7)).
 
-``priority.may_boost`` says whether the user may let a session go before all others, by trying it.
+``priority.may_boost`` is whether the user may give a session priority over all others. The script tries it.
 """
 
 from __future__ import annotations

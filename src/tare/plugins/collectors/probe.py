@@ -1,7 +1,7 @@
-"""Ask a node for its facts with one shell script, and read its answers.
+"""Query a node's facts with one shell script, and parse its output.
 
-Nothing but a POSIX shell is needed there. The script takes a fraction of a second, and is run between
-measurements, never during one.
+The node needs only a POSIX shell. The script takes a fraction of a second. It runs between measurements,
+never during one.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ limit() {{ if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi
 told() {{ name=$1; shift; text=$(limit "$@" </dev/null) && record "$name" && printf '%s\\n' "$text"; }}
 hide() {{ awk '{AWK}{{ print hide($0) }}'; }}
 """
-"""What the scripts of sources are written with; ``hide`` does what `secrets.redact` does."""
+"""Shell functions for the scripts of sources; ``hide`` does what `secrets.redact` does."""
 
 _END = "end of "
 _FAILED = "not recorded."
 
 
 def probe_script(sources: Sequence[Source], subject: Subject) -> str:
-    """Return the script that asks a node all that `sources` want to know about `subject`."""
+    """Return the script that queries a node for everything that `sources` read about `subject`."""
     return "".join(
         [
             FUNCTIONS,
@@ -41,23 +41,23 @@ def probe_script(sources: Sequence[Source], subject: Subject) -> str:
 
 
 def _guarded(source: Source) -> str:
-    """Return a source's script in a shell of its own, so that none stops those after it."""
+    """Return a source's script in a subshell, so that a failing source does not stop later ones."""
     return f"(\n{source.script.strip()}\n) 2>/dev/null\nrecord {shlex.quote(_END + source.name)}; echo\n"
 
 
 def read_facts(sources: Sequence[Source], answers: Answers) -> Facts:
-    """Return the facts in the `answers` of one node; a source that fails is recorded, and stops no other."""
+    """Return the facts in one node's `answers`. A failing source is recorded and does not stop the others."""
     found: Facts = {}
     for source, own in _by_source(sources, answers):
         try:
             found |= {redact(name): redact(value) for name, value in source.read(own).items() if value}
-        except Exception as error:  # a node may answer anything; what the other sources say still holds
+        except Exception as error:  # a node may answer anything; other sources remain valid
             found[_FAILED + source.name] = f"{type(error).__name__}: {redact(str(error))}"
     return found
 
 
 def _by_source(sources: Sequence[Source], answers: Answers) -> Iterator[tuple[Source, Answers]]:
-    """Yield the records between the end of one source and the end of the next."""
+    """Yield each source with its records, which stand between the previous source's end and its own."""
     by_end = {_END + source.name: source for source in sources}
     own: dict[str, str] = {}
     for name, text in answers.items():

@@ -1,6 +1,6 @@
-"""The programs that are run: what they are to the byte, what compiled them, and the libraries they get.
+"""The programs of a campaign: their digests, their compilers, and the libraries that they load.
 
-`ldd` asks the program's own loader, so that what it prints is what a rank loads.
+`ldd` uses the program's own loader, so its output is what a rank loads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _read(answers: Answers) -> Facts:
 
 
 def _libraries(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each shared library that ldd(1) names, with the file that it is."""
+    """Yield each shared library in ldd(1)'s output, with its file."""
     for line in lines:
         found = _LIBRARY.match(line)
         if "not found" in line:

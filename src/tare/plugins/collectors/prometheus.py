@@ -1,4 +1,4 @@
-"""What a site's own Prometheus recorded of hosts, by its HTTP API (prometheus.io/docs, Querying)."""
+"""Read a site's own Prometheus records of hosts, through its HTTP API (prometheus.io/docs, Querying)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from tare.core.errors import NOT_JSON
 from tare.plugins.collectors.sysstat import Reading
 
-_MOST_POINTS = 11_000  # that Prometheus returns of one series
+_MOST_POINTS = 11_000  # the most that Prometheus returns for one series
 
 
 class RefusedQuery(ValueError):
@@ -35,7 +35,10 @@ class _Answer(msgspec.Struct):
 
 
 def range_urls(base: str, query: str, began_at: float, ended_at: float, step_s: float) -> Iterator[str]:
-    """Yield the addresses that answer `query` over a time, every `step_s`: several, where one may not."""
+    """Yield the URLs that query `query` over a time range, every `step_s`.
+
+    A long range needs several URLs.
+    """
     n_points = int((ended_at - began_at) / step_s + 1e-9) + 1
     for first in range(0, n_points, _MOST_POINTS):
         last = min(first + _MOST_POINTS, n_points) - 1
@@ -45,10 +48,10 @@ def range_urls(base: str, query: str, began_at: float, ended_at: float, step_s: 
 
 
 def read_range(answer: bytes, figure: str, host_label: str, step_s: float) -> list[Reading]:
-    """Return the readings in an answer; a series without `host_label` belongs to no host and is left out.
+    """Return the readings in an answer. A series without `host_label` belongs to no host and is left out.
 
-    The port of an ``instance`` is no part of its host. Raises RefusedQuery, also where a host has several
-    series, of which none can stand for it.
+    The port of an ``instance`` is not part of its host. Raises RefusedQuery, also if a host has several
+    series, because none of them can represent the host.
     """
     try:
         found = msgspec.json.decode(answer, type=_Answer)

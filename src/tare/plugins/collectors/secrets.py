@@ -1,8 +1,8 @@
-"""Keep secrets out of what is recorded: environment variables are denied unless their name is known.
+"""Keep secrets out of records: a variable's value is recorded only if its name is known to be harmless.
 
-The same rules filter on the node, in awk, so that a secret does not even reach a file or a wire, and here
-once more. Patterns are POSIX extended regular expressions without intervals, which Python and every awk
-read alike; `redact` and the awk function ``hide`` do the same, step by step.
+The same rules filter twice: on the node, in awk, so that a secret is never written or sent, and once more
+here. Patterns are POSIX extended regular expressions without intervals, which Python and every awk treat
+alike. `redact` and the awk function ``hide`` make the same steps.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ ALLOWED = (
     "MALLOC_|TZ$|LANG$|LC_|PATH$|LD_LIBRARY_PATH$|LD_PRELOAD$|LD_BIND_NOW$|LIBRARY_PATH$|LOADEDMODULES$|"
     "_LMFILES_$|MODULEPATH$|CONDA_DEFAULT_ENV$|VIRTUAL_ENV$|TMPDIR$)"
 )
-"""Names of variables that say how a program runs, each from the manual of its library."""
+"""Names of variables that control how a program runs, each from the manual of its library."""
 
 DENIED = (
     "(TOKEN|SECRET|PASS|PASSWD|PWD|KEY|CRED|AUTH|COOKIE|SIGNATURE|CERT|PRIVATE|SESSION|JWT|PSK|DSN|"
     "ENV_LIST|EXPORT_ENV|ARGV|COMMENT|(^|[_.-])(PAT|PW|CREDS?)([_.-]|$))"
 )
-"""What no recorded variable has in its name, in any case, however it begins.
+"""Parts of names, in any letter case, that keep a variable from being recorded.
 
-Those of the second line carry other variables (``mpirun -x``, ``srun --export``) or a user's own words.
+Those of the second line hold other variables (``mpirun -x``, ``srun --export``) or the user's own text.
 """
 
 VOLATILE = (
@@ -34,7 +34,7 @@ VOLATILE = (
     "NAME|GTIDS|IPADDR|USER|UID|GID|DIR|URI|URI2|NAMESPACE|FD|TOPOLOGY_ADDR|VERSION)$|"
     "^SLURM_(STEP_|CPU_BIND|CONF$|WORKING_CLUSTER$)"
 )
-"""Variables that are of one job or process, and would make every attempt's environment a new one."""
+"""Variables that belong to one job or process. They would make every attempt's environment different."""
 
 _SHORTEST_TOKEN = 16
 
@@ -80,7 +80,7 @@ function before_secret(word, after) {{
   return -1
 }}
 """
-"""The function ``hide(text)`` for awk, which does what `redact` does to a line."""
+"""The function ``hide(text)`` for awk, which treats a line as `redact` does."""
 
 _ALLOWED, _DENIED, _VOLATILE = re.compile(ALLOWED), re.compile(DENIED), re.compile(VOLATILE)
 _TOKEN = re.compile(WELL_KNOWN)
@@ -102,10 +102,10 @@ def is_told(name: str) -> bool:
 
 
 def redact(text: str) -> str:
-    """Return `text` on one line without what looks like a secret.
+    """Return `text` on one line, without anything that looks like a secret.
 
-    That is users in URLs and before hosts, what is assigned to a name that speaks of a secret or follows
-    such an option of a command, and tokens of well-known makers.
+    Removed are: users in URLs and before hosts; values that are assigned to a name like that of a secret, or
+    that follow such an option of a command; and tokens in well-known formats.
     """
     text = _URL_USER.sub(f"://{HIDDEN}@", _CONTROL.sub(" ", text))
     text = _USER.sub(f"{HIDDEN}@", _PRIVATE_KEY.sub(HIDDEN, text))
@@ -131,7 +131,10 @@ def _without_secrets(text: str) -> Iterator[str]:
 
 
 def _before_secret(word: str, text: str, at: int) -> re.Match[str] | None:
-    """Return what stands between `word`, which ends at `at`, and the secret after it; None without one."""
+    """Return the match between `word`, which ends at `at`, and the secret after it.
+
+    Return None without a secret.
+    """
     if word.lower() in {"bearer", "basic"}:
         return _BLANKS.match(text, at)
     if word == "sshpass":

@@ -1,4 +1,4 @@
-"""What runs the node: tuned's profile, and the versions of Slurm, Kubernetes and container runtimes."""
+"""Services of the node: tuned's profile, and the versions of Slurm, Kubernetes and container runtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a source of facts is: a shell script that asks a node, and a reader of its answers."""
+"""Define a source of facts: a shell script that queries a node, and a parser of its output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 Answers = Mapping[str, str]
-"""What a node answered: the text of each record, by the path or name that the script gave it."""
+"""The output of a node: the text of each record, by the path or name that the script gave it."""
 
 Facts = dict[str, str]
 
@@ -15,10 +15,10 @@ Facts = dict[str, str]
 class Source(msgspec.Struct, frozen=True):
     """One source of facts about a node.
 
-    `script` is for any POSIX shell. It has ``files PATTERN…``, which records each readable file under its
-    path, ``told NAME COMMAND…``, which records what a command prints unless it fails, ``hide``, a filter for
-    text that may hold secrets, and the variables of Subject. What it cannot find out it leaves out. `read`
-    makes facts of the records, of which it gets only its own. `order` is its place among others.
+    `script` runs in any POSIX shell. It can use ``files PATTERN…``, which records each readable file under
+    its path; ``told NAME COMMAND…``, which records what a command prints unless it fails; ``hide``, a filter
+    for text that may hold secrets; and the variables of Subject. It leaves out what it cannot find out.
+    `read` turns the records of this source into facts. `order` is its position among the sources.
     """
 
     name: str
@@ -28,11 +28,11 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a node is asked for: the programs that a campaign runs there, and the MPI that starts them.
+    """The campaign's programs on a node and the MPI that starts them, about which facts are collected.
 
-    `prefix` is where that MPI is installed, `starter` the command that starts ranks; both are empty where
-    there is none. Programs are looked for in `path`, and their libraries in `library_path`, before all else;
-    both are lists of folders with colons.
+    `prefix` is the folder where that MPI is installed, and `starter` the command that starts ranks; both are
+    empty if there is none. Programs are searched first in `path`, and their libraries in `library_path`; both
+    are lists of folders, separated by colons.
     """
 
     prefix: str = ""

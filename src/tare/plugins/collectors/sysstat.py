@@ -1,6 +1,6 @@
-"""What sysstat recorded of a host: the output of ``sadf -j`` and of ``sar`` (sadf(1), sar(1)).
+"""Read sysstat's records of a host: the output of ``sadf -j`` and of ``sar`` (sadf(1), sar(1)).
 
-Values become the figures of telemetry: bytes where sysstat counts kB of 1024 bytes, shares in percent.
+Values become the figures of telemetry. Sizes are in bytes (sysstat's kB has 1024 bytes), shares in percent.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ SAR_COLUMNS: dict[str, tuple[str, float]] = {
     "kbmemused": ("memory", _KB), "retrans/s": ("tcp_retransmits", 1),
     "txpck/s": ("network_packet_rate", 1), "txkB/s": ("network_rate", _KB),
 }  # fmt: skip
-"""Columns of sar: the figure that each is part of, and its unit in the figure's."""
+"""Columns of sar: the figure that each belongs to, and the factor from its unit to the figure's unit."""
 
 
 class Reading(NamedTuple):
-    """What a host did in the `interval_s` before `at`, seconds since the epoch of time(2)."""
+    """Values of a host over the `interval_s` before `at`, in seconds since the epoch of time(2)."""
 
     host: str
     at: float
@@ -50,14 +50,14 @@ class Reading(NamedTuple):
 
 
 class UnreadableSysstat(ValueError):
-    """The text is neither of sadf -j nor of sar."""
+    """The text is neither output of sadf -j nor of sar."""
 
 
 def read_sysstat(text: str, interface: str | None = None, utc_offset_s: float = 0.0) -> list[Reading]:
-    """Return the readings in `text`, whichever of the two formats it is, in the order of time.
+    """Return the readings in `text`, in either of the two formats, sorted by host and time.
 
-    Of network interfaces only `interface` counts; without one, all but loopback together. Times that do not
-    say so are taken to be `utc_offset_s` ahead of UTC. Raises UnreadableSysstat.
+    Only the network interface `interface` counts; without it, the sum of all but loopback. Times without a
+    time zone are taken to be `utc_offset_s` ahead of UTC. Raises UnreadableSysstat.
     """
     if text.lstrip().startswith("{"):
         found = list(_read_json(text, interface, utc_offset_s))
@@ -166,7 +166,7 @@ def _values(one: _Statistic, interface: str | None) -> dict[str, float]:
 
 
 def _cpu(told: dict[str, float]) -> dict[str, float]:
-    """Return the shares by figure; ``system`` of short outputs holds interrupts already (sar(1), -u)."""
+    """Return CPU shares by figure. In short outputs, ``system`` already includes interrupts (sar(1), -u)."""
     kinds = {
         "cpu_user": ("user", "usr", "nice"),
         "cpu_system": ("system", "sys", "irq", "soft"),
@@ -196,21 +196,24 @@ def _counts(name: str, interface: str | None) -> bool:
 
 
 class _Table:
-    """One of sar's tables, told apart by its columns; `at` is the time of its latest rows."""
+    """One of sar's tables, identified by its columns. `at` is the time of its latest rows."""
 
     def __init__(self, columns: list[str], at: float) -> None:
         self.columns = columns
         self.before = self.at = at
 
     def go_on(self, at: float) -> None:
-        """Come to rows of another time; midnight is where that is earlier than the one before."""
+        """Move to rows of another time. A time earlier than the one before is after midnight."""
         at = _after(at, self.at)
         if at != self.at:
             self.before, self.at = self.at, at
 
 
 def _read_sar(lines: Iterable[str], interface: str | None, utc_offset_s: float) -> Iterator[Reading]:
-    """Yield readings of sar's tables, those of one time together, of each thing the last that is told."""
+    """Yield readings of sar's tables, grouped by time.
+
+    Of several rows about the same item, the last counts.
+    """
     host, day, table = "", 0.0, _Table([], 0.0)
     tables: dict[tuple[str, ...], _Table] = {}
     found: dict[tuple[str, float], _Moment] = {}
@@ -227,26 +230,26 @@ def _read_sar(lines: Iterable[str], interface: str | None, utc_offset_s: float) 
             continue
         if not any(_number(word) is not None for word in words[1:]) and not _is_row(words, table.columns):
             table = tables.setdefault(tuple(words), _Table(words, at))
-            table.go_on(at)  # when the next row's interval begins: after a restart not at the row before
+            table.go_on(at)  # the next row's interval begins here, also after a restart
             continue
         table.go_on(at)
         values = _row(dict(zip(table.columns, words, strict=False)), interface)
         if values:
             moment = found.setdefault((host, table.at - utc_offset_s), _Moment(table.at - table.before, {}))
-            thing = words[0] if _number(words[0]) is None else ""  # an interface; most tables are of the host
+            thing = words[0] if _number(words[0]) is None else ""  # most tables describe the host
             moment.rows.setdefault(tuple(table.columns), {})[thing] = values
     for (name, at), moment in found.items():
         yield Reading(name, at, moment.interval_s or None, moment.values())
 
 
 class _Moment(NamedTuple):
-    """What tables tell of one time: by their columns, and by what each row is of."""
+    """The values of all tables at one time, by the tables' columns and the item of each row."""
 
     interval_s: float
     rows: dict[tuple[str, ...], dict[str, dict[str, float]]]
 
     def values(self) -> dict[str, float]:
-        """Return the figures: sums over rows, as of interfaces, but not over tables that tell the same."""
+        """Return the figures. Rows, such as interfaces, are summed; tables with the same figures are not."""
         found: dict[str, float] = {}
         for rows in self.rows.values():
             names = {name for values in rows.values() for name in values}
@@ -261,14 +264,14 @@ def _is_row(words: list[str], columns: list[str]) -> bool:
 def _row(told: dict[str, str], interface: str | None) -> dict[str, float]:
     if told.get("CPU", "all") != "all" or ("IFACE" in told and not _counts(told["IFACE"], interface)):
         return {}
-    if "call/s" in told:  # retrans/s of NFS, which are not those of TCP
+    if "call/s" in told:  # retrans/s of NFS, not of TCP
         return {}
     found: dict[str, float] = {}
     for column, text in told.items():
         value = _number(text)
         if column in SAR_COLUMNS and value is not None:
             figure, factor = SAR_COLUMNS[column]
-            is_human = text[-1] in _HUMAN and factor != 1  # of --human: bytes, with the unit that fits
+            is_human = text[-1] in _HUMAN and factor != 1  # with --human: bytes, with a unit
             found[figure] = found.get(figure, 0.0) + value * (1.0 if is_human else factor)
     return found
 

@@ -1,7 +1,7 @@
-"""Environment variables of the jobs, and loaded modules; secrets never (see `secrets`).
+"""Environment variables of jobs, and loaded modules, never secrets (see `secrets`).
 
-The filter runs on the node, in awk, whose ENVIRON holds values of several lines too. What may be told goes
-through ``hide`` there. Where there is no awk, nothing is told.
+The filter runs on the node in awk, whose ENVIRON also holds values of several lines. Values that may be
+recorded pass through ``hide`` there. Without awk, nothing is recorded.
 """
 
 from __future__ import annotations

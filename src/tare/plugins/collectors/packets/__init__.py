@@ -1,4 +1,4 @@
-"""Packet sizes: a counter that goes to the nodes of a run, and what it answers."""
+"""Packet sizes: the counter program that runs on the nodes, and the parser of its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFUSED = "only who has CAP_NET_RAW sees packets (capabilities(7))"
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """One line of what a counter says (see node)."""
+    """One line of a counter's output (see node)."""
 
     counted: Counted = Counted()
     is_over: bool = False
@@ -27,17 +27,24 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 def program() -> str:
-    """Return the program that counts on the interface that it is given, of Python 3.6's standard library."""
+    """Return the counter program.
+
+    It needs only Python 3.6's standard library, and takes an interface's name.
+    """
     return Path(__file__).with_name("node.py").read_text(encoding="utf-8")
 
 
 def command(interface: str) -> str:
-    """Return the shell command that runs it."""
+    """Return the shell command that runs the program on `interface`."""
     return f"exec python3 -I -S -c {shlex.quote(program())} {shlex.quote(interface)}"
 
 
 def read_answer(text: str, cure: str = "") -> Counted:
-    """Return what a counter has counted, as far as it came; why it is not all, or `cure`, is its fault."""
+    """Return the last counts in a counter's output.
+
+    If the counts are incomplete, their `fault` has the reason, and `cure` if the counter lacked the
+    permission.
+    """
     for line in reversed(text.splitlines()):
         with contextlib.suppress(msgspec.DecodeError):
             said = msgspec.json.decode(line.encode(), type=_Line)
@@ -48,9 +55,10 @@ def read_answer(text: str, cure: str = "") -> Counted:
 
 
 def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
-    """Keep in an attempt's folder what the counters of a batch system's `hosts` wrote there.
+    """Store in an attempt's folder what the counters of a batch system's `hosts` wrote there.
 
-    Each wrote a file ``packets.HOST.txt``; of two on one host, the second ``packets.HOST+NAME.txt``.
+    Each counter wrote a file ``packets.HOST.txt``. With two counters on a host, the second file is
+    ``packets.HOST+NAME.txt``.
     """
     found: dict[str, Counted] = {}
     for one in sorted(SafeFolder(folder).files(_RAW), key=lambda one: one.path.stem):
@@ -66,7 +74,7 @@ def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
 
 
 def store(folder: Path, counted: dict[str, Counted]) -> None:
-    """Keep what hosts counted in an attempt's folder."""
+    """Store the counts of all hosts in an attempt's folder."""
     try:
         SafeFolder(folder, STORED).replace(msgspec.json.encode(counted, order="sorted"), is_synced=False)
     except OSError as error:

@@ -1,11 +1,12 @@
 """Count packets by size on one interface until standard input ends. Python 3.6 and its standard library.
 
 Runs on a node, as ``python3 node.py INTERFACE``. The kernel puts the first bytes of each packet into a ring
-(packet_mmap, TPACKET_V3); only its length is looked at, and no byte of it is kept. Where packets come faster
-than a tenth of a core can count, the ring runs over: how many are lost is told, and the rest is a sample.
+(packet_mmap, TPACKET_V3). Only the packet's length is read, and no byte of it is kept. If packets arrive
+faster than a tenth of a core can count, the ring overflows: the number of lost packets is reported, and the
+rest is a sample.
 
-It says what it has counted as lines of JSON, the first when it begins, the last when it is over. In between
-come some that hold as much as there is, so that one that is killed leaves all but the end.
+The program prints lines of JSON: the first when it begins, the last when it ends. In between it prints the
+counts so far, so that only the end is missing if it is killed.
 """
 
 import collections
@@ -24,9 +25,9 @@ SOL_PACKET, RX_RING, STATISTICS, VERSION = 263, 5, 6, 10  # linux/if_packet.h
 TPACKET_V3, TO_USER, VLAN_VALID, OUTGOING, ALL_PROTOCOLS = 2, 1, 1 << 4, 4, 0x0003
 SO_ATTACH_FILTER, BPF_RET = 26, 0x06
 BLOCK_BYTES, N_BLOCKS, RETIRE_MS, SNAP_BYTES = 1 << 18, 32, 50, 16
-VLAN_BYTES = 4  # of a tag, which the kernel takes off the packet and keeps beside it
+VLAN_BYTES = 4  # of a tag, which the kernel stores apart from the packet
 PRIVILEGED = "python3-packets"
-"""What root may put on the PATH of a group: a copy of Python that has CAP_NET_RAW (setcap(8))."""
+"""A copy of Python with CAP_NET_RAW (setcap(8)), which root may put on the PATH of a group."""
 DUTY = 0.1  # of one core, at most
 PAUSE_S = 0.1
 SAY_S, SAY_SHARE = (
@@ -40,7 +41,7 @@ STATS = struct.Struct("=III")  # packets, those dropped among them; drops; freez
 
 
 class Tally:
-    """What was counted so far: how many packets of a length, with a VLAN's tag or not, in a direction."""
+    """The counts so far: packets by length, status (with a VLAN tag or not) and direction."""
 
     def __init__(self, interface: str) -> None:
         self.interface = interface
@@ -49,7 +50,7 @@ class Tally:
         self.fault = ""
 
     def counted(self) -> "dict[str, object]":
-        """Return it as `tare.core.packets.Counted` has it."""
+        """Return the counts in the form of `tare.core.packets.Counted`."""
         sent = collections.Counter()  # type: collections.Counter[int]
         received = collections.Counter()  # type: collections.Counter[int]
         for (length, status, kind), n in self.seen.items():
@@ -67,7 +68,7 @@ class Tally:
 
 
 def open_ring(interface: str) -> "tuple[socket.socket, mmap.mmap]":
-    """Return a socket that sees all packets of an interface, and its ring."""
+    """Return a socket that receives all packets of an interface, and its ring."""
     ring = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     program = ctypes.create_string_buffer(struct.pack("=HBBI", BPF_RET, 0, 0, SNAP_BYTES))
     pointer = struct.pack("@HL", 1, ctypes.addressof(program))
@@ -78,13 +79,13 @@ def open_ring(interface: str) -> "tuple[socket.socket, mmap.mmap]":
         SOL_PACKET, RX_RING, struct.pack("=7I", BLOCK_BYTES, N_BLOCKS, 2048, n_frames, RETIRE_MS, 0, 0)
     )
     blocks = mmap.mmap(ring.fileno(), BLOCK_BYTES * N_BLOCKS)
-    socket.if_nametoindex(interface)  # which refuses a name that bind would cut at its 15th character
+    socket.if_nametoindex(interface)  # raises for a long name, which bind would cut to 15 characters
     ring.bind((interface, ALL_PROTOCOLS))
     return ring, blocks
 
 
 def count_block(blocks: mmap.mmap, start: int, tally: Tally) -> bool:
-    """Count the packets of the block at `start`, if the kernel is done with it; return whether it was."""
+    """Count the packets of the block at `start` if the kernel has finished it. Return whether it had."""
     status, n_packets, offset = BLOCK.unpack_from(blocks, start)
     if not status & TO_USER:
         return False
@@ -93,10 +94,10 @@ def count_block(blocks: mmap.mmap, start: int, tally: Tally) -> bool:
     row = struct.Struct(f"{LAYOUT}{stride - ENTRY.size}x")
     with memoryview(blocks) as view:
         found = collections.Counter(row.iter_unpack(view[place : place + n_packets * stride]))
-    if all(step in (stride, 0) for step, _, _, _ in found):  # 0 is that of the last one
+    if all(step in (stride, 0) for step, _, _, _ in found):  # the last packet has 0
         for (_, length, status, kind), n in found.items():
             tally.seen[length, status, kind] += n
-    else:  # headers of several lengths: what follows the first odd one was read beside its place
+    else:  # headers of several lengths: after the first odd one, offsets were wrong
         for _ in range(n_packets):
             step, length, status, kind = ENTRY.unpack_from(blocks, place)
             tally.seen[length, status, kind] += 1
@@ -106,7 +107,7 @@ def count_block(blocks: mmap.mmap, start: int, tally: Tally) -> bool:
 
 
 def look(ring: socket.socket, tally: Tally) -> None:
-    """Take in how many packets were lost, and whether the interface was."""
+    """Read how many packets were lost, and whether the interface was down."""
     tally.n_dropped += STATS.unpack(ring.getsockopt(SOL_PACKET, STATISTICS, STATS.size))[1]
     error = ring.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if error == errno.ENETDOWN:
@@ -116,7 +117,7 @@ def look(ring: socket.socket, tally: Tally) -> None:
 
 
 def count(interface: str) -> None:
-    """Count, and say what, until standard input ends."""
+    """Count and print the counts until standard input ends."""
     ring, blocks = open_ring(interface)
     tally = Tally(interface)
     say({"counted": tally.counted()})
@@ -127,9 +128,9 @@ def count(interface: str) -> None:
     while not is_over:
         is_over = bool(select.select([0], [], [], pause_s)[0]) and not os.read(0, 4096)
         if is_over:
-            time.sleep(2 * RETIRE_MS / 1000)  # until the kernel has given up the block that it fills
+            time.sleep(2 * RETIRE_MS / 1000)  # until the kernel has finished the block that it fills
         spent_s = time.process_time()
-        for _ in range(N_BLOCKS):  # and no more: what fills them anew may be as fast as this
+        for _ in range(N_BLOCKS):  # at most once around: the kernel may refill blocks as fast as this
             if not count_block(blocks, number * BLOCK_BYTES, tally):
                 break
             number = (number + 1) % N_BLOCKS
@@ -148,7 +149,7 @@ def say(answer: "dict[str, object]") -> None:
 
 
 def become_privileged() -> None:
-    """Start anew in the Python that has the capability, where there is one."""
+    """Restart in the Python that has the capability, if there is one."""
     with open("/proc/self/cmdline", "rb") as command:
         own, *rest = command.read().split(b"\0")[:-1]
     if os.path.basename(own) == PRIVILEGED.encode():
@@ -160,14 +161,14 @@ def become_privileged() -> None:
 
 
 def run(interface: str) -> None:
-    """Say what was counted, or why it cannot be."""
+    """Print the counts, or why counting is impossible."""
     try:
         try:
             count(interface)
         except PermissionError:
             become_privileged()
             say({"is_refused": True})
-    except PermissionError:  # what it would become is more than this process may be (execve(2), EPERM)
+    except PermissionError:  # this process may not gain the capability (execve(2), EPERM)
         say({"is_refused": True})
     except OSError as error:
         fault = f"{interface}: {error.strerror or error}"
