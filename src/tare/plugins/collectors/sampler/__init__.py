@@ -1,4 +1,4 @@
-"""Telemetry: a sampler that goes to the nodes of a run, and what is read out of its recordings."""
+"""Telemetry: a sampler program for the nodes of a run, and the evaluation of its recordings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["program", "raw_name", "read", "read_timeline", "settle"]
 
 
 def settle(folder: Path, span: Span) -> dict[str, float]:
-    """Store the recordings in an attempt's folder, and return its figures by name (see FIGURES)."""
+    """Store the recordings in an attempt's folder, and return the attempt's figures by name (see FIGURES)."""
     try:
         return derive(store(folder, span))
-    except NOT_JSON:  # a node's file system damaged it; the run itself is sound
+    except NOT_JSON:  # a node's file system damaged it; the run itself is valid
         return {}

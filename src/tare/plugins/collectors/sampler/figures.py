@@ -1,4 +1,4 @@
-"""Figures of merit out of recordings: what changed between the two ends of the measured stage."""
+"""Compute figures of merit from recordings: the changes between the two ends of the measured stage."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tare.plugins.collectors.sampler.recording import HostRecording, Recording, 
 
 Counters = dict[str, float]
 
-_WAVERING = ("cpu.idle", "cpu.iowait")  # which may decrease (proc_stat(5)): the kernel works them out anew
-_MOST_WAVERING = 1000.0  # ticks; more were lost with a core that was taken away, or came back
+_WAVERING = ("cpu.idle", "cpu.iowait")  # these may decrease (proc_stat(5)): the kernel recomputes them
+_MOST_WAVERING = 1000.0  # ticks; a larger loss means that a core was removed or came back
 
 
 class Passed(NamedTuple):
-    """What one host counted between two samples, and the samples in between.
+    """The counts of one host between two samples, and the samples in between.
 
-    Hosts of one `machine`, as a node and its pods are, tell of the same cores, disks and memory. `lost` are
-    counters of which nobody knows what they counted: they went back, or were there no longer.
+    Hosts with the same `machine`, such as a node and its pods, report the same cores, disks and memory.
+    `lost` are counters without a known count: they decreased or disappeared.
     """
 
     machine: str
@@ -36,23 +36,23 @@ class Passed(NamedTuple):
         return [parse(sample, (source,)) for sample in self.samples]
 
     def first_lines(self, *names: str) -> list[str]:
-        """Return the lines of the first sample: of the first of these sources that it has."""
+        """Return the first sample's lines of the first of these sources that it has."""
         return _lines(self.samples[0], names)
 
     def last_lines(self, *names: str) -> list[str]:
-        """Return the same of the last sample."""
+        """Return the last sample's lines of the first of these sources that it has."""
         return _lines(self.samples[-1], names)
 
     def difference(self, first: Counters, last: Counters) -> Counters:
-        """Return what was counted between two readings."""
+        """Return the counts between two samples."""
         return difference(first, last)
 
 
 class Watched(NamedTuple):
-    """All that was counted in the measured stage, of which sources make their figures.
+    """All counts of the measured stage, from which sources compute their figures.
 
-    `hosts` are all, nodes and pods; `machines` are those of which each tells of cores, disks and memory of
-    its own. `interface` is the one of the case's network, where it is known.
+    `hosts` are all nodes and pods. `machines` are those with cores, disks and memory of their own.
+    `interface` is the one of the case's network, if known.
     """
 
     hosts: Sequence[Passed]
@@ -60,26 +60,26 @@ class Watched(NamedTuple):
     interface: str | None
 
     def mean(self, values: Sequence[float]) -> float | None:
-        """Return the mean; None of nothing."""
+        """Return the mean. Return None if there are no values."""
         return sum(values) / len(values) if values else None
 
     def levels(self, source: str, name: str) -> list[float]:
-        """Return a gauge of a source in all samples of all machines that have it."""
+        """Return a source's gauge in all samples of all machines that have it."""
         return [one[name] for host in self.machines for one in host.read(source) if name in one]
 
     def mean_rate(self, counter: str) -> float | None:
-        """Return the mean over machines of a counter a second; None where one of them lacks it."""
+        """Return a counter's mean rate per second over machines. Return None if one of them lacks it."""
         if not all(counter in one.counted for one in self.machines):
             return None
         return self.mean([one.counted[counter] / one.seconds for one in self.machines])
 
     def sum_over_hosts(self, counter: str) -> float | None:
-        """Return the sum of a counter over all hosts; None where one of them lacks it."""
+        """Return a counter's sum over all hosts. Return None if one of them lacks it."""
         has_all = all(counter in one.counted for one in self.hosts)
         return sum(one.counted[counter] for one in self.hosts) if has_all else None
 
     def total(self, prefix: str, *fields: str) -> float | None:
-        """Return what all counters ``PREFIX…/FIELD`` counted; None where there are none, or one was lost."""
+        """Return the sum of all counters ``PREFIX…/FIELD``. Return None if there are none or one was lost."""
 
         def is_meant(name: str) -> bool:
             return name.startswith(prefix) and name.rpartition("/")[2] in fields
@@ -90,7 +90,7 @@ class Watched(NamedTuple):
         return sum(found) if found else None
 
     def rates(self, name: str, prefix: str) -> dict[str, float | None]:
-        """Return ``NAME_read`` and ``NAME_written``, bytes a second of all machines together."""
+        """Return ``NAME_read`` and ``NAME_written``, in bytes per second of all machines together."""
         seconds = self.mean([one.seconds for one in self.machines])
         found: dict[str, float | None] = {}
         for what, field in (("read", "read_bytes"), ("written", "written_bytes")):
@@ -104,18 +104,19 @@ def _lines(sample: Sample, names: Sequence[str]) -> list[str]:
 
 
 def parse(sample: Sample, names: Iterable[str]) -> Counters:
-    """Return the counters and gauges of these sources in one sample; none of lines that make no sense."""
+    """Return the counters and gauges of these sources in one sample. Unreadable sources are left out."""
     found: Counters = {}
     for name in names:
-        with contextlib.suppress(ValueError, LookupError):  # of whatever kernel or driver wrote them
+        with contextlib.suppress(ValueError, LookupError):  # a kernel or driver may write anything
             found |= sources()[name].counters(sample.lines.get(name, []))
     return found
 
 
 def difference(first: Counters, last: Counters) -> Counters:
-    """Return what was counted in between; a counter that went back, as of a port that was reset, is gone.
+    """Return the counts between two readings, without counters that decreased, such as those of a reset port.
 
-    So is one that has come to its end, and is infinite. Idle time goes back a little by itself.
+    Counters at their upper limit, which are infinite, are left out, too. Idle time may decrease a little by
+    itself.
     """
     found: Counters = {}
     for name in last.keys() & first.keys():
@@ -130,8 +131,8 @@ def difference(first: Counters, last: Counters) -> Counters:
 def derive(recording: Recording) -> Counters:
     """Return the figures of an attempt by name (see core.telemetry_sources).
 
-    Empty unless every host was watched from the beginning to the end of the measured stage: part of a run, or
-    some of its nodes, is not to be held against the whole of another.
+    Empty unless every host was recorded from the beginning to the end of the measured stage. Figures of a
+    part of a run, or of some of its nodes, must not be compared with those of a whole run.
     """
     span = recording.span
     if span is None or not span.epochs or not recording.hosts:
@@ -153,7 +154,7 @@ def derive(recording: Recording) -> Counters:
 
 
 def _figures(source: Source, watched: Watched) -> Mapping[str, float | None]:
-    """Return the figures of one source; whatever it meets is its own, and the others go on."""
+    """Return the figures of one source. An error in a source does not stop the others."""
     try:
         return source.figures(watched)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -161,9 +162,10 @@ def _figures(source: Source, watched: Watched) -> Mapping[str, float | None]:
 
 
 def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | None:
-    """Return the numbers of the last sample before a stage and of the first after it; None where one lacks.
+    """Return the indices of the last sample before a stage and the first after it.
 
-    Within what clocks may err by, the samples that were taken for the run to begin and to end are those.
+    Return None if one is missing. Samples that were taken for the stage's begin and end count as such, within
+    the error of the clocks.
     """
     at, margin_s = times(one, span)
     end = len(at) - 1

@@ -1,19 +1,18 @@
-"""The sampler: reads small files of /proc and /sys while a run goes on, and writes down what changed.
+"""The sampler: reads small files of /proc and /sys during a run, and writes down what changed.
 
-This file goes to nodes as it stands (see bundle): Python 3.6 and its standard library are all that it may
-use. It takes commands on standard input, a JSON list a line, and answers with a line when it is ready and
-after each. Its end is the end of standard input, so that nothing stays behind when whoever started it is
-gone; without a command it sleeps.
+This file is sent to nodes unchanged (see bundle), so it may use only Python 3.6 and its standard library. It
+takes commands on standard input, a JSON list in each line. It prints a line when it is ready and after each
+command. It ends when standard input ends, so that nothing remains when the process that started it is gone.
+Without commands it sleeps.
 
-- ``["begin", PATH, PERIOD_S]`` writes a recording to PATH, ``{node}`` in it being the node's name
-- ``["mark", NAME]``  takes a sample now, under a name
-- ``["enter", GROUP]`` samples also the run's control group, a folder, from the next sample on
-- ``["leave"]``       reads that a last time, for the next sample, and lets go of it
+- ``["begin", PATH, PERIOD_S]`` writes a recording to PATH; ``{node}`` in PATH is the node's name
+- ``["mark", NAME]``  takes a sample now, with a name
+- ``["enter", GROUP]`` also samples the run's control group, a folder, from the next sample on
+- ``["leave"]``       reads that group a last time, for the next sample, and closes it
 - ``["end"]``         takes a last sample
 
-A recording is JSON lines, written one by one, so that whatever ends the sampler loses no more than one. Text
-is kept rather than numbers, and only the lines that changed: what it costs to understand them is not for the
-node to pay while it is measured.
+A recording is JSON lines, written one by one, so that at most one is lost if the sampler is ended. It holds
+text, not numbers, and only the lines that changed. Parsing would take CPU time of the node that is measured.
 """
 
 import json
@@ -28,32 +27,32 @@ VERSION = 1
 SOURCES = {}  # type: dict[str, types.ModuleType]
 FAULTS = {}  # type: dict[str, str]
 _MOST_BYTES = 1 << 16
-_BOOTTIME = 7  # CLOCK_BOOTTIME of clock_gettime(2), which Python names since 3.7
+_BOOTTIME = 7  # CLOCK_BOOTTIME of clock_gettime(2), in Python since 3.7
 _MOST_SHARE = 0.01  # of a core that reading one source may take
-_OF_GROUP = "run"  # the source that reads the control group of a run, while there is one
-_REOPEN_S = 60.0  # after which a new recording looks anew for files: a file system may have been mounted
+_OF_GROUP = "run"  # the source that reads a run's control group
+_REOPEN_S = 60.0  # then a new recording opens files anew: one may be mounted
 
 
 def add_source(name: str, text: str) -> None:
-    """Take in the source whose file holds `text`; a broken one is recorded, and the others go on."""
+    """Add the source whose file holds `text`. A broken source is recorded, and the others continue."""
     module = types.ModuleType(name)
     try:
         exec(compile(text, name + ".py", "exec"), module.__dict__)  # noqa: S102  # our own text, shipped with this
-    except Exception as error:  # whatever is wrong with one source, the others go on
+    except Exception as error:  # one broken source does not stop the others
         FAULTS[name] = _tell(error)
     else:
         SOURCES[name] = module
 
 
 class Reader:
-    """One source, with its files held open: opening them anew would cost more than reading them.
+    """One source. Its files stay open, because opening them costs more than reading them.
 
-    `faults` are those that there are now: of the source by its name, or of single files by their path.
+    `faults` are the current errors: of the source by its name, or of single files by their path.
     """
 
     def __init__(self, name: str, root: str, kind: str = "paths") -> None:
         self.faults = {}  # type: dict[str, str]
-        self.has_failed = False  # meanwhile; perhaps its files are there anew
+        self.has_failed = False  # since it was opened; its files may exist again
         self._name = name
         self._module = SOURCES[name]
         self._files = []  # type: list[tuple[str, int]]
@@ -75,19 +74,22 @@ class Reader:
         return bool(self._files or self.faults)
 
     def is_due(self) -> bool:
-        """Return whether it is time to read it again: what costs much, as the mounts of a big node, waits."""
+        """Return whether to read it again now.
+
+        An expensive source, such as a big node's mounts, waits longer.
+        """
         return time.monotonic() >= self._due
 
     def changes(self) -> "list[str] | dict[int, str] | None":
-        """Return all lines; or those that changed, by their number; or None where none did, or it failed."""
+        """Return all lines, or the changed lines by number, or None if none changed or reading failed."""
         if self._is_finished:
             final, self._final = self._final, None
             return final
         began = time.process_time()
-        last, self._last = self._last, None  # where it fails, all lines come next
+        last, self._last = self._last, None  # after a failure, all lines are written
         try:
             self._last = lines = list(self._module.shorten(self._lines()))
-        except Exception as error:  # whatever a source meets is its own, and the others go on
+        except Exception as error:  # an error in one source does not stop the others
             self.faults[self._name] = _tell(error)
             self.has_failed = True
             return None
@@ -99,13 +101,13 @@ class Reader:
         return {number: new for number, new in enumerate(lines) if new != last[number]} or None
 
     def finish(self) -> None:
-        """Read it a last time, for the next sample, and close its files."""
+        """Read the source a last time, for the next sample, and close its files."""
         self._final = self.changes()
         self._is_finished = True
         self.close()
 
     def forget(self) -> None:
-        """Begin anew: the next changes are all lines."""
+        """Start again: the next changes are all lines."""
         self._last = None
 
     def close(self) -> None:
@@ -119,7 +121,7 @@ class Reader:
         for path, descriptor in self._files:
             try:
                 text = _read(descriptor)
-            except OSError as error:  # a core, a port or a group that is gone, and may come again
+            except OSError as error:  # a core, port or group that is gone and may come back
                 if len(self._files) == 1:
                     raise
                 self.faults[path] = _tell(error)
@@ -131,7 +133,7 @@ class Reader:
 
 
 class Readers:
-    """The readers of all sources, kept between recordings: opening files is most of what they cost."""
+    """The readers of all sources. They are kept between recordings, because opening files is expensive."""
 
     def __init__(self, root: str = "") -> None:
         self._opened_at = time.monotonic()
@@ -147,7 +149,7 @@ class Readers:
                     self.by_name[name] = reader
 
     def enter(self, group: str) -> None:
-        """Read also the control group of a run, by the folder of its files; no more, if that is empty."""
+        """Also read a run's control group, given by its folder. An empty `group` ends that."""
         reader = self.by_name.pop(_OF_GROUP, None)
         if reader is not None:
             reader.close()
@@ -160,12 +162,12 @@ class Readers:
             self.by_name[_OF_GROUP].finish()
 
     def are_stale(self) -> bool:
-        """Return whether files may be there that were not when these were opened."""
+        """Return whether new files may exist since these were opened."""
         has_failed = any(reader.has_failed for reader in self.by_name.values())
         return has_failed or time.monotonic() - self._opened_at > _REOPEN_S
 
     def changes(self, are_all_due: bool) -> "dict[str, object]":
-        """Return what changed, by source."""
+        """Return the changes by source."""
         changed = {}  # type: dict[str, object]
         for name, reader in self.by_name.items():
             changes = reader.changes() if are_all_due or reader.is_due() else None
@@ -174,7 +176,7 @@ class Readers:
         return changed
 
     def faults(self) -> "dict[str, str]":
-        """Return the faults that there are now."""
+        """Return the current faults."""
         faults = dict(self._faults)
         for reader in self.by_name.values():
             faults.update(reader.faults)
@@ -187,7 +189,7 @@ class Readers:
 
 
 class Recording:
-    """Samples of all sources, going to one file."""
+    """Samples of all sources, written to one file."""
 
     def __init__(self, path: str, period_s: float, readers: Readers) -> None:
         self.period_s = period_s
@@ -195,11 +197,11 @@ class Recording:
         self._told = {}  # type: dict[str, str]
         for reader in readers.by_name.values():
             reader.forget()
-        name = path.encode("utf-8", "surrogateescape")  # Python 3.6 would take ASCII for it in the C locale
+        name = path.encode("utf-8", "surrogateescape")  # Python 3.6 would use ASCII in the C locale
         self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
 
     def begin(self) -> None:
-        """Write the line of headings, and take a first sample."""
+        """Write the heading line, and take a first sample."""
         self._write(
             {
                 "sampler": VERSION,
@@ -213,7 +215,7 @@ class Recording:
         self.sample()
 
     def sample(self, mark: str = "", is_periodic: bool = False) -> None:
-        """Write what changed since the last sample; where this one `is_periodic`, of sources that are due."""
+        """Write what changed since the last sample. If `is_periodic`, read only sources that are due."""
         line = {"t": round(steady_s(), 6), "w": round(time.time(), 6)}  # type: dict[str, object]
         line["s"] = self._readers.changes(not is_periodic)
         if mark:
@@ -234,7 +236,7 @@ class Recording:
 
 
 class Sampler:
-    """Obeys commands; has at most one recording at a time."""
+    """Executes commands. Has at most one recording at a time."""
 
     def __init__(self) -> None:
         self.recording = None  # type: Recording | None
@@ -242,7 +244,7 @@ class Sampler:
         self._readers = Readers()
 
     def obey(self, command: "list[str]") -> str:
-        """Do as told; return what went wrong since the recording began, if anything did."""
+        """Execute a command. Return the error, if one happened since the recording began."""
         try:
             if command[0] == "begin":
                 self._begin(command[1], float(command[2]))
@@ -259,7 +261,7 @@ class Sampler:
         return self._fault
 
     def sample(self) -> None:
-        """Take a sample because it is time to."""
+        """Take a periodic sample."""
         try:
             if self.recording is not None:
                 self.recording.sample(is_periodic=True)
@@ -286,7 +288,10 @@ class Sampler:
         self.recording.begin()
 
     def _give_up(self, error: OSError) -> None:
-        """End the recording, as on a full disk: what is written stays readable, and the next answer tells."""
+        """End the recording, as on a full disk.
+
+        What is written stays readable; the next answer has the error.
+        """
         self._fault = _tell(error)
         recording, self.recording = self.recording, None
         if recording is not None:
@@ -294,17 +299,17 @@ class Sampler:
 
 
 def node_name() -> str:
-    """Return what the node is known by: to Slurm, or to itself."""
+    """Return the node's name, as Slurm knows it or else its own."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 def steady_s() -> float:
-    """Return the seconds since the node started, those that it was suspended for included."""
+    """Return the seconds since the node started, including time in suspension."""
     return time.clock_gettime(_BOOTTIME)
 
 
 def machine() -> str:
-    """Return what is the same for all nodes of one kernel, such as a node and its pods, and for no other."""
+    """Return an id that all nodes of one kernel share, such as a node and its pods, and no others."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as boot:
             return boot.read().strip()
@@ -313,11 +318,11 @@ def machine() -> str:
 
 
 def run() -> None:
-    """Obey until standard input ends, and sample whenever a period has passed."""
+    """Execute commands until standard input ends, and take a sample after each period."""
     sampler = Sampler()
     rest = b""
     due = 0.0
-    _answer("")  # only now: what is sent while the program itself is still being read may be read with it
+    _answer("")  # only now: earlier commands could be read as part of the program
     while True:
         recording = sampler.recording
         wait_s = max(due - time.monotonic(), 0.0) if recording else None
@@ -334,7 +339,7 @@ def run() -> None:
                     due = time.monotonic() + sampler.recording.period_s
         elif recording is not None:
             sampler.sample()
-            n_missed = (time.monotonic() - due) // recording.period_s  # periods that were missed are gone
+            n_missed = (time.monotonic() - due) // recording.period_s  # missed periods are skipped
             due += recording.period_s * (1 + n_missed)
     sampler.obey(["end"])
 
@@ -345,7 +350,7 @@ def _answer(fault: str) -> None:
 
 
 def _read(descriptor: int) -> "list[str]":
-    """Return the lines of a file from its beginning; files of /proc come in pieces of their own choice."""
+    """Return a file's lines from its beginning. Files of /proc may return pieces of any size."""
     parts = []  # type: list[bytes]
     length = 0
     while True:
@@ -358,4 +363,4 @@ def _read(descriptor: int) -> "list[str]":
 
 def _tell(error: Exception) -> str:
     text = "{}: {}".format(type(error).__name__, error)
-    return text.encode("utf-8", "replace").decode()  # a path may hold bytes that are no text
+    return text.encode("utf-8", "replace").decode()  # a path may hold bytes that are not text

@@ -1,8 +1,8 @@
-"""Recordings as they come back from the nodes: kept in one compressed file an attempt, and read again.
+"""Store the recordings of nodes in one compressed file for each attempt, and read them again.
 
-Compressed JSON lines rather than Parquet: that takes less room and less time, as `python -m bench telemetry`
-shows; a run of a second would be all headings in Parquet; and what the kernel wrote stays readable
-with zcat(1).
+The format is compressed JSON lines, not Parquet. It takes less room and less time, as `python -m bench
+telemetry` shows. In Parquet, a run of one second would consist mostly of headings. The kernel's text stays
+readable with zcat(1).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ STORED = "telemetry.jsonl.gz"
 _RAW = "telemetry.*.jsonl"
 _LEVEL = 6
 _MOST_BYTES, _MOST_LINES = 256 * 1024 * 1024, 4_000_000  # unpacked: 100 nodes over 11 hours
-_LEAST_ERROR_S = 1e-3  # by which two readings of one clock may disagree after rounding
-_UNKNOWN_ERROR_S = 0.05  # of the clocks of nodes that keep time by NTP (RFC 5905)
+_LEAST_ERROR_S = 1e-3  # the difference that rounding may make between two readings of one clock
+_UNKNOWN_ERROR_S = 0.05  # for clocks of nodes that use NTP (RFC 5905)
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of what one host recorded.
+    """The first line of a host's recording.
 
-    `sampler` is the version of the format; `machine` is the same for hosts that share a kernel.
+    `sampler` is the version of the format. `machine` is the same for hosts that share a kernel.
     """
 
     sampler: int
@@ -42,7 +42,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """One reading: by the host's monotonic and wall clock, and the lines of each source."""
+    """One sample: its time by the host's monotonic and wall clock, and the lines of each source."""
 
     at_s: float
     wall_s: float
@@ -51,9 +51,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostRecording(msgspec.Struct, frozen=True, kw_only=True):
-    """What one host recorded, as far as it came.
+    """The recording of one host, as far as it was written.
 
-    `faults` say what became of sources, by name, or of single files, by path.
+    `faults` are the errors of sources, by name, or of single files, by path.
     """
 
     host: str
@@ -63,7 +63,10 @@ class HostRecording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """What all hosts of an attempt recorded; without a `span` where nobody was left to say what it was."""
+    """The recordings of all hosts of an attempt.
+
+    `span` is None if the runner ended before it could write it.
+    """
 
     hosts: tuple[HostRecording, ...]
     span: Span | None = None
@@ -75,22 +78,22 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True):
     s: dict[str, list[str] | dict[int, str]] = {}
     mark: str = ""
     faults: dict[str, str] | None = None
-    """Those that there are from now on; None where they are the same as before."""
+    """The faults from this line on. None means that they are the same as before."""
 
 
 class _Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """The line that goes before a host's lines where several are kept in one file."""
+    """The line before a host's lines, in a file with several hosts."""
 
     host: str
 
 
 def raw_name(host: str) -> str:
-    """Return the file that a host records into while a run goes on."""
+    """Return the name of the file into which a host records during a run."""
     return f"telemetry.{host}.jsonl"
 
 
 def store(folder: Path, span: Span) -> Recording:
-    """Keep the recordings in `folder` as one compressed file, host by host, and return what they hold."""
+    """Store the recordings of `folder` as one compressed file, host by host, and return their content."""
     place = SafeFolder(folder)
     files = _raw_files(place)
     hosts = []
@@ -109,9 +112,9 @@ def store(folder: Path, span: Span) -> Recording:
 
 
 def read(folder: SafeFolder) -> Recording | None:
-    """Return what was recorded of the attempt in `folder`, also if it was killed; None where nothing was.
+    """Return the recording of the attempt in `folder`, also of a killed one. Return None if there is none.
 
-    Raises OSError and msgspec.DecodeError where that cannot be read.
+    Raises OSError and msgspec.DecodeError if it cannot be read.
     """
     parts = (_read_host(host, lines) for host, lines in _parts(folder))
     hosts = tuple(one for one in parts if one is not None)
@@ -153,14 +156,14 @@ def _raw_files(folder: SafeFolder) -> dict[str, SafeFolder]:
 
 
 def _whole_lines(data: bytes) -> bytes:
-    """Return `data` without a last line that was cut short."""
+    """Return `data` without an incomplete last line."""
     return data[: data.rfind(b"\n") + 1]
 
 
 def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
-    """Understand what one host recorded, up to where it is damaged: each line builds on those before it.
+    """Parse one host's lines up to the first damaged one, because each line builds on those before it.
 
-    None where it wrote nothing, or its headings are damaged.
+    Return None if the host wrote nothing or its first line is damaged.
     """
     try:
         head = msgspec.json.decode(lines[0], type=Head)
@@ -171,7 +174,7 @@ def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
     samples = []
     for line in _decoded(lines[1:]):
         for name in line.faults or ():
-            known.pop(name, None)  # what it said before must not pass for what it says now
+            known.pop(name, None)  # its old lines must not count as current ones
         try:
             known |= {name: _applied(changes, known.get(name, [])) for name, changes in line.s.items()}
         except IndexError:
@@ -182,7 +185,7 @@ def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
 
 
 def _decoded(lines: list[bytes]) -> Iterable[_Line]:
-    """Return the lines before the first that is damaged; all at once, where none is."""
+    """Return the lines before the first damaged one. Without damage, all lines are decoded at once."""
     try:
         return msgspec.json.Decoder(list[_Line]).decode(b"[" + b",".join(lines) + b"]")
     except NOT_JSON:
@@ -199,7 +202,7 @@ def _decoded_one_by_one(lines: list[bytes]) -> Iterator[_Line]:
 
 
 def _applied(changes: list[str] | dict[int, str], lines: list[str]) -> list[str]:
-    """Return the lines of a source after `changes`. Raises IndexError where these belong to other lines."""
+    """Return a source's lines after `changes`. Raises IndexError if the changes do not fit these lines."""
     if isinstance(changes, list):
         return changes
     fresh = list(lines)
@@ -209,9 +212,10 @@ def _applied(changes: list[str] | dict[int, str], lines: list[str]) -> list[str]
 
 
 def times(one: HostRecording, span: Span | None) -> tuple[list[float], float]:
-    """Return when each sample was taken, by the clock of the head, and by how much that may err.
+    """Return the time of each sample by the head node's clock, and the possible error, in seconds.
 
-    The host's monotonic clock tells, so that it does not matter if its wall clock is set meanwhile.
+    The times come from the host's monotonic clock, so they stay right if its wall clock is set during the
+    run.
     """
     known = span.hosts.get(one.host, Host()) if span else Host()
     is_asked = known.offset_error_s is not None

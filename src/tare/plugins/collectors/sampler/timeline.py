@@ -1,4 +1,4 @@
-"""What hosts did over time, out of recordings: for charts."""
+"""Convert recordings to time series of each host, for charts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tare.core.telemetry_sources import courses, drawn_against_time
 from tare.plugins.collectors.sampler.figures import difference, parse
 from tare.plugins.collectors.sampler.recording import HostRecording, Recording, Sample, read, times
 
-_LEAST_S = 0.05  # between points: the kernel counts CPU time in ticks of 0.01 s
+_LEAST_S = 0.05  # between points, because the kernel counts CPU time in ticks of 0.01 s
 
 
 def read_timeline(folder: SafeFolder) -> Timeline | None:
-    """Return what the hosts of the attempt in `folder` did; None where nothing readable was recorded."""
+    """Return the timeline of the attempt in `folder`. Return None if there is no readable recording."""
     try:
         recording = read(folder)
     except (OSError, *NOT_JSON):
@@ -24,7 +24,7 @@ def read_timeline(folder: SafeFolder) -> Timeline | None:
 def timeline(recording: Recording) -> Timeline:
     """Return the timeline of a recording.
 
-    Hosts that share a machine have one track of its cores between them, that of the first.
+    Hosts on the same machine have one track of its cores, which is that of the first host.
     """
     span = recording.span or Span(hosts={}, epochs=())
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
 
 
 def _steps(samples: tuple[Sample, ...]) -> list[tuple[Sample, Sample]]:
-    """Return samples in pairs that are not too close to each other for ticks to tell anything."""
+    """Return consecutive samples as pairs. Samples that are too close for the ticks are skipped."""
     if not samples:
         return []
     steps: list[tuple[Sample, Sample]] = []

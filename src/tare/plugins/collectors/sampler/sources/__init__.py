@@ -1,15 +1,16 @@
-"""What the sampler reads on a node: one source a file, which is its two sides and all that it gives.
+"""Sources of the sampler. Each file is one source: its code on the node, on the head node, and its figures.
 
-On the node, where the file goes as it stands and Python may be 3.6, ``paths(root)`` names the files to keep
-open and ``shorten(lines)`` keeps of their text what is worth keeping. Where a source `HAS_PATHS`, each line
-begins with the path of its file. A source may have ``pause_s(lines)``: for how long not to read it again.
+On the node, the file is used unchanged, and Python may be 3.6. ``paths(root)`` returns the files to keep
+open, and ``shorten(lines)`` returns the lines of their text to record. If a source `HAS_PATHS`, each line
+begins with the path of its file. A source may have ``pause_s(lines)``: how long not to read it again.
 
-On the head ``counters(lines)`` makes named numbers of the lines that came back, and ``figures(watched)`` the
-figures of a run, None of those that are not known (see plugins.collectors.sampler.figures.Watched). `FIGURES`
-declares them: name, unit, which way is better, if any is, and what it is in words. `ORDER` is the source's
-place among others. What is drawn against time stands in `COURSES`: name, title, unit, and whether a machine
-tells it or each host of ranks; ``over_time(counted, seconds, interface)`` gives the values of one step.
+On the head node, ``counters(lines)`` turns recorded lines into named numbers. ``figures(watched)`` returns
+the figures of a run; unknown ones are None (see plugins.collectors.sampler.figures.Watched). `FIGURES`
+declares them: name, unit, which direction is better, if any, and a description. `ORDER` is the source's
+position among the sources. `COURSES` declares the time series for charts: name, title, unit, and whether it
+belongs to a machine or to each host of ranks. ``over_time(counted, seconds, interface)`` returns the values
+of one time step.
 
-A file that is put here is read, computed, shown, exported and documented: `sources` of
+A file in this folder is read, computed, shown, exported and documented: `sources` of
 tare.core.telemetry_sources finds it.
 """

@@ -1,12 +1,12 @@
-"""How long the cgroups that this node works in were throttled: cpu.stat, of version 1 and 2 (cgroups(7)).
+"""Throttled time of the control groups of this node's processes: cpu.stat, version 1 and 2 (cgroups(7)).
 
-A limit shows where it is set, so every group above the sampler's own is read as well. Those of ranks may lie
-elsewhere; under Slurm the job's group holds both.
+A limit shows in the group where it is set, so every group above the sampler's own is read, too. The groups of
+ranks may be elsewhere; under Slurm the job's group holds both.
 """
 
 import os
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ def paths(root: str) -> "list[str]":
 
 
 def _stats(root: str, controllers: str, group: str) -> "list[str]":
-    """Return the cpu.stat of a group and of all above it, in the hierarchy of these controllers."""
+    """Return the cpu.stat files of a group and all groups above it, in the hierarchy of these controllers."""
     if controllers and "cpu" not in controllers.split(","):
         return []
     mount = root + "/sys/fs/cgroup"
@@ -45,12 +45,12 @@ def _stats(root: str, controllers: str, group: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep the lines on throttling."""
+    """Keep the lines about throttling."""
     return [line for line in lines if line.rsplit(None, 2)[-2:][0] in _KEPT]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
-    """Return seconds and number of throttlings, over all groups."""
+    """Return the seconds and the number of throttlings, summed over all groups."""
     found = {}  # type: dict[str, float]
     for line in lines:
         _, key, value = line.rsplit(None, 2)
@@ -60,7 +60,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return for how long threads were held back on all nodes together."""
+    """Return for how many seconds threads were throttled on all nodes together."""
     found = [
         one.counted["cgroup.throttled_s"] for one in watched.machines if "cgroup.throttled_s" in one.counted
     ]

@@ -1,10 +1,11 @@
 """CPU time by core: /proc/stat (proc_stat(5)).
 
-A source of its own, since it would be most of a recording: 256 cores are 15 KiB a sample. So nodes of many
-cores read it less often, and at every command, so that shares of a stage are of the whole of it.
+It is a separate source because it would be most of a recording: 256 cores are 15 KiB a sample. Nodes with
+many cores read it less often. They also read it at every command, so that a stage's shares cover the whole
+stage.
 """
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -34,12 +35,12 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep the cores, which come after the line of all together."""
+    """Keep the lines of single cores, without the line of all cores together."""
     return [line for line in lines if line.startswith("cpu") and not line.startswith("cpu ")]
 
 
 def pause_s(lines: "list[str]") -> float:
-    """Return for how long not to read it after these `lines`: for no time, where cores are not very many."""
+    """Return for how many seconds not to read it after these `lines`. It is 0 without very many cores."""
     return len(lines) / _MOST_A_SECOND if len(lines) > _MOST_A_SECOND else 0.0
 
 
@@ -54,7 +55,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def busy(lines: "list[str]") -> "dict[str, tuple[float, float]]":
-    """Return of each core the ticks in which it worked, and all of its ticks."""
+    """Return for each core its working ticks and all its ticks."""
     found = {}
     for line in lines:
         name, _, rest = line.partition(" ")
@@ -65,7 +66,7 @@ def busy(lines: "list[str]") -> "dict[str, tuple[float, float]]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return the share of the busiest core; in older recordings the source `cpu` held them."""
+    """Return the share of the busiest core. In older recordings, the source `cpu` has these lines."""
     found = []
     for host in watched.machines:
         was = busy(shorten(host.first_lines("cores", "cpu")))

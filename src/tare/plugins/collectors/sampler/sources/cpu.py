@@ -1,6 +1,6 @@
 """CPU time by kind, context switches, interrupts and the run queue: /proc/stat (proc_stat(5))."""
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Iterator, Mapping
 
@@ -35,7 +35,7 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep the sum of all interrupts without each: a big node tells some thousand numbers there."""
+    """Keep the sum of all interrupts without the single counts: a big node has some thousands."""
     kept = []
     for line in lines:
         if line.startswith("intr "):
@@ -46,7 +46,7 @@ def shorten(lines: "list[str]") -> "list[str]":
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
-    """Return ticks of all cores together by kind, and what the kernel counts beside them."""
+    """Return the ticks of all cores together by kind, and the kernel's other counts."""
     found = {}  # type: dict[str, float]
     for line in lines:
         name, _, rest = line.partition(" ")
@@ -58,9 +58,9 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def shares(counted: "dict[str, float]") -> "dict[str, float]":
-    """Return the percentages of the time of all cores by kind; ``system`` with interrupts.
+    """Return the percentages of the time of all cores by kind; ``system`` includes interrupts.
 
-    None without the idle time: what the others are shares of is not known then.
+    Empty without the idle time, because the total is not known then.
     """
     ticks = {kind: counted["cpu." + kind] for kind in KINDS if "cpu." + kind in counted}
     total = sum(ticks.values())
@@ -74,7 +74,7 @@ def shares(counted: "dict[str, float]") -> "dict[str, float]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return means over nodes, the highest share of the kernel in any sample, and the run queue."""
+    """Return means over nodes, the kernel's highest share in any sample, and the run queue."""
     found = {}  # type: dict[str, float | None]
     by_host = [shares(one.counted) for one in watched.machines]
     if all(by_host):
@@ -88,9 +88,9 @@ def figures(watched: "Watched") -> "Mapping[str, float | None]":
 
 
 def _over_samples(host: "Passed") -> "Iterator[dict[str, float]]":
-    """Yield the shares between samples, of which so many are taken together that they have ten ticks a core.
+    """Yield the shares between samples. Samples are combined until they have ten ticks for each core.
 
-    The few ticks that are left at the end tell nothing, but where there are no others.
+    The few ticks that remain at the end are dropped, unless there are no others.
     """
     read = host.read("cpu")
     cores = [line for line in host.first_lines("cores", "cpu") if line[:3] == "cpu" and line[3:4] != " "]

@@ -1,6 +1,6 @@
 """Bytes and time of disks: /proc/diskstats (Documentation/admin-guide/iostats.rst)."""
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ FIGURES = {
     "disk_written": ("B/s", None, "bytes written to disks, all nodes together"),
     "disk_busy": ("%", None, "time in which the busiest disk of any node worked"),
 }
-_SECTOR = 512  # in which the kernel counts, whatever the disk's own sectors are
+_SECTOR = 512  # the kernel's unit, for any sector size of the disk
 _ON_OTHERS = (
     "loop",
     "ram",
@@ -23,7 +23,7 @@ _ON_OTHERS = (
     "zd",
     "bcache",
     "drbd",
-)  # what these carry is counted on the disks beneath them
+)  # their bytes are counted on the disks below them
 
 
 def paths(root: str) -> "list[str]":
@@ -32,7 +32,7 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep whole disks: partitions count the same once more, sda1 what sda does, nvme0n1p1 what nvme0n1."""
+    """Keep whole disks. Partitions count the same again: sda1 what sda does, nvme0n1p1 what nvme0n1 does."""
     disks = [words for words in (line.split(None, 3)[2:] for line in lines) if len(words) == 2]
     names = {name for name, _ in disks}
     kept = []
@@ -58,7 +58,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return the rates of all disks together, and the share of time in which the busiest one worked."""
+    """Return the rates of all disks together, and the share of time in which the busiest disk worked."""
     found = watched.rates("disk", "disk.")
     busy = [
         100 * value / one.seconds

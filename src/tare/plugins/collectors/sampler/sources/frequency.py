@@ -1,8 +1,8 @@
-"""The clock of the cores: scaling_cur_freq (Documentation/admin-guide/pm/cpufreq.rst)."""
+"""The clock frequency of the cores: scaling_cur_freq (Documentation/admin-guide/pm/cpufreq.rst)."""
 
 import glob
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -13,17 +13,20 @@ ORDER = 30
 FIGURES = {
     "cpu_frequency": ("MHz", None, "clock of the cores, mean over samples and nodes"),
 }
-_MOST = 8  # cores that are asked, evenly spread: each is a file of its own, and may be woken by the question
+_MOST = 8  # cores that are read, evenly spread: each has its own file, and reading may wake it
 
 
 def paths(root: str) -> "list[str]":
-    """Return one file a core that is asked; none where the clock is hidden, as in a virtual machine."""
+    """Return one file for each core that is read.
+
+    Return none if the clock is hidden, as in a virtual machine.
+    """
     found = sorted(glob.glob(root + "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"))
     return found[:: max(1, -(-len(found) // _MOST))]
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep those that tell a number."""
+    """Keep the lines with a number."""
     return [line for line in lines if line.rpartition(" ")[2].isdigit()]
 
 

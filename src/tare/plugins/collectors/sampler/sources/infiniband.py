@@ -2,7 +2,7 @@
 
 import glob
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -45,14 +45,14 @@ _OF_DRIVERS = {
 }  # in hw_counters, of EFA, bnxt_re, mana, irdma and erdma: bytes, where the port has no counters of its own
 _SLINGSHOT = {"hni_sts_tx_ok_octets": "tx_bytes", "hni_sts_rx_ok_octets": "rx_bytes"}
 _NAMES = dict(_COUNTERS, **_EXTENDED)
-_ENDS = {2**32 - 1}  # where counters of 32 bits stop (InfiniBand Architecture 16.1.3.5)
+_ENDS = {2**32 - 1}  # counters of 32 bits stop here (InfiniBand Architecture 16.1.3.5)
 _ENDS_OF_ERRORS = _ENDS | {2**16 - 1}
 _ERRORS = ("rx_errors", "tx_drops", "symbol_errors")
 _WORD = 4  # port_xmit_data and port_rcv_data count words of 32 bits
 
 
 def paths(root: str) -> "list[str]":
-    """Return one file a counter and port: those that it has."""
+    """Return one file for each existing counter of each port."""
     ports = root + "/sys/class/infiniband/*/ports/*/"
     found = [path for name in _COUNTERS for path in glob.glob(ports + "counters/" + name)]
     found += [path for name in _EXTENDED for path in glob.glob(ports + "counters_ext/" + name)]
@@ -63,15 +63,18 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep all: each file is one number, of Slingshot with its time. A port may say that it counts none."""
+    """Keep all lines: each is one number, with a time for Slingshot.
+
+    Counters without a number are dropped.
+    """
     return [line for line in lines if line.rpartition(" ")[2].partition("@")[0].isdigit()]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
     """Return each counter as ``port.DEVICE:PORT/COUNTER``, data in bytes.
 
-    One that has come to the end of its bits stays there, whatever goes on, and is infinite. Of two that count
-    the same, the extended one comes later, and holds.
+    A counter at its largest value stays there, so it is returned as infinite. If two counters count the same,
+    the extended one comes later and is used.
     """
     found = {}
     of_drivers: "dict[str, float]" = {}

@@ -1,6 +1,6 @@
 """Bytes, packets, drops and errors by network interface: /proc/net/dev (proc_net(5))."""
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -38,12 +38,12 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Leave out the two lines of headings."""
+    """Drop the two heading lines."""
     return lines[2:]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
-    """Return each counter as ``interface.NAME/COUNTER``: the name of an interface may hold any dot."""
+    """Return each counter as ``interface.NAME/COUNTER``. The name of an interface may contain dots."""
     found = {}
     for line in lines:
         name, _, rest = line.rpartition(":")
@@ -58,7 +58,7 @@ _LOST = ("rx_errors", "rx_drops", "tx_errors", "tx_drops")
 
 
 def by_interface(counted: "dict[str, float]") -> "dict[str, dict[str, float]]":
-    """Return the counters of each interface by their own names."""
+    """Return the counters of each interface, without the prefix in their names."""
     found = {}  # type: dict[str, dict[str, float]]
     for name, value in counted.items():
         if name.startswith("interface."):
@@ -68,7 +68,7 @@ def by_interface(counted: "dict[str, float]") -> "dict[str, dict[str, float]]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return what hosts sent through interfaces, so that nothing is counted at both of its ends."""
+    """Return what hosts sent through interfaces. Only sent bytes count, so that nothing is counted twice."""
     hosts = [(one, by_interface(one.counted)) for one in watched.hosts]
     if not all(found for _, found in hosts):
         return {}
@@ -93,7 +93,7 @@ def figures(watched: "Watched") -> "Mapping[str, float | None]":
 
 
 def _crossing(name: str, found: "list[dict[str, float]]") -> "dict[str, float]":
-    """Return what crossed these interfaces together; nothing where that of one of them is not known."""
+    """Return the sums over these interfaces. Return nothing if the counts of one of them are not known."""
     if not found or any("tx_bytes" not in one or "tx_packets" not in one for one in found):
         return {}
     sent, packets = sum(map(_sent, found)), sum(one["tx_packets"] for one in found)
@@ -104,9 +104,10 @@ def _crossing(name: str, found: "list[dict[str, float]]") -> "dict[str, float]":
 
 
 def _carried(one: "dict[str, float]") -> float:
-    """Return what crossed an interface in both directions.
+    """Return an interface's bytes in both directions.
 
-    Where a node only receives, what sends most on it is the inner end of its pods' network.
+    Sent bytes alone would mislead: on a node that only receives, the inner end of its pods' network sends
+    most.
     """
     return one.get("rx_bytes", 0.0) + _sent(one)
 
@@ -119,7 +120,7 @@ COURSES = {"network_rate": ("sent by the network’s interface, nodes stacked", 
 
 
 def over_time(counted: "dict[str, float]", seconds: float, interface: "str | None") -> "dict[str, float]":
-    """Return the bytes a second through `interface`, or through the busiest but loopback."""
+    """Return the bytes per second through `interface`, or else the busiest interface except loopback."""
     sent = {name: _sent(one) for name, one in by_interface(counted).items() if name != _LOOPBACK}
     through = sent[interface] if interface in sent else max(sent.values(), default=0.0)
     return {"network_rate": through / seconds}

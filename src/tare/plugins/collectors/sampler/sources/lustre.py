@@ -1,8 +1,8 @@
-"""What a client of Lustre reads and writes, by mount: the stats of llite (Lustre Operations Manual)."""
+"""Bytes that a Lustre client reads and writes, by mount: the stats of llite (Lustre Operations Manual)."""
 
 import glob
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -15,12 +15,12 @@ FIGURES = {
     "lustre_written": ("B/s", None, "bytes written to Lustre, all nodes together"),
 }
 _FOLDERS = ("/proc/fs/lustre/llite", "/sys/kernel/debug/lustre/llite")  # before and since Lustre 2.12
-_MOUNTS = "/sys/fs/lustre/llite/*"  # for everybody to see
+_MOUNTS = "/sys/fs/lustre/llite/*"  # everybody may read it
 _KEPT = {"read_bytes": "read_bytes", "write_bytes": "written_bytes"}
 
 
 def paths(root: str) -> "list[str]":
-    """Return one file a mount. Raises PermissionError where Lustre is, and tells its stats to root alone."""
+    """Return one file for each mount. Raises PermissionError if only root may read the stats of Lustre."""
     found = sorted(path for folder in _FOLDERS for path in glob.glob(root + folder + "/*/stats"))
     if not found and glob.glob(root + _MOUNTS):
         raise PermissionError(13, "its stats are for root alone", root + _FOLDERS[1])
@@ -28,7 +28,7 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep the lines of bytes."""
+    """Keep the lines with bytes."""
     return [line for line in lines if "_bytes " in line and line.split()[1] in _KEPT]
 
 

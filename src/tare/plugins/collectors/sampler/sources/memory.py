@@ -1,6 +1,6 @@
 """Memory of the node: /proc/meminfo (proc_meminfo(5))."""
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -40,7 +40,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return the memory in use in the sample and on the node where it was most."""
+    """Return the highest memory in use of any sample and node."""
     read = [one for host in watched.machines for one in host.read("memory")]
     kept = [one for one in read if "memory.total" in one and "memory.available" in one]
     used = [one["memory.total"] - one["memory.available"] for one in kept]

@@ -1,10 +1,10 @@
-"""What a client of NFS reads and writes: /proc/self/mountstats (nfsstat(8), mountstats(8)).
+"""Bytes that an NFS client reads and writes: /proc/self/mountstats (nfsstat(8), mountstats(8)).
 
-Mounts of one file system, as an automounter makes one for each home and a pod for each volume, share their
-statistics: each tells those of all. So they are counted by the file system's number of mountinfo.
+Mounts of one file system share their statistics, such as an automounter's for each home and a pod's for each
+volume: each mount shows those of all. So they are counted once, by the file system's number in mountinfo.
 """
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -25,14 +25,14 @@ _MOUNTED, _TYPE = " mounted on ", " with fstype "
 
 
 def paths(root: str) -> "list[str]":
-    """Return the files to read; none where nothing is mounted by NFS."""
+    """Return the files to read. Return none if there are no NFS mounts."""
     with open(root + "/proc/self/mountinfo") as mounts:
         has_nfs = any(" - nfs" in line for line in mounts)
     return [root + "/proc/self/mountinfo", root + "/proc/self/mountstats"] if has_nfs else []
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep of each file system by NFS its number and one place, its bytes, and its reads and writes."""
+    """Keep for each NFS file system its number, one place, its bytes, and its reads and writes."""
     numbers = {}  # type: dict[str, str]
     kept = []
     seen = {""}
@@ -55,7 +55,7 @@ def shorten(lines: "list[str]") -> "list[str]":
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
-    """Return each counter as ``nfs.NUMBER/COUNTER``; bytes are those to and from the server."""
+    """Return each counter as ``nfs.NUMBER/COUNTER``. Bytes are those to and from the server."""
     found = {}
     mount = ""
     for line in lines:

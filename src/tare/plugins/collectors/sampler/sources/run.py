@@ -1,13 +1,13 @@
-"""What the processes of the run itself took: the files of its control group (cgroups(7), version 2).
+"""What the run's own processes used: the files of its control group (cgroups(7), version 2).
 
-The kernel counts CPU time and pressure (PSI) in every group; memory, input and output, and the periods of a
-limit only where these controllers are on, which nobody turns on for this: they would change what is measured.
-The group is made for one stage of the run, so that all of its counters begin at zero.
+The kernel counts CPU time and pressure (PSI) in every group. It counts memory, input and output, and the
+periods of a limit only if these controllers are on. Nobody turns them on for this, because they would change
+what is measured. The group is made for one stage of the run, so all its counters begin at zero.
 """
 
 import os
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -48,7 +48,7 @@ _STATS = {
 }
 _EVENTS = {"oom": "ooms", "oom_kill": "oom_kills"}
 _BYTES = {"rbytes": "read_bytes", "wbytes": "written_bytes"}
-_BENEATH = "/sys/dev/block/{}/slaves"  # the disks that a disk lies on, which count the same once more
+_BENEATH = "/sys/dev/block/{}/slaves"  # the disks below a disk, which count the same bytes again
 
 
 def paths(root: str) -> "list[str]":
@@ -57,12 +57,12 @@ def paths(root: str) -> "list[str]":
 
 
 def group_paths(group: str) -> "list[str]":
-    """Return the files of a run's control group, whether they are there or not."""
+    """Return the files of a run's control group, whether or not they exist."""
     return [group + "/" + name for name in _FILES]
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep the name of each file without its folder, and what `counters` reads of it."""
+    """Keep each file's name without its folder, and the values that `counters` reads."""
     kept = []
     for line in lines:
         name, *words = line.rpartition("/")[2].split()
@@ -84,7 +84,10 @@ def _lies_on_others(disk: str) -> bool:
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":
-    """Return seconds, bytes and numbers; pressure as seconds in which some, or all, of its threads waited."""
+    """Return seconds, bytes and counts.
+
+    Pressure is the seconds in which some, or all, of its threads waited.
+    """
     found = {}  # type: dict[str, float]
     for line in lines:
         name, *words = line.split()
@@ -106,8 +109,8 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 _TICKS_A_SECOND = 100.0  # USER_HZ, in which /proc/stat counts (proc_stat(5), time(7))
-_OF_PROGRAMS = ("user", "nice", "system")  # interrupts come for whoever runs: they are nobody's
-_LEAST_TICKS = 100  # of all cores: of fewer, the one tick by which a counter may be wrong is more than 1 %
+_OF_PROGRAMS = ("user", "nice", "system")  # interrupts hit any running program, so they belong to none
+_LEAST_TICKS = 100  # of all cores; with fewer, a counter's error of one tick is more than 1 %
 _KINDS = _OF_PROGRAMS + ("idle", "iowait", "irq", "softirq", "steal")
 _AS_IT_IS = {
     "run_cpu": "cpu_s",
@@ -125,7 +128,7 @@ _PRESSED = {
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return what the run's own control group counted, and what programs beside it took."""
+    """Return the counts of the run's own control group, and the CPU share of other programs."""
     found = {}  # type: dict[str, float]
     for host in watched.hosts:
         found.update(run_figures(host.read("run"), host.counted, host.seconds))
@@ -137,9 +140,9 @@ def run_figures(
 ) -> "dict[str, float]":
     """Return the figures of a run by name.
 
-    `read` are the counters of its control group, ``run.…``, in each sample of its last stage; `counted` what
-    the node counted in these `seconds`. None where the group was not read in this stage, as where there is
-    none: the first sample is from before the stage.
+    `read` are the counters of its control group, ``run.…``, in each sample of its last stage. `counted` is
+    what the node counted in these `seconds`. Empty if the group was not read in this stage, for example
+    because there is none: the first sample is from before the stage.
     """
     took = read[-1]
     if "run.cpu_s" not in took or took == read[0]:
@@ -161,9 +164,9 @@ def run_figures(
 
 
 def others_share(run_cpu_s: float, counted: "dict[str, float]") -> "float | None":
-    """Return the percentage of the time of all cores that programs beside the run took; None if not known.
+    """Return the percentage of the time of all cores that other programs used. Return None if not known.
 
-    Nor is it of a run so short that the ticks of the counters are coarser than one percent.
+    It is not known for a run so short that the ticks of the counters are coarser than one percent.
     """
     ticks = {kind: counted.get("cpu." + kind) for kind in _KINDS}
     total = sum(one or 0.0 for one in ticks.values())

@@ -1,8 +1,8 @@
-"""What the sampler itself costs: /proc/self/stat (proc_pid_stat(5))."""
+"""The cost of the sampler itself: /proc/self/stat (proc_pid_stat(5))."""
 
 import os
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ FIGURES = {
     "sampler_cpu": ("%", None, "time of one core that the sampler itself took, mean over hosts"),
     "sampler_memory": ("B", None, "memory that the sampler itself took, on the host where it was most"),
 }
-_USER, _SYSTEM, _RESIDENT = 11, 12, 21  # fields 14, 15 and 24, counted from the third, which ends no name
+_USER, _SYSTEM, _RESIDENT = 11, 12, 21  # fields 14, 15 and 24, counted from the third, after the name
 
 
 def paths(root: str) -> "list[str]":
@@ -23,7 +23,7 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep the time and the memory that it took, in seconds and bytes: ticks and pages are the node's own."""
+    """Keep the used time and memory, in seconds and bytes: ticks and pages depend on the node."""
     fields = lines[0].rpartition(")")[2].split()
     ticks = int(fields[_USER]) + int(fields[_SYSTEM])
     pages = int(fields[_RESIDENT])
@@ -39,7 +39,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return the share of a core that the sampler took, and its memory, of all hosts."""
+    """Return the share of a core that the sampler used, and its memory, over all hosts."""
     taken = [one for one in watched.hosts if "sampler.cpu_s" in one.counted]
     sizes = [host.read("sampler")[-1].get("sampler.resident_bytes") for host in watched.hosts]
     known = [size for size in sizes if size is not None]

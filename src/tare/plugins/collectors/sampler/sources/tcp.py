@@ -1,6 +1,6 @@
 """TCP segments and retransmissions, UDP datagrams: /proc/net/snmp (RFC 4022, RFC 4113)."""
 
-MYPY = False  # which mypy takes for True: on a node there is no Tare to import
+MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
@@ -46,7 +46,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 
 def figures(watched: "Watched") -> "Mapping[str, float | None]":
-    """Return the counts of all hosts together, pods included: each has a TCP of its own."""
+    """Return the counts of all hosts together. Pods are included, because each has its own TCP."""
     return {
         "tcp_segments": watched.sum_over_hosts("tcp.segments_out"),
         "tcp_retransmits": watched.sum_over_hosts("tcp.retransmits"),
