@@ -1,1 +1,4 @@
-"""Launchers: one file for each MPI's way to start ranks. Pure: from a placement to a command line."""
+"""Launchers: one file for each MPI's method of starting ranks.
+
+Pure functions from a placement to a command.
+"""

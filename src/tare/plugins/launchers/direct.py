@@ -1,4 +1,4 @@
-"""Launcher `none`: one rank, started as it is."""
+"""Launcher `none`: one rank, started without an MPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hydra, the process manager of MPICH and of all that stems from it (mpiexec.hydra -help)."""
+"""Hydra, the process manager of MPICH and of the MPIs derived from it (mpiexec.hydra -help)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def hydra_command(
 ) -> Invocation:
     """Return hydra's command line with `options`, and `own` variables in the environment of every rank.
 
-    Hydra sends the environment over its own sockets, so any value survives. The agent may have options,
-    which hydra takes from `agent_words_variable`. Raises UsageError for an agent of any other kind.
+    Hydra sends the environment over its own sockets, so any value is allowed. The agent may have options,
+    which hydra reads from `agent_words_variable`. Raises UsageError for an agent of any other kind.
     """
     layout = placement.layout
     env = rank_environment(launcher, program, placement, own)
@@ -49,7 +49,7 @@ def hydra_command(
 
 
 def _agent_options(launcher: str, agent: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what follows the agent's program, which hydra mixes with ssh options of its own."""
+    """Return the agent's words after its program. Hydra mixes them with its own options for ssh."""
     if not agent[1].startswith("-"):
         raise UsageError(
             f"{launcher} calls its agent as 'PROGRAM -x OPTIONS… HOST COMMAND…', which {' '.join(agent)!r} "

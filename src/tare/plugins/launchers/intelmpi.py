@@ -13,7 +13,7 @@ _INTERFACE = {"tcp": "FI_TCP_IFACE", "verbs": "FI_VERBS_IFACE", "sockets": "FI_S
 """Where libfabric's providers read the interface's name (fi_tcp(7), fi_verbs(7), fi_sockets(7))."""
 
 _PROVIDER = {"ucx": "mlx"}
-"""Providers that Intel MPI calls by another name: its way to UCX is mlx."""
+"""Providers that have another name in Intel MPI: it reaches UCX through mlx."""
 
 _PIN: dict[Binding, dict[str, str]] = {
     Binding.NONE: {"I_MPI_PIN": "0"},
@@ -53,7 +53,7 @@ def _library(placement: Placement) -> dict[str, str]:
 
 
 def network_environment(network: Network) -> dict[str, str]:
-    """Return the variables by which Intel MPI and libfabric choose `network`."""
+    """Return the variables that make Intel MPI and libfabric use `network`."""
     env = {
         "I_MPI_FABRICS": "shm:ofi",
         "FI_PROVIDER": _PROVIDER.get(network.provider, network.provider),

@@ -1,4 +1,4 @@
-"""Launcher `mpich`: MPICH 3.4 and later, over UCX or libfabric, whichever it was built with (device ch4)."""
+"""Launcher `mpich`: MPICH 3.4 and later (device ch4), over UCX or libfabric, depending on its build."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _binding(layout: Layout) -> str:
 
 
 def network_environment(network: Network) -> dict[str, str]:
-    """Return the variables of both layers, UCX and libfabric: the one that MPICH lacks ignores its own.
+    """Return the variables of both layers, UCX and libfabric.
 
-    Hydra's -iface does not choose the data network. UCX calls RDMA devices by their own names, such as
-    mlx5_0:1; name one as UCX_NET_DEVICES in the network's options.
+    The variables of the missing layer have no effect. Hydra's -iface does not select the data network. UCX
+    uses RDMA devices' own names, such as mlx5_0:1; set one as UCX_NET_DEVICES in the network's options.
     """
     match fabric_of(network.provider):
         case Fabric.TCP:

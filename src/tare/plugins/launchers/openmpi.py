@@ -19,11 +19,11 @@ from tare.plugins.launchers.placing import (
 from tare.plugins.launchers.transport_verbosity import ask_openmpi
 
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-"""Containers and labs run as root; whether that is wise is decided where the container is built."""
+"""Containers and labs run as root. Whoever builds the container decides whether that is wise."""
 
 
 class _Dialect(NamedTuple):
-    """What Open MPI 5 calls otherwise, since PRRTE starts its ranks."""
+    """Names that differ between Open MPI 4 and 5, which starts its ranks with PRRTE."""
 
     name_in_usr: str
     start_option: str
@@ -32,7 +32,7 @@ class _Dialect(NamedTuple):
     management: str
     shared_memory: str
     stays_away: tuple[str, ...]
-    """How it is kept from running here the ranks of a host that has the address of this one."""
+    """Options that prevent mpirun from running the ranks of a host with this host's address here."""
 
 
 class OpenMpi4:
@@ -53,8 +53,8 @@ class OpenMpi4:
     def launch(self, program: Invocation, placement: Placement) -> Invocation:
         """Return the command that starts `program` (see core.launch.Launcher).
 
-        Variables go by name (``-x NAME``) and take their values from mpirun's own environment, which may
-        hold what a command line of Open MPI cannot.
+        Variables are passed by name (``-x NAME``) and take their values from mpirun's own environment. It may
+        hold values that Open MPI's command line cannot.
         """
         layout, dialect = placement.layout, self._dialect
         own = ask_openmpi(placement) | _network_env(placement.network)
@@ -65,10 +65,10 @@ class OpenMpi4:
             argv += ["--prefix", placement.platform.prefix]
         argv += self._start_options(placement)
         if placement.hostfile:
-            # Said here: Open MPI 5 ignores the MPI Operator's variable for it, and starts all ranks here.
+            # Needed: Open MPI 5 ignores the MPI Operator's variable for it, and starts all ranks here.
             argv += ["--hostfile", placement.hostfile]
             if placement.network is not None and placement.network.pod.is_host:
-                # There a launcher has the address of the worker beside it, but not its CPUs.
+                # There a launcher shares its address with the worker on its node, but not the CPUs.
                 argv += dialect.stays_away
         elif not placement.is_allocated:
             argv += ["-H", ",".join(f"{host}:{layout.ranks_per_node}" for host in hosts or ("localhost",))]
@@ -83,11 +83,11 @@ class OpenMpi4:
         return Invocation(argv=tuple(argv), env=env | _AS_ROOT)
 
     def _program(self, placement: Placement) -> str:
-        """Return the name of mpirun; that in /usr may be another MPI's (Debian's update-alternatives)."""
+        """Return the name of mpirun. In /usr, mpirun may be another MPI's (Debian's update-alternatives)."""
         return self._dialect.name_in_usr if placement.platform.prefix == "/usr" else "mpirun"
 
     def _start_options(self, placement: Placement) -> list[str]:
-        """Return how daemons get to the other hosts, and over which interfaces they talk."""
+        """Return the options for starting daemons on other hosts and for the interfaces that they use."""
         dialect = self._dialect
         options: list[str] = []
         if placement.agent:
@@ -109,7 +109,7 @@ class OpenMpi5(OpenMpi4):
     """Starts ranks with mpirun of Open MPI 5 (PRRTE)."""
 
     name = "openmpi5"
-    # Else the first rank waits for ever for the end of an input that is at its end.
+    # Without it, the first rank waits for ever on an input that has already ended.
     _no_input = ("--stdin", "none")
     _dialect = _Dialect(
         "mpirun", "--prtemca", "plm_ssh_agent", "plm_ssh_no_tree_spawn", "prte_if_include", "sm", ()
@@ -117,7 +117,10 @@ class OpenMpi5(OpenMpi4):
 
 
 def _mapping(layout: Layout) -> str:
-    """Return the mapping; only cores can be counted out to threads, with any other binding mpirun refuses."""
+    """Return the mapping.
+
+    Only with core binding can it give threads their own cores: otherwise mpirun fails.
+    """
     per_node = f"ppr:{layout.ranks_per_node}:node"
     if layout.binding is Binding.CORE and layout.threads > 1:
         return f"{per_node}:PE={layout.threads}"
@@ -130,7 +133,7 @@ def _network_options(network: Network | None, shared_memory: str) -> list[str]:
 
 
 def _mca(network: Network, shared_memory: str = "sm") -> dict[str, str]:
-    """Return the MCA parameters that choose `network`."""
+    """Return the MCA parameters that select `network`."""
     match fabric_of(network.provider):
         case Fabric.TCP:
             return {
@@ -145,9 +148,9 @@ def _mca(network: Network, shared_memory: str = "sm") -> dict[str, str]:
 
 
 def network_environment(network: Network) -> dict[str, str]:
-    """Return the variables by which Open MPI chooses `network` where no mpirun can be told.
+    """Return the variables that select `network` for Open MPI when there is no mpirun command line.
 
-    Shared memory has had several names (vader, sm), so what is left out is named instead.
+    Shared memory has had several names (vader, sm), so the other transports are excluded instead.
     """
     options = _mca(network)
     if "btl" in options:
@@ -156,7 +159,7 @@ def network_environment(network: Network) -> dict[str, str]:
 
 
 def _network_env(network: Network | None) -> dict[str, str]:
-    """Return UCX's transports for InfiniBand and RoCE; name its device in the network's options."""
+    """Return UCX's transports for InfiniBand and RoCE. Set its device in the network's options."""
     if network is None or network.provider != "verbs":
         return {}
     return {"UCX_TLS": "ib,self,sm"}

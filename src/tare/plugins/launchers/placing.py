@@ -1,4 +1,4 @@
-"""What all launchers need of a placement: checked hosts, agent and environment."""
+"""What all launchers take from a placement: checked hosts, the agent and the environment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UCX_PROVIDERS = frozenset({"ucx", "mlx", "verbs"})
 
 
 class Fabric(enum.Enum):
-    """What must carry the data, as far as an MPI chooses its communication layer by it."""
+    """The communication layer that an MPI must use for the data."""
 
     TCP = enum.auto()
     UCX = enum.auto()
@@ -23,16 +23,16 @@ class Fabric(enum.Enum):
 
 
 def fabric_of(provider: str) -> Fabric:
-    """Return the layer for a libfabric provider: InfiniBand and RoCE are UCX's where an MPI has both."""
+    """Return the layer for a libfabric provider. An MPI with both layers uses UCX for InfiniBand and RoCE."""
     if provider == "tcp":
         return Fabric.TCP
     return Fabric.UCX if provider in _UCX_PROVIDERS else Fabric.LIBFABRIC
 
 
 def device_environment(network: Network) -> dict[str, str]:
-    """Return the variables by which libraries take the RDMA devices that the site names for `network`.
+    """Return the variables that make libraries use the RDMA devices that the site names for `network`.
 
-    UCX wants a device with its port, libfabric without (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
+    UCX takes a device with its port, libfabric without (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
     """
     if not network.devices:
         return {}
@@ -50,22 +50,25 @@ def device_environment(network: Network) -> dict[str, str]:
 
 
 def executable(placement: Placement, name: str) -> str:
-    """Return the path of `name` in the platform's MPI, or `name` itself, to be looked for in PATH."""
+    """Return the path of `name` in the platform's MPI.
+
+    Without a prefix, return `name`, to be found in PATH.
+    """
     prefix = placement.platform.prefix
     return f"{prefix.rstrip('/')}/bin/{name}" if prefix else name
 
 
 def library_folder(placement: Placement) -> str | None:
-    """Return where the libraries of the platform's MPI are, if it says where it is installed."""
+    """Return the folder of the libraries of the platform's MPI. Return None if its prefix is not known."""
     prefix = placement.platform.prefix
     return f"{prefix.rstrip('/')}/lib" if prefix else None
 
 
 def remote_hosts(launcher: str, placement: Placement) -> tuple[str, ...]:
-    """Return the hosts to name to the MPI: none when all ranks start here, or where a batch system or a
-    file says.
+    """Return the hosts to name to the MPI.
 
-    Raises UsageError when there are too few, or one has a name that no MPI's host list can hold.
+    None are needed if all ranks start on this machine, or if a batch system or a file gives the hosts. Raises
+    UsageError if there are too few, or if one has a name that no MPI's host list can hold.
     """
     hosts, layout = placement.hosts, placement.layout
     if placement.is_allocated or placement.hostfile:
@@ -86,7 +89,7 @@ def remote_hosts(launcher: str, placement: Placement) -> tuple[str, ...]:
 
 
 def plain_agent(launcher: str, agent: tuple[str, ...]) -> tuple[str, ...]:
-    """Return `agent` if its words can be joined by blanks and split again, as MPIs do.
+    """Return `agent` if its words can be joined with blanks and split again, as MPIs do.
 
     Raises UsageError otherwise.
     """
@@ -102,10 +105,10 @@ def plain_agent(launcher: str, agent: tuple[str, ...]) -> tuple[str, ...]:
 def rank_environment(
     launcher: str, program: Invocation, placement: Placement, own: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what every rank gets: the launcher's `own` variables, the network's options, the program's.
+    """Return every rank's environment: the launcher's `own` variables, the network's options, the program's.
 
-    Later ones win, except that the MPI's libraries are always found after the program's own. Sorted by
-    name. Raises UsageError for what no environment can hold.
+    Later ones win, except that the MPI's libraries always come after the program's own. Sorted by name.
+    Raises UsageError for names and values that no environment can hold.
     """
     network = placement.network
     options = network.options.get(launcher, {}) if network else {}

@@ -1,4 +1,4 @@
-"""Launcher `srun`: Slurm starts the ranks, over the PMI that their MPI speaks (srun(1), mpi.conf(5))."""
+"""Launcher `srun`: Slurm starts the ranks, with the PMI that their MPI uses (srun(1), mpi.conf(5))."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BIND = {Binding.NONE: "none", Binding.CORE: "cores", Binding.SOCKET: "sockets"}
 
 
 class Srun:
-    """Starts ranks as one job step. The site says by `slurm: {mpi: …}` which PMI the MPI speaks.
+    """Starts ranks as one job step. The site sets the MPI's PMI by `slurm: {mpi: …}`.
 
-    An MPI built without it starts as that many programs of one rank each: `tare doctor --site` finds out.
+    An MPI without this PMI starts as many programs of one rank each; `tare doctor --site` detects that.
     """
 
     name = "srun"
@@ -39,7 +39,7 @@ class Srun:
 
 
 def _network(network: Network) -> dict[str, str]:
-    """Return the variables of every MPI that srun may start: each reads its own and no other's."""
+    """Return the variables of every MPI that srun may start. Each MPI reads only its own."""
     return (
         mpich.network_environment(network)
         | intelmpi.network_environment(network)

@@ -1,4 +1,4 @@
-"""The variables by which communication libraries say which transport they chose; nothing else changes."""
+"""Variables that make communication libraries report which transport they chose, without other effects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tare.plugins.launchers.placing import Fabric, fabric_of
 
 
 def ask_ucx(placement: Placement) -> dict[str, str]:
-    """Return what makes UCX write the lanes of its endpoints into a file of its own (ucx_info -cf)."""
+    """Return variables that make UCX write its endpoints' lanes into a file of its own (ucx_info -cf)."""
     if placement.words is None:
         return {}
     return {"UCX_LOG_LEVEL": "info", "UCX_LOG_FILE": f"{placement.words}/ucx-%h-%p"}
@@ -22,24 +22,24 @@ def ask_libfabric(placement: Placement) -> dict[str, str]:
 
 
 def ask_mpich(placement: Placement) -> dict[str, str]:
-    """Return what makes MPICH's layers say it: both, for only the installation knows which it has."""
+    """Return variables for both layers below MPICH, because only the installation knows which one it has."""
     return ask_libfabric(placement) | ask_ucx(placement)
 
 
 def ask_intelmpi(placement: Placement) -> dict[str, str]:
-    """Return what makes libfabric beneath Intel MPI say it, and UCX beneath its provider mlx.
+    """Return variables for libfabric below Intel MPI, and for UCX below its provider mlx.
 
-    Intel MPI's own I_MPI_DEBUG writes to the program's standard output, which is not ours to change.
+    Intel MPI's own I_MPI_DEBUG is not used, because it prints to the program's standard output.
     """
     return ask_mpich(placement) if _fabric(placement) is Fabric.UCX else ask_libfabric(placement)
 
 
 def ask_openmpi(placement: Placement) -> dict[str, str]:
-    """Return what makes Open MPI say it, or the library to which it leaves the network."""
+    """Return variables for Open MPI, or for the library that it uses for the network."""
     match _fabric(placement):
         case None:
             return {}
-        case Fabric.TCP:  # 20 is the least at which version 4 names the interface
+        case Fabric.TCP:  # 20 is the lowest level at which version 4 prints the interface
             return {"OMPI_MCA_btl_base_verbose": "20"} if placement.words else {}
         case Fabric.UCX:
             return ask_ucx(placement)

@@ -1,1 +1,1 @@
-"""Runtimes: one file each; a command becomes the command that runs it inside."""
+"""Runtimes: one file for each. A runtime turns a rank's command into one that runs it in a container."""

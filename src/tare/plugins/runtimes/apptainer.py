@@ -10,13 +10,14 @@ from tare.plugins.runtimes.contents import binds_of, options_of, require_host, r
 from tare.plugins.runtimes.variables import PROXIES, exec_without_others
 
 _OWN = "^(APPTAINER|SINGULARITY|XDG_RUNTIME_DIR$|DBUS_SESSION_BUS_ADDRESS$)"
-"""What Apptainer itself reads (apptainer-exec(1))."""
+"""Variables that Apptainer itself reads (apptainer-exec(1))."""
 
 
 class Apptainer:
     """Runs a rank in a mount namespace of its own.
 
-    Home, /tmp, /dev, /proc, and /sys are the host's, and of its environment what may pass.
+    Home, /tmp, /dev, /proc, and /sys are the host's. The rank gets only permitted variables of the host's
+    environment.
     """
 
     name = "apptainer"
@@ -38,11 +39,11 @@ class Apptainer:
         return Invocation(argv=tuple(argv), env=program.env)
 
     def _script(self, names: Iterable[str], source: str) -> str:
-        """Return what hands on LD_LIBRARY_PATH, alone of all variables replaced by Apptainer's own inside.
+        """Return shell text that passes on LD_LIBRARY_PATH, the only variable that Apptainer replaces inside.
 
-        Other variables stay as they are: those of APPTAINERENV_, which --cleanenv would need, are evaluated
-        by a shell. Where an image is fetched, the addresses of proxies stay: Apptainer needs
-        them.
+        Other variables are passed unchanged. The prefix APPTAINERENV_, which --cleanenv would need, is not
+        used, because a shell evaluates such values. If an image is downloaded, the proxy variables are kept,
+        because Apptainer needs them.
         """
         more = [_OWN, *([PROXIES] if "://" in source else [])]
         hand_on = f'[ -z "$LD_LIBRARY_PATH" ] || export {self._variable}="$LD_LIBRARY_PATH"; '

@@ -13,9 +13,10 @@ _SCRIPT = 'export USER="${USER:-$(id -un)}"; '
 
 
 class Charliecloud:
-    """Runs a rank in a user and mount namespace of its own, and in all others of its host.
+    """Runs a rank in its own user and mount namespaces, and in the host's other namespaces.
 
-    The host's /dev, /proc, /sys and /tmp are seen inside, and of its environment what may pass.
+    The host's /dev, /proc, /sys and /tmp are visible inside. The rank gets only permitted variables of the
+    host's environment.
     """
 
     name = "charliecloud"
@@ -29,11 +30,11 @@ class Charliecloud:
             raise UsageError(f"{self.name} always has the host's network; remove 'network'")
         argv = ["sh", "-c", _SCRIPT + exec_without_others(program.env), options.program or "ch-run"]
         if options.rootfs:
-            argv.append("--write")  # only then are targets of binds made that are not there yet
+            argv.append("--write")  # only then are missing bind targets created
         for bind in binds_of(self.name, options, folder):
             if bind.is_read_only:
                 raise UsageError(f"{self.name} can bind nothing read-only; remove ':ro' from {bind.source}")
             argv.append(f"--bind={bind.source}:{bind.target}")
         argv += [f"--cd={folder}", *options.options, options.source, "--", *program.argv]
-        # PMIx would meet its server in shared memory by a way that a user namespace of one's own forbids.
+        # PMIx's default access to its server's shared memory is forbidden across user namespaces.
         return Invocation(argv=tuple(argv), env={"PMIX_MCA_gds": "hash", **program.env})

@@ -1,4 +1,4 @@
-"""What every container runtime reads of a platform."""
+"""Options of a platform that all container runtimes read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tare.core.site import ContainerOptions, ContainerShape, Platform
 
 
 class Bind(NamedTuple):
-    """A path of the host, where it is seen inside, and whether it may be written to there."""
+    """A path of the host, its path inside the container, and whether it is read-only there."""
 
     source: str
     target: str
@@ -35,21 +35,21 @@ def binds_of(runtime: str, options: ContainerOptions, folder: str | None = None)
 
 
 def own_path(runtime: str, path: str) -> Bind:
-    """Return a bind of `path` at the same path. Raises UsageError where that cannot be written."""
+    """Return a bind of `path` at the same path. Raises UsageError if the path cannot be written as a bind."""
     if ":" in path:
         raise UsageError(f"{runtime} takes ':' in {path!r} for the end of a path; choose an --out without it")
     return Bind(path, path)
 
 
 def parse_bind(text: str) -> Bind:
-    """Return what ``SOURCE[:TARGET[:ro]]`` means."""
+    """Parse ``SOURCE[:TARGET[:ro]]``."""
     source, _, rest = text.partition(":")
     target, _, mode = rest.partition(":")
     return Bind(source, target or source, mode == "ro")
 
 
 def require_no_stay(runtime: str, options: ContainerOptions) -> None:
-    """Raise UsageError where a runtime without long-lived containers is asked for some."""
+    """Raise UsageError if long-lived containers are asked of a runtime without them."""
     if options.shape is ContainerShape.NODE:
         raise UsageError(
             f"{runtime} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
@@ -57,7 +57,7 @@ def require_no_stay(runtime: str, options: ContainerOptions) -> None:
 
 
 def require_host(runtime: str, options: ContainerOptions) -> None:
-    """Raise UsageError where a runtime is asked not to share what it always shares with its host."""
+    """Raise UsageError if a runtime is asked not to share what it always shares with its host."""
     if options.shm_bytes is not None:
         raise UsageError(f"{runtime} always has the host's /dev/shm; remove 'shm'")
     if options.is_memlock_unlimited:

@@ -16,7 +16,10 @@ _BY_SOCKET = frozenset({"intelmpi", "mpich"})
 
 
 class Docker(Engine):
-    """Containers of docker, from images: children of its daemon, and not of who asks for them."""
+    """Containers of docker, from images.
+
+    They are children of its daemon, not of the process that starts them.
+    """
 
     name = "docker"
 

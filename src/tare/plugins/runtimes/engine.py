@@ -1,4 +1,4 @@
-"""What podman and docker have in common: most of docker's command line (docker-run(1), podman-run(1))."""
+"""The common part of podman and docker: most of docker's command line (docker-run(1), podman-run(1))."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from tare.core.site import ContainerOptions, Platform
 from tare.plugins.runtimes.contents import binds_of, options_of, own_path
 
 _PASSED_ON = (VARIABLE, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")
-"""What a command in a container needs to be found, and to reach the containers of other hosts."""
+"""Variables that a command in a container needs, to be found and to reach containers on other hosts."""
 
 
 class Engine:
-    """A runtime with docker's command line, whose containers share all with their host but its files."""
+    """A runtime with docker's command line.
+
+    Its containers share everything with their host except its files.
+    """
 
     name: str
     agent = Path(__file__).with_name("agent")
 
     _prologue = ""
     _given = ""
-    """Options of every container that only a shell on its host can write, and what they need before them."""
+    """Options of every container that must be written by a shell on its host.
+
+    `_prologue` is the shell code that they need before them.
+    """
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` in a container of its own (see core.launch.Runtime)."""
@@ -37,14 +43,14 @@ class Engine:
             "--rm",
             *self._sharing(options),
         ]
-        argv += ["--volume", "/tmp:/tmp"]  # noqa: S108  # where MPIs keep the sockets by which ranks are met
+        argv += ["--volume", "/tmp:/tmp"]  # noqa: S108  # MPIs keep the sockets to their ranks here
         for bind in binds_of(self.name, options, folder):
             argv += _volume(bind)
         argv += ["--workdir", folder, *options.options, *self._image(options), *program.argv]
         return Invocation(argv=tuple(argv), env=program.env)
 
     def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
-        """Return what starts a long-lived container (see core.launch.Engine)."""
+        """Return the command that starts a long-lived container (see core.launch.Engine)."""
         options = options_of(self.name, platform)
         before = self._prologue + self._make_room(container)
         script = f'{before}exec "$0" run --label "{LABEL}=${VARIABLE}" {self._given} "$@"'
@@ -54,13 +60,13 @@ class Engine:
             argv += _volume(own_path(self.name, path))
         for bind in binds_of(self.name, options):
             argv += _volume(bind)
-        # Not `sleep infinity`, which BusyBox lacks; the trap lets the container end at once when asked to.
+        # BusyBox lacks `sleep infinity`; the trap lets the container end at once on SIGTERM.
         idle = "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"
         argv += [*options.options, *self._image(options), "/bin/sh", "-c", idle]
         return Invocation(argv=tuple(argv))
 
     def enter(self, program: Invocation, platform: Platform, container: str, folder: str) -> Invocation:
-        """Return what runs `program` in a container that is there (see core.launch.Engine)."""
+        """Return the command that runs `program` in an existing container (see core.launch.Engine)."""
         argv = [self._program(options_of(self.name, platform)), "exec"]
         for name in dict.fromkeys((*program.env, *_PASSED_ON)):
             argv += ["--env", name]
@@ -72,7 +78,7 @@ class Engine:
     def agent_environment(
         self, platform: Platform, prefix: str, folder: str, agent: Sequence[str]
     ) -> dict[str, str]:
-        """Return what the agent reads (see core.launch.Engine, and the agent itself)."""
+        """Return the variables that the agent reads (see core.launch.Engine, and the agent itself)."""
         words = [
             self._program(options_of(self.name, platform)),
             "exec",
@@ -88,30 +94,31 @@ class Engine:
         }
 
     def find(self, platform: Platform) -> tuple[str, ...]:
-        """Return what lists the containers of Tare with their labels (see core.launch.Engine)."""
+        """Return the command that lists the containers of Tare with their labels (see core.launch.Engine)."""
         program = self._program(options_of(self.name, platform))
         return (program, "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.ID}} {{.Labels}}")
 
     def remove(self, platform: Platform, containers: Sequence[str]) -> tuple[str, ...]:
-        """Return what removes containers, running or not (see core.launch.Engine)."""
+        """Return the command that removes containers, running or not (see core.launch.Engine)."""
         return (self._program(options_of(self.name, platform)), "rm", "--force", *containers)
 
     def identify(self, platform: Platform) -> tuple[str, ...]:
-        """Return what prints the image's digest (see core.launch.Engine)."""
+        """Return the command that prints the image's digest (see core.launch.Engine)."""
         options = options_of(self.name, platform)
         if options.image is None:
             return ()
         return (self._program(options), "image", "inspect", "--format", "{{.Id}}", options.image)
 
     def _run_script(self, names: Iterable[str]) -> str:
-        """Return what starts a container, in a shell: only there is known what this rank got from its MPI.
+        """Return shell text that starts a container.
 
-        Variables called `names` pass into it, and those that `variables` lets pass.
+        Only a shell on the host knows the variables from a rank's MPI. Variables called `names`, and those
+        that the module `variables` permits, are passed into the container.
         """
         raise NotImplementedError
 
     def _make_room(self, container: str) -> str:
-        """Return shell text that frees a container's name where the engine keeps it for nothing."""
+        """Return shell text that frees a container's name if the engine keeps it for no container."""
         return ""
 
     def _program(self, options: ContainerOptions) -> str:
@@ -130,7 +137,10 @@ class Engine:
         return argv
 
     def _image(self, options: ContainerOptions) -> list[str]:
-        """Return the words that name what the container is made of, the last of the engine's own."""
+        """Return the words that name the container's image or file system.
+
+        They are the engine's last own words.
+        """
         raise NotImplementedError
 
 

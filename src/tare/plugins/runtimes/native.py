@@ -1,4 +1,4 @@
-"""Runtime `native`: ranks run on the host as they are."""
+"""Runtime `native`: ranks run directly on the host."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from tare.core.site import Platform
 
 
 class Native:
-    """Wraps nothing around a rank."""
+    """Runs a rank without a container."""
 
     name = "native"
     takes_container = False
 
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
-        """Return `program` as it is."""
+        """Return `program` unchanged."""
         return program

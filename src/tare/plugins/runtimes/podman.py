@@ -15,7 +15,7 @@ _LIMIT = (
     'limit() { l=$(ulimit "$1"); read -r m <"/proc/sys/$2"; '
     '[ "$l" != unlimited ] && [ "$l" -lt "$m" ] && echo "$l" || echo "$m"; }; '
 )
-"""Says the limit on this host, at most what its kernel knows, to which podman lowers its own."""
+"""Prints the limit on this host, at most the kernel's maximum, to which podman lowers its own limit."""
 
 _LIMITS = " ".join(
     f'--ulimit "{name}=$(limit -S{letter} {most}):$(limit -H{letter} {most})"'
@@ -28,14 +28,14 @@ class Podman(Engine):
 
     name = "podman"
 
-    # Podman would raise these limits, also where it has no right to, and start nothing.
+    # Podman would try to raise these limits, also without permission, and then fail to start.
     _prologue = _LIMIT
-    _given = f"--http-proxy=false {_LIMITS}"  # the addresses of proxies may hold passwords
+    _given = f"--http-proxy=false {_LIMITS}"  # proxy addresses may hold passwords
 
     def _run_script(self, names: Iterable[str]) -> str:
-        # Conmon, which watches the container, gets only LC_* of the environment.
-        # Hydra tells ranks of a socket by its number, and podman passes on only the first ones.
-        # The shell is bash, since dash knows no file descriptors above 9.
+        # Conmon, the container's monitor process, gets only LC_* of the environment.
+        # Hydra gives ranks a socket by its number, and podman passes on only the first ones.
+        # The shell is bash, because dash has no file descriptors above 9.
         return (
             f"{_LIMIT}"
             'if [ -n "$PMI_FD" ]; then exec 3<&"$PMI_FD"; PMI_FD=3; set -- --preserve-fds=1 "$@"; fi; '
@@ -44,7 +44,7 @@ class Podman(Engine):
         )
 
     def _make_room(self, container: str) -> str:
-        """Return what removes a container that podman has not written down, since it was killed before."""
+        """Return shell text that removes a container that podman lost track of because it was killed."""
         name = shlex.quote(container)
         return f'"$0" container exists {name} || "$0" rm --force {name} >/dev/null 2>&1; '
 

@@ -1,6 +1,6 @@
-"""Which variables of its host a rank gets in a container: a list of what may pass, and nothing else.
+"""The host's variables that a rank in a container gets: a list of permitted names, and nothing else.
 
-A shell decides that on the host, since only there is known what the MPI gave to this rank.
+A shell applies the list on the host, because only there are the variables from the rank's MPI known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterable
 
 START = "^(PMI|PALS_|OMPI_|OPAL_|ORTE_|PRTE_|PRRTE_|HYDRA_|HYDI_|TARE_)"
-"""By these an MPI tells a rank which one it is, and whom to ask; a key among them is of this job alone."""
+"""Prefixes of variables by which an MPI gives a rank its number and its server's address.
+
+A key among them is valid for this job only.
+"""
 
 PASSED = (
     f"{START}|"
@@ -20,7 +23,10 @@ PASSED = (
 """Names of variables that say how a rank starts, talks and computes, each from the manual of its library."""
 
 WITHHELD = "(SECRET|TOKEN|PASSW|CREDENTIAL|JWT|COOKIE|(API|ACCESS|PRIVATE|AUTH)_?KEY)"
-"""What no name has that passes, unless it begins as `START` says: Slurm's own SLURM_JWT is one."""
+"""Parts of names that keep a variable out, unless the name begins as in `START`.
+
+Slurm's own SLURM_JWT is kept out.
+"""
 
 PROXIES = "^([Hh][Tt][Tt][Pp][Ss]?|[Aa][Ll][Ll]|[Nn][Oo])_[Pp][Rr][Oo][Xx][Yy]$"
 
@@ -30,8 +36,8 @@ _NAME = "^[A-Za-z_][A-Za-z0-9_]*$"
 def print_passed(names: Iterable[str], *, without: Iterable[str] = ()) -> str:
     """Return shell text whose value is ``--env=NAME`` for each variable that passes (docker-run(1)).
 
-    `names` pass whatever they are called: what study, platform and network set. None of `without` does,
-    unless it is one of them.
+    `names` always pass: the study, the platform and the network set them. Variables in `without` do not pass,
+    unless they are in `names`.
     """
     given = sorted(set(names))
     kept = "".join(f' && n != "{name}"' for name in sorted(set(without) - set(given)))
@@ -39,16 +45,16 @@ def print_passed(names: Iterable[str], *, without: Iterable[str] = ()) -> str:
 
 
 def exec_without_others(names: Iterable[str], *, more: Iterable[str] = ()) -> str:
-    """Return shell text that becomes the command of its arguments, without variables that do not pass.
+    """Return shell text that runs the command in its arguments without the variables that do not pass.
 
-    `names` pass, and what matches a pattern of `more`. Without awk nothing starts.
+    `names` pass, and variables that match a pattern of `more`. Without awk, nothing starts.
     """
     others = _awk(f'if (!({_condition(names, more)})) print "-u" n')  # env(1)
     return f'others={others} || exit 127; set -f; IFS=\'\n\'; exec env $others "$0" "$@"'
 
 
 def _condition(names: Iterable[str], more: Iterable[str] = ()) -> str:
-    """Return an awk expression: may the variable called ``n`` pass?"""
+    """Return an awk expression that is true if the variable called ``n`` passes."""
     plain = sorted({name for name in names if re.fullmatch(_NAME[1:-1], name)})
     patterns = "|".join((PASSED, *more))
     condition = f"n ~ /{patterns}/ && (toupper(n) !~ /{WITHHELD}/ || n ~ /{START}/)"
