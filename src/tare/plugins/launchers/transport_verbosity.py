@@ -14,7 +14,7 @@ def ask_ucx(placement: Placement) -> dict[str, str]:
 
 
 def ask_libfabric(placement: Placement) -> dict[str, str]:
-    """Return what makes libfabric say its provider and interface on standard error (fi_fabric(7))."""
+    """Return variables that make libfabric print its provider and interface to stderr (fi_fabric(7))."""
     if placement.words is None or placement.network is None:
         return {}
     providers = f"core,{placement.network.provider}"

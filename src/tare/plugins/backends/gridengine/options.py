@@ -35,7 +35,7 @@ class GridEngineMode(enum.StrEnum):
 
 
 class GridEngineOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a platform asks Grid Engine for nodes, in terms of qsub's options."""
+    """How a platform asks Grid Engine for nodes: the options of qsub."""
 
     parallel_environment: Annotated[
         Word,

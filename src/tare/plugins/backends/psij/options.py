@@ -36,7 +36,7 @@ class PsijMode(enum.StrEnum):
 
 
 class PsijOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a platform asks a batch system for nodes, in PSI/J's terms (JobAttributes, ResourceSpecV1)."""
+    """How a platform asks a batch system for nodes, in PSI/J's words (JobAttributes, ResourceSpecV1)."""
 
     executor: Annotated[
         Executor, Meta(description="PSI/J's name for the batch system.", examples=["pbs", "lsf"])

@@ -25,7 +25,7 @@ class SlurmMode(enum.StrEnum):
 
 
 class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a platform asks Slurm for nodes. Fields have the names of sbatch's options."""
+    """How a platform asks Slurm for nodes: the options of sbatch of the same names."""
 
     mode: Annotated[
         SlurmMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
