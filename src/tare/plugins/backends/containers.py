@@ -1,4 +1,4 @@
-"""Start one long-lived container on each host, check it, and remove it with any other container of Tare."""
+"""Start one long-lived container on each host, check it, and remove it and leftover containers at the end."""
 
 from __future__ import annotations
 

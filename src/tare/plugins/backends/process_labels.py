@@ -138,7 +138,7 @@ def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
         if not is_meant(pid):
             return False
         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-    except OSError:  # it has ended meanwhile, or has become another user's
+    except OSError:  # it has ended, or now belongs to another user
         return False
     finally:
         os.close(descriptor)
@@ -146,10 +146,10 @@ def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
 
 
 def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> int:
-    """Kill each conmon that stays though its container has ended, with its children; return how many.
+    """Kill each conmon that remains although its container has ended, with its children. Return how many.
 
-    A podman that is killed while it starts a container leaves a conmon that waits for it, a container that
-    waits to be started, and no record of either.
+    A podman that is killed while it starts a container leaves a conmon that waits for podman, a container
+    that waits for its start, and no record of either.
     """
     deadline = time.monotonic() + _CLEAN_UP_S
     while keepers := [pid for pid, _ in _labels(proc, KEEPER_VARIABLE) if is_ours(pid)]:
@@ -168,7 +168,7 @@ def _end_keeper(keeper: int, is_ours: Callable[[int], bool], proc: Path) -> None
         for child in _children(keeper, proc):
             with contextlib.suppress(OSError):
                 held[child] = os.pidfd_open(child)
-        own = _children(keeper, proc)  # what is still among them is what its descriptor stands for
+        own = _children(keeper, proc)  # children still listed now are the ones that the descriptors refer to
         if _kill(keeper, is_ours):
             for child in held.keys() & set(own):
                 with contextlib.suppress(OSError):

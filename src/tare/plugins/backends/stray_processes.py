@@ -84,9 +84,9 @@ def sweep_script(
     """Return shell text that kills what the job of this label, which began `since_s` seconds ago, has left.
 
     `folder` is the job's working folder. `begun_up_s` is the job's start by the host's uptime, if known.
-    Without it, the start is computed from `since_s`, which is late by the time of the way to the host, so
-    that some processes are not found. Programs with the name `spared` are left alone. The script prints what
-    `swept` parses. It scans only once if nothing is left.
+    Without it, the start is computed from `since_s` on the host. It is then too late by the time that the
+    connection took, and processes that started in that time are not found. Programs with the name `spared`
+    are left alone. The script prints what `swept` parses. It scans only once if nothing is left.
     """
     given = {
         "mark": f"^{VARIABLE}={literal(label)}$",

@@ -24,7 +24,7 @@ DENIED = (
     "(TOKEN|SECRET|PASS|PASSWD|PWD|KEY|CRED|AUTH|COOKIE|SIGNATURE|CERT|PRIVATE|SESSION|JWT|PSK|DSN|"
     "ENV_LIST|EXPORT_ENV|ARGV|COMMENT|(^|[_.-])(PAT|PW|CREDS?)([_.-]|$))"
 )
-"""Parts of names, in any letter case, that keep a variable from being recorded.
+"""Parts of names, in any letter case, that keep a variable from being recorded, also with an allowed prefix.
 
 Those of the second line hold other variables (``mpirun -x``, ``srun --export``) or the user's own text.
 """

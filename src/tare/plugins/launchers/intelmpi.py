@@ -10,7 +10,7 @@ from tare.plugins.launchers.placing import library_folder
 from tare.plugins.launchers.transport_verbosity import ask_intelmpi
 
 _INTERFACE = {"tcp": "FI_TCP_IFACE", "verbs": "FI_VERBS_IFACE", "sockets": "FI_SOCKETS_IFACE"}
-"""Where libfabric's providers read the interface's name (fi_tcp(7), fi_verbs(7), fi_sockets(7))."""
+"""Variables in which libfabric's providers read the interface (fi_tcp(7), fi_verbs(7), fi_sockets(7))."""
 
 _PROVIDER = {"ucx": "mlx"}
 """Providers that have another name in Intel MPI: it reaches UCX through mlx."""

@@ -29,7 +29,8 @@ def ask_mpich(placement: Placement) -> dict[str, str]:
 def ask_intelmpi(placement: Placement) -> dict[str, str]:
     """Return variables for libfabric below Intel MPI, and for UCX below its provider mlx.
 
-    Intel MPI's own I_MPI_DEBUG is not used, because it prints to the program's standard output.
+    Intel MPI's own I_MPI_DEBUG is not used: it prints to the program's standard output, which Tare must not
+    change.
     """
     return ask_mpich(placement) if _fabric(placement) is Fabric.UCX else ask_libfabric(placement)
 

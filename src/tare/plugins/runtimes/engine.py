@@ -125,7 +125,7 @@ class Engine:
         return options.program or self.name
 
     def _sharing(self, options: ContainerOptions) -> list[str]:
-        """Return what a container shares with its host: names, processes, memory, network, devices."""
+        """Return options for sharing names, processes, memory, network and devices with the host."""
         argv = ["--network", options.network, "--pid", "host"]
         if options.network == "host":
             argv += ["--uts", "host", "--volume", "/etc/hosts:/etc/hosts:ro"]
@@ -137,9 +137,9 @@ class Engine:
         return argv
 
     def _image(self, options: ContainerOptions) -> list[str]:
-        """Return the words that name the container's image or file system.
+        """Return the words that name the container's image or root file system.
 
-        They are the engine's last own words.
+        They are the last words for the engine itself.
         """
         raise NotImplementedError
 

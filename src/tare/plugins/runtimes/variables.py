@@ -20,7 +20,7 @@ PASSED = (
     "SLINGSHOT_|NCCL_|RCCL_|CUDA_|HIP_|ROCR_|NVIDIA_|ZE_|GPU_|OMP_|GOMP_|KMP_|MKL_|OPENBLAS_|BLIS_|GMX_|"
     "MALLOC_|LC_|LD_|GLIBC_TUNABLES$|PATH$|HOME$|USER$|LOGNAME$|TMPDIR$|TZ$|LANG$|TERM$)"
 )
-"""Names of variables that say how a rank starts, talks and computes, each from the manual of its library."""
+"""Names of variables that control a rank's start, communication and computation, from libraries' manuals."""
 
 WITHHELD = "(SECRET|TOKEN|PASSW|CREDENTIAL|JWT|COOKIE|(API|ACCESS|PRIVATE|AUTH)_?KEY)"
 """Parts of names that keep a variable out, unless the name begins as in `START`.

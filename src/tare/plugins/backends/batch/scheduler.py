@@ -221,8 +221,8 @@ class BatchScheduler:
     def close(self) -> None:
         """Cancel jobs that the system still shows as running although their tasks have ended.
 
-        A controller that was killed may show such jobs. A job ends a moment after its task, so wait that long
-        first.
+        A controller that was killed may show such jobs. A job ends a moment after its task, so this waits a
+        few seconds before it cancels.
         """
         deadline = self._clock() + _JOB_ENDS_S
         while left := self._still_running():

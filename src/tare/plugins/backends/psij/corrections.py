@@ -66,7 +66,7 @@ def _parse_squeue(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatu
     """Parse each job of squeue by itself.
 
     PSI/J fails on reasons of several words ("ReqNodeNotAvail, UnavailableNodes:n1"), on most reasons of
-    failed jobs, and on states of newer versions. One such job would lose the states of all jobs.
+    failed jobs, and on states of newer versions. One such job would make PSI/J lose the states of all jobs.
     """
     if code != 0:
         return parse(code, text)
@@ -98,7 +98,8 @@ def _parse_state(parse: Parse, header: str, words: list[str]) -> dict[str, psij.
 def _parse_qstat(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus]:
     """Parse what qstat prints for the jobs that it knows, also when it reports errors for others.
 
-    A server without job history forgets jobs when they end. One such job would lose the states of all jobs.
+    A server without job history forgets jobs when they end. One such job would make PSI/J lose the states of
+    all jobs.
     """
     if code not in {0, *_UNKNOWN_JOB}:
         return parse(code, text)
