@@ -43,7 +43,7 @@ def look(pid: int) -> Process | None:
 
 
 def command_of(pid: int) -> str:
-    """Return the command line of `pid`, or its name where it has none."""
+    """Return the command line of `pid`, or its name if it has no command line."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()

@@ -37,7 +37,7 @@ from tare.plugins.backends.staged import Staged, on_record
 
 _LOG = log.of("process")
 
-_GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher takes its remote ranks down, and SIGKILL
+_GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher ends its remote ranks, and SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # how a shell reports a signal (dash(1))
 _HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 

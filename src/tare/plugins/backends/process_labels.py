@@ -162,7 +162,7 @@ def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> 
 
 
 def _end_keeper(keeper: int, is_ours: Callable[[int], bool], proc: Path) -> None:
-    """Kill a conmon, and then its children: it would see them end, and end by itself."""
+    """Kill a conmon, and then its children. In the other order, it would see them end and end by itself."""
     held: dict[int, int] = {}
     try:
         for child in _children(keeper, proc):

@@ -71,7 +71,7 @@ class SessionFate(NamedTuple):
 
 
 def new_session(campaign: str) -> Session:
-    """Return this process as a session of `campaign`, a word of letters, digits, dots and dashes."""
+    """Return this process as a session of `campaign`, a name of letters, digits, dots and dashes."""
     host, machine, boot, namespaces = _place()
     seen = _stat("self")
     return Session(

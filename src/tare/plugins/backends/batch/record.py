@@ -169,7 +169,7 @@ def _parse(text: str, *, is_landed: bool) -> Progress:
 def _step(words: list[str]) -> _StepEnd:
     """Parse the line of a step that has ended. Raises ValueError if the line is damaged."""
     match words:
-        case ["step", name, code, begun, ended]:  # of jobs of version 0.1
+        case ["step", name, code, begun, ended]:  # written by jobs of version 0.1
             return _StepEnd(name, _code(code), _seconds(begun), _seconds(ended) - _seconds(begun))
         case ["step", name, code, begun, up, ended, up_later]:
             wall_s = _seconds(ended) - _seconds(begun)

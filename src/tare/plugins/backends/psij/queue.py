@@ -31,7 +31,7 @@ _OUT_OF_TIME = "The job exhausted its time limit."  # message of PSI/J's executo
 class PsijQueue:
     """The jobs of one campaign in the batch system that PSI/J calls `name`.
 
-    PSI/J does not give names and comments, why a job waits, which nodes were lost, and most causes of
+    PSI/J reports neither names and comments, nor why a job waits, nor lost nodes, nor most causes of
     failures. So names and comments come from `register`, and a task's result comes from its own record. PSI/J
     queries its batch system every `poll_s` seconds, in a thread of its own; `jobs` returns the latest answer.
     Commands are called through `reach`.

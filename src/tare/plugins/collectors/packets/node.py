@@ -33,11 +33,11 @@ PAUSE_S = 0.1
 SAY_S, SAY_SHARE = (
     1.0,
     0.05,
-)  # between two lines at least, and of the time so far: an hour has some 120 of them
-LAYOUT = "=I12xII34xB"  # tp_next_offset, tp_len, tp_status; sll_pkttype of the address behind
+)  # least pause between lines: in seconds, and as a share of the time so far (some 120 an hour)
+LAYOUT = "=I12xII34xB"  # tp_next_offset, tp_len, tp_status; sll_pkttype of the address after it
 ENTRY = struct.Struct(LAYOUT)
 BLOCK = struct.Struct("=8xIII")  # block_status, num_pkts, offset_to_first_pkt
-STATS = struct.Struct("=III")  # packets, those dropped among them; drops; freezes
+STATS = struct.Struct("=III")  # packets (dropped ones included), drops, freezes
 
 
 class Tally:

@@ -37,7 +37,7 @@ def _stats(root: str, controllers: str, group: str) -> "list[str]":
     if controllers and "cpu" not in controllers.split(","):
         return []
     mount = root + "/sys/fs/cgroup"
-    if controllers:  # the kernel of RHEL 7 says cpuacct,cpu where the folder is called cpu,cpuacct
+    if controllers:  # RHEL 7's kernel writes cpuacct,cpu, although the folder is called cpu,cpuacct
         places = [mount + "/" + name for name in (controllers, "cpu,cpuacct", "cpu")]
         mount = next((place for place in places if os.path.isdir(place)), places[0])
     names = [name for name in group.split("/") if name not in ("", "..")]

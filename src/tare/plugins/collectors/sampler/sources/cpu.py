@@ -112,7 +112,7 @@ COURSES = {
 
 
 def over_time(counted: "dict[str, float]", seconds: float, interface: "str | None") -> "dict[str, float]":
-    """Return the shares of one step of time."""
+    """Return the shares of one time step."""
     found = shares(counted) or {"cpu_system": 0.0, "cpu_idle": 100.0, "cpu_iowait": 0.0}
     busy = 100 - found["cpu_idle"] - found["cpu_iowait"]
     return {"cpu_system": found["cpu_system"], "cpu_busy": busy}

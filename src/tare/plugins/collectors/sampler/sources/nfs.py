@@ -20,7 +20,7 @@ _COUNTS = (
     "\tbytes:",
     "\t        READ:",
     "\t       WRITE:",
-)  # as the kernel lays them out, of some 60 a mount
+)  # in the kernel's layout; a mount has some 60 lines
 _MOUNTED, _TYPE = " mounted on ", " with fstype "
 
 
