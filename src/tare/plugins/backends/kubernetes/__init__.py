@@ -1,1 +1,1 @@
-"""Backend `kubernetes`: attempts are MPIJobs of the MPI Operator, Jobs, or pairs of pods, in a cluster."""
+"""Backend `kubernetes`: run attempts in a cluster, as MPIJobs of the MPI Operator, Jobs, or pairs of pods."""

@@ -1,9 +1,9 @@
-"""The account of a pod's user whom no image knows: a passwd file that an init container writes. Pure.
+"""Give a pod's user an account that the image lacks: an init container writes a passwd file. Pure.
 
-ssh and sshd take no user without a line in /etc/passwd, nor one whose shell is /sbin/nologin. Where a cluster
-chooses the user, as OpenShift's restricted-v2 does, no image has that line, and /etc/passwd of most cannot be
-written to. So an init container, which is the same user, writes one into a volume of the pod, and the main
-container sees that as /etc/passwd: it needs no right, and nothing of the image.
+ssh and sshd refuse a user without a line in /etc/passwd, or with the shell /sbin/nologin. Where a cluster
+chooses the user, as OpenShift's restricted-v2 does, no image has that line, and in most images /etc/passwd is
+not writable. So an init container, which runs as the same user, writes the file into a volume of the pod. The
+main container mounts it as /etc/passwd. This needs no privilege and nothing from the image.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from tare.plugins.backends.kubernetes.objects import Container, EnvVar, Mount, P
 from tare.plugins.backends.kubernetes.options import RUN, SCRIPTS, KubernetesOptions
 
 VOLUME = "run"
-"""The volume of a pod that takes the file."""
+"""The pod's volume for the file."""
 LAST_WORDS = "FallbackToLogsOnError"
-"""The policy by which a pod that fails tells what it printed last, such as what sshd said."""
+"""The policy by which a failed pod's status has the last lines that it printed, such as sshd's error."""
 _NAME = "passwd"
 _PATH = "/etc/passwd"
 
@@ -32,7 +32,7 @@ def with_account(spec: PodSpec, options: KubernetesOptions) -> PodSpec:
         image_pull_policy=main.image_pull_policy,
         command=("sh", f"{SCRIPTS}/account.sh", f"{RUN}/{_NAME}"),
         env=tuple(EnvVar(name="HOME", value=one.value) for one in main.env if one.name == "HOME"),
-        resources=main.resources,  # a pod is Guaranteed only where init containers are, too
+        resources=main.resources,  # a pod is Guaranteed only if its init containers are, too
         security_context=main.security_context,
         termination_message_policy=LAST_WORDS,
         volume_mounts=tuple(one for one in main.volume_mounts if one.name in {VOLUME, "scripts"}),

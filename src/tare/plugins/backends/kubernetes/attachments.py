@@ -1,4 +1,4 @@
-"""Further networks of pods: their NetworkAttachmentDefinitions, and how a pod asks for one. Pure.
+"""Build NetworkAttachmentDefinitions of additional pod networks, and pods' requests for them. Pure.
 
 The format is that of the Kubernetes Network Plumbing Working Group, which Multus implements.
 """
@@ -28,7 +28,7 @@ class _Ipam(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A CNI configuration, of whichever plug-in it names (containernetworking.io, plugins)."""
+    """A CNI configuration, for any of the plug-ins (containernetworking.io, plugins)."""
 
     cni_version: str
     name: str
@@ -43,7 +43,7 @@ class _Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One element of a pod's annotation."""
+    """One element of the annotation by which a pod requests networks."""
 
     name: str
     namespace: str = ""
@@ -52,7 +52,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Status(msgspec.Struct, frozen=True, kw_only=True):
-    """One element of the annotation that Multus answers with."""
+    """One element of the annotation in which Multus reports the networks."""
 
     interface: str = ""
     ips: list[str] = []
@@ -65,7 +65,7 @@ def split_name(attachment: str, namespace: str) -> tuple[str, str]:
 
 
 def definition(network: Network, namespace: str) -> AttachmentDefinition | None:
-    """Return what to make for `network`; None where it is there already, or needs none."""
+    """Return the definition to create for `network`; None where it exists already, or none is needed."""
     pod = network.pod
     if pod.attachment is None or pod.definition is None:
         return None
@@ -78,7 +78,7 @@ def definition(network: Network, namespace: str) -> AttachmentDefinition | None:
 
 
 def request(network: Network, namespace: str, number: int | None = None) -> dict[str, str]:
-    """Return the annotation by which a pod asks for `network`; the pod `number` for its static address."""
+    """Return the annotation that requests `network`; pod `number` requests its static address."""
     pod = network.pod
     if pod.attachment is None:
         return {}
@@ -94,14 +94,14 @@ def request(network: Network, namespace: str, number: int | None = None) -> dict
 
 
 def device_requests(network: Network | None) -> dict[str, str]:
-    """Return the devices that a pod on `network` asks the device plug-in for."""
+    """Return the devices that a pod on `network` requests from the device plug-in."""
     if network is None or network.pod.definition is None or network.pod.definition.resource is None:
         return {}
     return {network.pod.definition.resource: "1"}
 
 
 def address_on(interface: str, status: str) -> str | None:
-    """Return the first address of `interface` in Multus' answer; None while it is not there."""
+    """Return the first address of `interface` in Multus' report; None while there is none."""
     try:
         found = msgspec.json.decode(status, type=list[_Status])
     except NOT_JSON:
@@ -110,7 +110,7 @@ def address_on(interface: str, status: str) -> str | None:
 
 
 def twins(interface: str, statuses: Iterable[str]) -> str:
-    """Return the address that several pods have on `interface`, by Multus' answers; empty where none has."""
+    """Return an address that several pods have on `interface`, by Multus' reports; empty if there is none."""
     counted = Counter(address for one in statuses if (address := address_on(interface, one)))
     return next((address for address, count in counted.items() if count > 1), "")
 

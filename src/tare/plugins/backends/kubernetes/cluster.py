@@ -1,4 +1,11 @@
-"""The API of one cluster: the requests that Tare makes, and what their failures mean."""
+"""Make requests to the API server of one cluster, and turn its failures into Tare's errors.
+
+Example:
+
+    cluster = Cluster.connect(options)
+    items, version = cluster.list_all(PODS, selector)
+    for event in cluster.watch(PODS, selector, version): ...
+"""
 
 from __future__ import annotations
 
@@ -19,15 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Cluster", "Gone", "NotAnApiServer", "Outage", "Refusal", "Resource"]
 
-_WATCH_S = 300  # how long the server keeps a watch before it ends it, well
+_WATCH_S = 300  # the server ends a watch regularly after this time
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')  # RFC 7234, as the API server uses it
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
 _PAGE = 500  # objects, as kubectl asks for
-_OF_KUBELET = {500, 502, 504}  # what the API server says of a log whose node does not answer
+_OF_KUBELET = {500, 502, 504}  # the API server's status for a log whose node does not answer
 
 
 class Resource(NamedTuple):
-    """A kind of object as the API's paths call it; `is_namespaced` says whether namespaces have it."""
+    """A kind of object as it is named in the API's paths; `is_namespaced` is false for cluster-wide kinds."""
 
     group: str
     plural: str
@@ -54,13 +61,13 @@ CRDS = Resource(
 )
 
 _MADE_BY = {MPI_JOBS.kind: "the MPI Operator", ATTACHMENTS.kind: "Multus"}
-"""Who brings the kinds that are no part of Kubernetes."""
+"""The software that adds the kinds which are no part of Kubernetes."""
 WRITTEN = {one.kind: one for one in (PODS, CONFIG_MAPS, JOBS, MPI_JOBS, ATTACHMENTS, LEASES)}
-"""What Tare creates, by kind."""
+"""The kinds of objects that Tare creates, by name."""
 
 
 class Gone(Exception):
-    """What happened since the version from which to watch is forgotten (410): list again."""
+    """The server no longer has the history since the given version (status 410): list again."""
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,12 +91,12 @@ class Cluster:
 
     @property
     def has_answered(self) -> bool:
-        """Return whether the API server has ever answered, and known us."""
+        """Return whether the API server has ever answered a request and accepted our identity."""
         return self._connection.has_answered
 
     @classmethod
     def connect(cls, options: KubernetesOptions) -> Cluster:
-        """Return the cluster that `options` name, as kubectl would find it.
+        """Return the cluster that `options` name; it is found as kubectl finds it.
 
         Raises UsageError where the client library is missing, or no such cluster is known.
         """
@@ -104,9 +111,10 @@ class Cluster:
         return cls(connection, options.namespace)
 
     def create(self, manifest: Json) -> bool:
-        """Create an object; return False when there is one of its name already.
+        """Create an object; return False if an object of this name exists already.
 
-        Fields that the API does not know are refused, not dropped. Raises Refusal or Outage.
+        The server refuses fields that the API does not know, and does not drop them. Raises Refusal or
+        Outage.
         """
         kind, namespace = _kind_of(manifest), _namespace_of(manifest) or self.namespace
         query = {"fieldValidation": "Strict"}
@@ -115,14 +123,14 @@ class Cluster:
         except Refusal as refusal:
             if refusal.status == _CONFLICT:
                 return False
-            if refusal.status == _NOT_FOUND and kind in _MADE_BY:  # the path, or the namespace in it
+            if refusal.status == _NOT_FOUND and kind in _MADE_BY:  # the kind's path, or the namespace in it
                 cure = f"is {_MADE_BY[kind]} installed, and is there a namespace {namespace}?"
                 raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
             raise
         return True
 
     def try_out(self, manifest: Json) -> tuple[bytes, list[str]]:
-        """Return an object as it would be made, and what the API server warns of; nothing is made.
+        """Return an object as the server would create it, and the server's warnings; nothing is created.
 
         Raises Refusal or Outage.
         """
@@ -147,12 +155,15 @@ class Cluster:
     def list_everywhere(
         self, resource: Resource, fields: str = "", selector: str = ""
     ) -> Iterator[msgspec.Raw]:
-        """Yield objects of all namespaces, of which no more than a page is held. Raises Refusal or Outage."""
+        """Yield objects of all namespaces, with one page in memory at a time. Raises Refusal or Outage."""
         for page in self._pages(f"/{resource.group}/{resource.plural}", _selection(selector, fields)):
             yield from page.items
 
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[_List]:
-        """Yield pages. Raises Refusal, and Outage, too, where the rest is forgotten: ask again."""
+        """Yield pages of a list.
+
+        Raises Refusal or Outage; Outage also where the server has lost the rest of the list: ask again.
+        """
         query = query | {"limit": str(_PAGE)}
         while True:
             try:
@@ -176,9 +187,9 @@ class Cluster:
             raise
 
     def watch(self, resource: Resource, selector: str, version: str) -> Iterator[bytes]:
-        """Yield what happens to objects from `version` on, a JSON document each, until the server ends it.
+        """Yield the changes of objects since `version`, one JSON document each.
 
-        Raises Gone, Refusal or Outage.
+        The server ends the watch after some time. Raises Gone, Refusal or Outage.
         """
         self.n_watches += 1
         query = _selection(selector, "") | {
@@ -200,7 +211,7 @@ class Cluster:
             raise
 
     def log(self, pod: str) -> bytes:
-        """Return what the one container of `pod` wrote. Raises Refusal, its kubelet's too, or Outage."""
+        """Return the log of the only container of `pod`. Raises Refusal, also of its kubelet, or Outage."""
         try:
             return self._request("GET", f"{self._path(PODS, pod)}/log", {}, is_json=False)
         except Outage as outage:
@@ -208,10 +219,10 @@ class Cluster:
 
     @contextmanager
     def log_stream(self, pod: str, since: str, *, follows: bool, quiet_s: float) -> Iterator[Iterator[bytes]]:
-        """Yield what `pod` wrote since a time (RFC 3339), each line behind its time, in parts as they come.
+        """Yield the log of `pod` since a time (RFC 3339), in parts as they arrive; lines have time stamps.
 
-        When it `follows`, they come until the container ends. Raises Refusal, its kubelet's too, or Outage:
-        also after `quiet_s` without a word.
+        With `follows`, the log goes on until the container ends. Raises Refusal (also one of the kubelet) or
+        Outage; Outage also if nothing arrives for `quiet_s` seconds.
         """
         import httpx2
 
@@ -230,16 +241,16 @@ class Cluster:
             raise _of_kubelet(outage) from outage
 
     def exec_path(self, pod: str) -> str:
-        """Return where commands are run in `pod` (see executing)."""
+        """Return the path at which commands are run in `pod` (see executing)."""
         return f"{self._path(PODS, pod)}/exec"
 
     def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
-        """Return what it means that a WebSocket was refused (see Connection)."""
+        """Return the error for a refused WebSocket (see Connection)."""
         return self._connection.upgrade_fault(http, status, what)
 
     @property
     def http(self) -> httpx2.Client:
-        """Return the client, for what is no plain request."""
+        """Return the HTTP client, for requests that this class has no method for."""
         return self._connection.http
 
     def patch(self, resource: Resource, name: str, change: Json) -> None:
@@ -249,9 +260,10 @@ class Cluster:
     def delete_all(
         self, resource: Resource, selector: str, fields: str = "", grace_s: int | None = None
     ) -> None:
-        """Delete the objects that both select, and what they own. Raises Refusal or Outage.
+        """Delete the objects that match both selectors, and the objects that they own.
 
-        With a `grace_s` of 0 a pod's object goes at once, whatever becomes of its containers.
+        With a `grace_s` of 0, a pod's object is deleted at once, even if its containers still run. Raises
+        Refusal or Outage.
         """
         query = _selection(selector, fields) | {"propagationPolicy": "Background"}
         if grace_s is not None:
@@ -259,7 +271,7 @@ class Cluster:
         self._request("DELETE", self._path(resource), query)
 
     def post(self, path: str, body: Json) -> bytes:
-        """Post to the API what is no object to keep, such as a review. Raises Refusal or Outage."""
+        """Post a document that is not stored, such as an access review. Raises Refusal or Outage."""
         return self._request("POST", path, {}, body)
 
     def version(self) -> bytes:
@@ -267,11 +279,11 @@ class Cluster:
         return self._request("GET", "/version", {})
 
     def end_watches(self) -> None:
-        """End the connections of watches, and with them their threads."""
+        """Close the connections of watches; their threads end then."""
         self._connection.end_streams()
 
     def close(self) -> None:
-        """End all connections, watches too."""
+        """Close all connections, those of watches too."""
         self._connection.close()
 
     def _path(self, resource: Resource, name: str = "", namespace: str = "") -> str:
@@ -306,7 +318,7 @@ class Cluster:
 
 
 def _of_kubelet(outage: Outage) -> BackendError:
-    """Return an outage that is the node's, not the API server's, as what it is."""
+    """Return a Refusal for a status that means that the node, not the API server, does not answer."""
     return Refusal(outage.status, str(outage)) if outage.status in _OF_KUBELET else outage
 
 

@@ -1,4 +1,4 @@
-"""The connection to an API server: who we are there, renewed when that is refused, and what no answer is."""
+"""Send requests to an API server; renew refused credentials, and reject answers of other servers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LOG = log.of("kubernetes")
 TIMEOUT_S = 30.0
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _MAY_PASS = {429, 500, 502, 503, 504}
-_MOST_OLD = 8  # clients with credentials that were refused, which watches may still read from
-_LOADS_RIGHTS_S = 60.0  # an API server that has just started knows of no rights yet
+_MOST_OLD = 8  # keep this many clients with refused credentials: watches may still read from them
+_LOADS_RIGHTS_S = 60.0  # a newly started API server has not loaded the access rights yet
 
 
 class Refusal(BackendError):
-    """The API server answered, and said no. `status` is that of HTTP."""
+    """The API server refused a request. `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class Refusal(BackendError):
 
 
 class Outage(BackendError):
-    """The API server did not answer, or was not able to; it may later. `status` is 0 without an answer."""
+    """The API server did not answer, or could not; it may later. `status` is 0 without an answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class Outage(BackendError):
 
 
 class NotAnApiServer(Outage):
-    """The API server does not know us any more, or another one answers in its place: somebody must log in."""
+    """The credentials are no longer valid, or another server answers: the user must log in."""
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -55,9 +55,10 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    """Asks one API server. Threads may share it.
+    """Sends requests to one API server. Threads may share it.
 
-    `connect` makes a client, and a new one when the token is refused, which messages call `whose`.
+    `connect` creates a client; it is called again when the credentials are refused. `whose` names the
+    credentials in messages.
     """
 
     def __init__(self, connect: Callable[[], httpx2.Client], whose: str) -> None:
@@ -73,7 +74,7 @@ class Connection:
 
     @property
     def http(self) -> httpx2.Client:
-        """Return the client of now, for what is no plain request."""
+        """Return the current client, for requests that this class has no method for."""
         return self._http
 
     def ask(
@@ -86,7 +87,10 @@ class Connection:
         *,
         is_json: bool = True,
     ) -> httpx2.Response:
-        """Return the answer to a request, `content` in the `form` of JSON. Raises Refusal or Outage."""
+        """Return the answer to a request with the body `content` of the media type `form`.
+
+        Raises Refusal or Outage.
+        """
         headers = {} if content is None else {"Content-Type": form}
 
         def ask(http: httpx2.Client) -> httpx2.Response:
@@ -112,9 +116,9 @@ class Connection:
         patience_s: float,
         cut: str = "the API server went away",
     ) -> Iterator[httpx2.Response | None]:
-        """Yield an answer that comes bit by bit; None where Tare ends, or where it is to be asked for again.
+        """Yield an answer that is read in parts; None where Tare ends, or where it must be requested again.
 
-        Raises Refusal or Outage, which says that it was `cut`.
+        Raises Refusal or Outage; `cut` is the Outage's message if the answer breaks off.
         """
         import httpx2
 
@@ -138,12 +142,12 @@ class Connection:
             self._is_proven = True
             try:
                 yield answer
-            except httpx2.HTTPError as error:  # and not what else goes wrong where the answer is read
+            except httpx2.HTTPError as error:  # no other errors of the code that reads the answer
                 self._away_at = time.monotonic()
                 raise Outage(f"{cut}: {type(error).__name__} {error}") from error
 
     def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
-        """Return what it means that `http` was refused a WebSocket; its answer's words are not to be had."""
+        """Return the error for a WebSocket that `http` was refused; the answer's text is not available."""
         said = f"the API server says {status} to {what}"
         if status == _UNAUTHORIZED:
             self._renew(http)
@@ -154,14 +158,14 @@ class Connection:
         return Refusal(status, said)
 
     def end_streams(self) -> None:
-        """End the connections of streams: their threads wake, which closing alone would not make them."""
+        """Close the connections of streams, so that threads wake which read them; close() alone would not."""
         self._is_ending = True
         for one in list(self._sockets):
             with suppress(OSError):
                 socket.socket.shutdown(one, socket.SHUT_RDWR)  # not SSLSocket's, which another thread reads
 
     def close(self) -> None:
-        """End all connections, streams too."""
+        """Close all connections, those of streams too."""
         self.end_streams()
         for one in (*self._old, self._http):
             with suppress(OSError):
@@ -169,7 +173,7 @@ class Connection:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Raise what connections and plug-ins for credentials raise as an Outage, or as a Stranger."""
+        """Raise errors of connections and credential plug-ins as Outage or NotAnApiServer."""
         import httpx2
         from lightkube.core.exceptions import ConfigError
 
@@ -182,23 +186,26 @@ class Connection:
             raise NotAnApiServer(f"{self._whose} cannot be had: {type(error).__name__} {error}") from error
 
     def _renew(self, refused: httpx2.Client) -> httpx2.Client:
-        """Return a client with the credentials of now, once for all threads whose requests were refused."""
+        """Return a client with new credentials.
+
+        Only one of the threads whose requests were refused creates it.
+        """
         with self._renewing:
             if self._http is refused:
                 try:
                     self._http, self._is_proven = self._connect(), False
-                except UsageError as error:  # a file that is just being written, or a plug-in that fails
+                except UsageError as error:  # the file is just being written, or a plug-in fails
                     raise NotAnApiServer(
                         f"{self._whose} cannot be renewed: {error}", _UNAUTHORIZED
                     ) from error
-                self._old.append(refused)  # others may be reading of it
+                self._old.append(refused)  # other threads may still read from it
                 for one in self._old[:-_MOST_OLD]:
                     one.close()
                 del self._old[:-_MOST_OLD]
             return self._http
 
     def _fault(self, answer: httpx2.Response, *, is_json: bool) -> BackendError | None:
-        """Return what is wrong with the answer, with who answers, or with who asks; None where nothing is."""
+        """Return the fault of the answer, or of its sender or the credentials; None where there is none."""
         status, headers = answer.status_code, answer.headers
         if status == _UNAUTHORIZED:
             said = f"{self._whose} has expired, or is not valid: the API server says 401"
@@ -227,7 +234,7 @@ class Connection:
 
 
 def _tell_request(method: str, path: str, status: int, began: float | None) -> None:
-    """Log a request; the answer of a stream has no end that would be timed."""
+    """Log a request; a stream has no duration, because its answer has no end."""
     ms = None if began is None else round((time.monotonic() - began) * 1e3)
     level = logging.DEBUG if method == "GET" else logging.INFO
     _LOG.log(level, "request", extra=fields(method=method, path=path, status=status, ms=ms))

@@ -1,4 +1,4 @@
-"""How a cluster is reached and who we are there, read again whenever that may have changed."""
+"""Read the address and credentials of a cluster; they are read again whenever they may have changed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from tare.core.errors import UsageError
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 FAULTS = (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError)
-"""What lightkube raises of a kubeconfig that is half written, or odd, and of a plug-in that fails."""
+"""Errors of lightkube for a half-written or odd kubeconfig, and for a plug-in that fails."""
 
 
 class Credentials:
-    """What a kubeconfig, or the account of the pod that we are in, says; as kubectl would find it."""
+    """The configuration from a kubeconfig, or from our own pod's account; chosen as kubectl would."""
 
     def __init__(self, options: KubernetesOptions) -> None:
         self._options = options
 
     def whose(self) -> str:
-        """Return whose token it is, for a message. Raises UsageError where there is none to be had."""
+        """Return a name of the token, for messages. Raises UsageError where there is no token."""
         name = self._chosen().context_name
         return f"the token of context {name}" if name else "the token"
 
     def client(self, timeout_s: float) -> httpx2.Client:
-        """Return a client with what is known by now. Raises UsageError."""
+        """Return a client with the current credentials. Raises UsageError."""
         try:
             return Client(self._chosen(), ConnectionParams(timeout=httpx2.Timeout(timeout_s)))
         except FAULTS as error:

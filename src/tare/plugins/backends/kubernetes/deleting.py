@@ -1,4 +1,4 @@
-"""Delete the objects of tasks: many together when they have landed, at once when nobody waits for them."""
+"""Delete the objects of tasks: several together after they ended, or at once when nobody waits for them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster, Refusal, Resource
 
-_TOGETHER, _TOGETHER_S = 50, 2.0  # objects are deleted so many, or so late, together: one request for all
+_TOGETHER, _TOGETHER_S = 50, 2.0  # a request deletes this many objects, or all after this time
 
 
 class Deletions:
-    """Deletes what `selector` selects of a campaign; `patiently` asks until the API server answers."""
+    """Deletes objects of a campaign that match `selector`; `patiently` repeats a request during an outage."""
 
     def __init__(
         self,
@@ -29,13 +29,13 @@ class Deletions:
         self._due: float | None = None
 
     def later(self, name: str, kinds: Collection[Resource]) -> None:
-        """Delete the objects of a task, of these kinds, together with others."""
+        """Delete the objects of a task, of these kinds, together with those of other tasks."""
         for resource in kinds:
             self._pending.setdefault(resource, []).append(name)
         self._due = self._due or self._clock() + _TOGETHER_S
 
     def flush(self, *, is_last: bool = False) -> None:
-        """Delete what is to be deleted later, if it is that late; what `is_last`, anyway."""
+        """Delete the objects that are due; with `is_last`, delete all that are pending."""
         if self._due is None:
             return
         most = max(len(names) for names in self._pending.values())
@@ -45,12 +45,15 @@ class Deletions:
                 self._delete(resource, names)
 
     def now(self, names: Sequence[str]) -> None:
-        """Delete the objects of tasks, whatever kind they are of. Raises Refusal, or Outage when it lasts."""
+        """Delete the objects of tasks, of any kind. Raises Refusal, or Outage when it lasts."""
         for resource in (MPI_JOBS, JOBS, PODS):
             self._delete(resource, names)
 
     def lost(self, name: str, nodes: Collection[str]) -> None:
-        """Delete the objects of a task; its pods on lost nodes at once, since no kubelet ends them."""
+        """Delete the objects of a task whose nodes were lost.
+
+        Its pods on these nodes are deleted without a grace period, since no kubelet ends them.
+        """
         self.now([name])
         for node in sorted(nodes):
             ask = partial(
@@ -69,5 +72,5 @@ class Deletions:
             try:
                 self._patiently(partial(self._cluster.delete_all, resource, selector))
             except Refusal as refusal:
-                if refusal.status != 404:  # the cluster has no MPI Operator
+                if refusal.status != 404:  # 404: the cluster has no MPI Operator
                     raise

@@ -1,4 +1,4 @@
-"""Look at a cluster before anything is measured there: operator, rights, networks, claims, quota, CPUs."""
+"""Check a cluster before a campaign: operator, access rights, networks, claims, quotas, CPUs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RIGHTS: tuple[tuple[Resource, tuple[str, ...]], ...] = (
     (CONFIG_MAPS, ("create", "list", "deletecollection")),
     (EVENTS, ("list", "watch")),
 )
-"""Every verb that a campaign uses, as deploy/kubernetes/role.yaml grants them."""
+"""All verbs that a campaign uses; deploy/kubernetes/role.yaml grants them."""
 _ISOLATED = (
     "Multus with namespaceIsolation, as OpenShift's is set, attaches pods to none but their own namespace's "
     "networks, and those of 'default' and 'openshift-multus'"
@@ -99,9 +99,10 @@ def check_cluster(
     networks: Mapping[str, Network],
     jobs: Mapping[str, Sequence[Json]] | None = None,
 ) -> Iterator[Finding]:
-    """Yield what is found; the first finding says whether the API server answers, and stops it if not.
+    """Yield the findings; the first says whether the API server answers, and is the only one if not.
 
-    `jobs` are the manifests of a job on each network, to look at, and to let the API server validate.
+    `jobs` are the manifests of one job on each network; they are checked here, and the API server validates
+    them.
     """
     try:
         version = msgspec.json.decode(cluster.version(), type=_Version).git_version
@@ -125,11 +126,11 @@ def check_cluster(
 
 
 def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
-    """Yield which rights there are; a right that is not there is a finding of its own."""
+    """Yield a finding for the rights; each missing right is a finding of its own."""
     namespace = options.namespace
     wanted = [(resource, "", verb) for resource, verbs in RIGHTS for verb in verbs]
     wanted.append((PODS, "log", "get"))
-    if options.work is None:  # else results lie in the claim
+    if options.work is None:  # otherwise results are written to the claim
         wanted += [(PODS, "exec", "get"), (PODS, "exec", "create")]
     missing = [one for one in wanted if not _may(cluster, namespace, *one)]
     for resource, part, verb in missing:
@@ -205,7 +206,7 @@ def _check_claims(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
 
 
 def _check_cpu_manager(cluster: Cluster) -> Finding:
-    """Return whether kubelets give CPUs of their own to pods, where they may be asked (nodes/proxy)."""
+    """Return whether kubelets give pods exclusive CPUs, if the kubelets can be asked (nodes/proxy)."""
     name, cure = "CPU manager", "set cpuManagerPolicy: static on the kubelets of the nodes to measure"
     try:
         nodes = [msgspec.json.decode(one, type=_Named).metadata.name for one in cluster.list_all(NODES)[0]]
@@ -221,5 +222,5 @@ def _check_cpu_manager(cluster: Cluster) -> Finding:
 
 
 def is_usable(findings: Sequence[Finding]) -> bool:
-    """Return whether nothing that was found keeps runs from going."""
+    """Return whether no finding prevents runs."""
     return all(one.is_met is not False for one in findings)

@@ -1,4 +1,4 @@
-"""What is kept of a task's pods in its folder, before anything of them is deleted."""
+"""Save the state of a task's pods in its folder, before its objects are deleted."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml's, ten times 
 
 
 def keep_manifests(folder: Path, made: Iterable[Manifest], merge: str) -> None:
-    """Write ``manifests.yaml``: what is made of a task."""
+    """Write ``manifests.yaml``: the objects that are created for a task."""
     documents = [to_json(one, merge) for one in made]
     _write(folder / "manifests.yaml", documents)
 
 
 def keep_pods(folder: Path, pods: Iterable[msgspec.Raw]) -> None:
-    """Write ``pods.yaml``: the pods as the cluster last told of them."""
+    """Write ``pods.yaml``: the last reported state of the pods."""
     documents = [msgspec.json.decode(pod) for pod in pods]
     _write(folder / "pods.yaml", documents)
 
 
 def keep_events(folder: Path, events: Iterable[str]) -> None:
-    """Write ``events.txt``: what the cluster said meanwhile, a line each."""
+    """Write ``events.txt``: the cluster's events during the task, one line each."""
     (folder / "events.txt").write_text("".join(f"{line}\n" for line in events))
 
 
@@ -39,7 +39,7 @@ def keep_logs(folder: Path, logs: Mapping[str, bytes]) -> None:
 
 
 def keep_nodes(folder: Path, pods: Iterable[SeenPod]) -> None:
-    """Write ``nodes.txt``: where each pod was."""
+    """Write ``nodes.txt``: the node of each pod."""
     (folder / "nodes.txt").write_text("".join(f"{p.metadata.name} {p.spec.node_name}\n" for p in pods))
 
 

@@ -1,6 +1,6 @@
-"""Run a command in a pod and read what it prints: the API's ``exec``, over a WebSocket (v4.channel.k8s.io).
+"""Run a command in a pod and yield its output: the API's ``exec``, over a WebSocket (v4.channel.k8s.io).
 
-The client is httpx2's, which brings the cluster's certificates and tokens; lightkube has no ``exec`` itself.
+The client is httpx2, with the cluster's certificates and tokens; lightkube has no ``exec`` itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOG = log.of("kubernetes")
 _PROTOCOL = "v4.channel.k8s.io"
 _STDOUT, _STDERR, _ERROR = 1, 2, 3
 _MOST_MESSAGE = 16 * 1024 * 1024
-_QUEUE = 32  # messages that wait to be read: the kubelet's are of 32 KiB
+_QUEUE = 32  # messages that wait to be read; the kubelet's have 32 KiB
 _SILENT_S = 60.0
 _MOST_STDERR = 2000
 _MAY_PASS, _SERVER_FAULT = {401, 429}, 500
@@ -31,9 +31,9 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 def execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[bytes]:
-    """Yield what `command` prints to stdout in the one container of `pod`.
+    """Yield what `command` prints to stdout in the only container of `pod`.
 
-    Raises Refusal where it may not be run, or fails, and Outage where the connection is lost.
+    Raises Refusal where it is not allowed, or fails, and Outage where the connection is lost.
     """
     try:
         import httpx2
@@ -78,7 +78,7 @@ def _read(receive: Callable[[], bytes]) -> Iterator[bytes]:
 
 
 def _check(data: bytes, stderr: bytes) -> None:
-    """Raise Refusal where a command's status, in JSON (meta/v1, Status), is not success."""
+    """Raise Refusal if a command's status, in JSON (meta/v1, Status), is not success."""
     try:
         status = msgspec.json.decode(data, type=_Status)
     except NOT_JSON:

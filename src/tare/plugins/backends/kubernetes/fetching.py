@@ -1,4 +1,4 @@
-"""Fetch out of a pod what its log lacks: by ``exec``, packed, from the offset on up to which it is home."""
+"""Fetch files from a pod that its log does not have: by ``exec``, packed, from the first missing byte on."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def fetch(
     is_ended: Callable[[], bool],
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Fetch all that `receiver` lacks, as long as something comes, until `is_ended`.
+    """Fetch all files that `receiver` lacks, until `is_ended` or until no more data arrives.
 
-    Raises Refusal where the cluster, or the command in the pod, says no, Outage where nothing comes any more,
-    and ValueError where what came is never what it must be.
+    Raises Refusal if the cluster refuses, or the command in the pod fails. Raises Outage if no data arrives
+    any more. Raises ValueError if the data never matches its checksum.
     """
     tries = 0
     while (lacks := receiver.lacks()) and not is_ended():
@@ -52,7 +52,7 @@ def fetch(
 def _fetch_one(
     cluster: Cluster, pod: str, receiver: Receiver, lack: MissingPart, is_ended: Callable[[], bool]
 ) -> None:
-    """Fetch one file, a piece after the other."""
+    """Fetch one file, piece by piece."""
     path = f"{RUN if lack.is_own else WORK}/{lack.name}"
     if not path.isprintable() or not _is_text(path):
         raise Refusal(0, f"{lack.name!r} is no name that 'exec' can ask for")
@@ -66,12 +66,12 @@ def _fetch_one(
         for packed in execute(cluster, pod, command):
             while packed and came < length:
                 data = _unpack(unpacking, packed, min(_MOST_AT_ONCE, length - came))
-                packed = unpacking.unconsumed_tail  # what is left of it
+                packed = unpacking.unconsumed_tail  # the part that is not unpacked yet
                 if data and not put(lack.name, at + came, data):
                     raise ValueError(f"{lack.name} cannot be taken in")
                 came += len(data)
         if came < length:
-            return  # it has become shorter: its checksum will tell
+            return  # the file has become shorter: its checksum will be wrong
         at += came
 
 

@@ -1,4 +1,4 @@
-"""What a site file says of a Kubernetes cluster, as a user writes it."""
+"""The Kubernetes section of a site file, as a user writes it."""
 
 from __future__ import annotations
 

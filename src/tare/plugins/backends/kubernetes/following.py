@@ -1,7 +1,8 @@
-"""Read the logs of pods, while they run and when they are over, until their results are home.
+"""Read the logs of pods, during and after the run, until all of their results are received.
 
-A few threads follow pods that run, each for a while if there are more of them; others read the logs of those
-that are over. A log that was cut, by a proxy or by an outage of the API server, is read on from its end.
+Some threads follow the logs of running pods. If there are more pods than threads, each thread reads a log for
+a short time and then takes the next. Other threads read the logs of pods that are over. A log that was cut,
+by a proxy or by an outage of the API server, is read on from where it ended.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tare.plugins.backends.kubernetes.fetching import fetch
 from tare.plugins.backends.kubernetes.receiving import Receiver
 
 N_FOLLOWERS, N_READERS = 32, 8
-_SLICE_S = 20.0  # of a pod's log, where others wait
+_SLICE_S = 20.0  # read a pod's log for this long at once, if others wait
 _QUIET_S, _QUIET_AMONG_OTHERS_S = 60.0, 5.0
 _RETRIES_S = (0.5, 1.0, 2.0, 4.0)  # after a log that ended too early, or lacked something
 _LATER_S, _LATEST_S = 1.0, 30.0
@@ -32,10 +33,11 @@ _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\
 
 
 class Outcome(NamedTuple):
-    """What became of the results of one pod.
+    """The final state of the results of one pod.
 
-    `fault` says why they are not home; it `is_curable` where the pod still has them, and waits for a right.
-    `has_end` says whether the pod told that it had come to its end; `problem` why not all was asked for.
+    `words` is the part of the log that is not results. `fault` says why results are missing; it `is_curable`
+    if the pod still holds them and waits for a permission. `has_end` says whether the pod reported its end.
+    `problem` says why some files were left out on purpose.
     """
 
     words: bytes
@@ -47,7 +49,10 @@ class Outcome(NamedTuple):
 
 
 class ResultsReceived:
-    """The results of one pod on their way: what has come, and since when of its log there is more."""
+    """The results of one pod while they are received, and the position in its log.
+
+    `since` is the time stamp of the last line read, and `n_since` the number of lines read with that stamp.
+    """
 
     def __init__(self, pod: str, receiver: Receiver, *, is_shared: bool) -> None:
         self.pod = pod
@@ -65,7 +70,7 @@ class ResultsReceived:
         self.is_taken = False
 
     def finish(self, fault: str = "", *, is_curable: bool = False) -> None:
-        """Note what became of it."""
+        """Record the outcome."""
         receiver = self.receiver
         self.outcome = Outcome(
             receiver.words + receiver.unfinished,
@@ -77,11 +82,11 @@ class ResultsReceived:
 
 
 _Queue = queue.PriorityQueue[tuple[float, int, ResultsReceived | None]]
-"""Whose log to read next, and from when on."""
+"""Pods whose logs are to be read, ordered by the time from which they may be read."""
 
 
 class Followers:
-    """The threads that read logs; `on_news` is called, in one of them, when an outcome is there."""
+    """The threads that read logs. `on_news` is called, in one of them, when an outcome is there."""
 
     def __init__(self, cluster: Cluster, on_news: Callable[[], None]) -> None:
         self._cluster = cluster
@@ -94,7 +99,7 @@ class Followers:
         self._lock = threading.Lock()
 
     def take(self, one: ResultsReceived) -> None:
-        """Read the log of a pod until its results are home; nothing where that is being done."""
+        """Start to read the log of a pod until its results are received; do nothing if that is under way."""
         with self._lock:
             if one.is_taken or one.outcome is not None or self._ended.is_set():
                 return
@@ -102,14 +107,14 @@ class Followers:
         self._enqueue(one)
 
     def end(self) -> None:
-        """Stop; the threads end with their connections, which the cluster ends."""
+        """Tell the threads to stop. They end with their connections, which the cluster object closes."""
         self._ended.set()
         for which in (self._running, self._over):
             for _ in self._threads:
                 which.put((0.0, next(self._numbers), None))
 
     def join(self, patience_s: float) -> None:
-        """Wait for the threads to end."""
+        """Wait for the threads to end, for `patience_s` seconds at most."""
         until = time.monotonic() + patience_s
         for one in self._threads:
             one.join(max(until - time.monotonic(), 0.0))
@@ -136,7 +141,7 @@ class Followers:
             later_s = 0.0
             try:
                 later_s = self._advance(one)
-            except Exception as error:  # of a thread: the scheduler raises it
+            except Exception as error:  # it is raised again by the scheduler's thread
                 one.outcome = Outcome(one.receiver.words, error=error)
             if one.outcome is not None:
                 one.is_taken = False
@@ -145,7 +150,10 @@ class Followers:
             self._enqueue(one, later_s)
 
     def _advance(self, one: ResultsReceived) -> float:
-        """Read on; return after how many seconds to do it again, unless there is an outcome."""
+        """Read on; return after how many seconds to read again.
+
+        The result means nothing if there is an outcome.
+        """
         was_over, n_before = one.is_over, one.n_read
         try:
             self._read(one, follows=not was_over)
@@ -160,7 +168,7 @@ class Followers:
         if not was_over:
             one.n_idle = 0 if one.n_read > n_before else one.n_idle + 1
             return min(_LATER_S * 2 ** min(one.n_idle, 9), _LATEST_S) if one.n_idle else 0.0
-        if not one.expects_end:  # it was killed before it could tell
+        if not one.expects_end:  # it was killed before it could report its end
             one.finish()
             return 0.0
         one.n_tries = 0 if one.n_read > n_before else one.n_tries + 1
@@ -173,11 +181,11 @@ class Followers:
         return _RETRIES_S[max(one.n_tries - 1, 0)]
 
     def _refused(self, one: ResultsReceived, refusal: Refusal, *, is_over: bool) -> float:
-        """Take note that a log is not given out: its container may not run yet, or its node not answer."""
+        """Handle a refusal of the log: its container may not run yet, or its node may not answer."""
         if is_over:
             one.n_tries += 1
             if one.is_shared:
-                one.finish()  # the log is not the only one to tell
+                one.finish()  # the shared claim has the results too
             elif refusal.status < _SERVER_FAULT or one.n_tries > len(_RETRIES_S):
                 one.finish(f"its log could not be read: {refusal}")
         elif refusal.status == _FORBIDDEN:
@@ -185,7 +193,7 @@ class Followers:
         return _RETRIES_S[min(one.n_tries, len(_RETRIES_S) - 1)]
 
     def _borne(self, one: ResultsReceived, outage: Outage, *, has_come: bool) -> float:
-        """Take note of an outage; one that lasts, while the API server answers others, is the end."""
+        """Handle an outage; it is final if it lasts while the API server answers other requests."""
         now = time.monotonic()
         one.failing_since = now if has_come or one.failing_since is None else one.failing_since
         is_told = one.receiver.end is not None
@@ -194,7 +202,7 @@ class Followers:
         return _LATER_S
 
     def _read(self, one: ResultsReceived, *, follows: bool) -> None:
-        """Take in what the log holds since it was last read, until its end or that of the results."""
+        """Read the lines of the log that are new, until the log or the results end."""
         quiet_s = _QUIET_S if self._running.empty() else _QUIET_AMONG_OTHERS_S
         until = time.monotonic() + _SLICE_S
         n_known = one.n_since
@@ -220,7 +228,10 @@ class Followers:
                     return
 
     def _settle(self, one: ResultsReceived) -> float:
-        """Look whether all is home, and fetch what is not; return after how many seconds to read again."""
+        """Check whether all files are received, and fetch the missing ones.
+
+        Return after how many seconds to read the log again; the result means nothing if there is an outcome.
+        """
         receiver, end, n_received = one.receiver, one.receiver.end, one.receiver.n_received
         try:
             lacks = receiver.lacks()

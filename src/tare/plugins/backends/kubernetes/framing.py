@@ -1,9 +1,13 @@
-"""What the log of a pod carries besides words: lines of scripts/home.sh, as values. Pure.
+"""Parse the results that a pod's log carries: lines of scripts/home.sh. Pure.
 
-Each begins with RS and ``tare``: ``piece NAME OFFSET DATA`` of a file that grew, packed by itself; ``part
-NAME OFFSET DATA`` of the ``manifest`` or the ``archive``, which are packed as a whole; ``end WAITS`` and the
-size and SHA-256 of both. `WAITS` says whether the pod stays until what its log lacks is fetched. A program
-may have made up all of it: sizes have limits, also while something is unpacked.
+Each line begins with RS (0x1e) and ``tare``:
+
+    piece NAME OFFSET DATA     part of a file that grew; it is packed by itself
+    part NAME OFFSET DATA      part of the ``manifest`` or the ``archive``, which are packed as a whole
+    end WAITS and the size and SHA-256 of both
+
+`WAITS` says whether the pod stays until the files that its log lacks are fetched. A program may have forged
+any of this, so all sizes have limits, also while data is unpacked.
 """
 
 from __future__ import annotations
@@ -16,9 +20,9 @@ from typing import NamedTuple
 
 MARK = b"\x1etare "
 MOST_LINE = 2 * 1024 * 1024
-"""Bytes of a line; a longer one is none of ours."""
+"""The longest line, in bytes; a longer one is not from home.sh."""
 MANIFEST, ARCHIVE = "manifest", "archive"
-_MOST_PIECE = 1024 * 1024  # bytes unpacked; home.sh packs half of it
+_MOST_PIECE = 1024 * 1024  # bytes, unpacked; home.sh packs half of it
 _MOST_MANIFEST = 64 * 1024 * 1024  # some 400,000 files
 _MOST_OFFSET = 2**53
 _NUMBER = re.compile(rb"[0-9]{1,16}")
@@ -27,7 +31,7 @@ _GZIP = 31  # wbits of zlib for RFC 1952
 
 
 class Piece(NamedTuple):
-    """What a file holds from an offset on."""
+    """A part of a file, from an offset on."""
 
     name: str
     offset: int
@@ -35,7 +39,7 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What the manifest or the archive, packed, holds from an offset on."""
+    """A part of the packed manifest or archive, from an offset on."""
 
     name: str
     offset: int
@@ -43,16 +47,16 @@ class Part(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """The size of a file and its SHA-256; None where only the size is told."""
+    """The size of a file and its SHA-256; None where only the size is known."""
 
     n_bytes: int
     sha256: str | None
 
 
 class End(NamedTuple):
-    """That all is told: what manifest and archive must be, and whether the pod waits to be fetched from.
+    """The end of the results: size and checksum of manifest and archive, and whether the pod waits.
 
-    `is_lost` says that what the ranks' pod has could not all be copied into this one.
+    `is_lost` says that not all files of the ranks' pod could be copied into this pod.
     """
 
     waits: bool
@@ -62,7 +66,7 @@ class End(NamedTuple):
 
 
 def parse(line: bytes) -> Piece | Part | End | None:
-    """Return what a line of a log carries; None where that is words, or damaged."""
+    """Return the content of a line of the log; None for other text, and for damaged lines."""
     _, mark, rest = line.partition(MARK)
     if not mark or len(line) > MOST_LINE:
         return None
@@ -82,9 +86,9 @@ def parse(line: bytes) -> Piece | Part | End | None:
 
 
 def parse_manifest(packed: bytes) -> dict[str, Sum]:
-    """Return the files that are asked for, by their path in the working folder.
+    """Return the requested files, by their path in the working folder.
 
-    Raises ValueError where it is damaged.
+    Raises ValueError where the manifest is damaged.
     """
     unpacking = zlib.decompressobj(_GZIP)
     try:
@@ -140,4 +144,4 @@ def _unpacked(encoded: bytes) -> bytes | None:
         data = unpacking.decompress(packed, _MOST_PIECE)
     except zlib.error:
         return None
-    return data if unpacking.eof else None  # which checks RFC 1952's CRC-32
+    return data if unpacking.eof else None  # zlib has checked the CRC-32 of RFC 1952 then

@@ -1,4 +1,4 @@
-"""One task on its way through a cluster: its pods, its events, and how long it has been in which phase."""
+"""One task while it is in a cluster: its pods, its events, and how long it has been in its phase."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from tare.plugins.backends.kubernetes.phases import TaskPhase
 from tare.plugins.backends.kubernetes.refusals import RefusalKind
 
 _MOST_EVENTS = 200
-_SLOW_S = 15.0  # until it is told what a task waits for
-_GONE_S = 10.0  # for the rest of what the cluster has to say of a pod that is gone
+_SLOW_S = 15.0  # after this time, report what a task waits for
+_GONE_S = 10.0  # wait this long for the cluster's last reports about a pod that is gone
 
 
 class InFlightJob(msgspec.Struct):
-    """A task, with what was last seen of it. `since` is when its phase began; a queue is no part of it.
+    """A task, and its last observed state. `since` is when its phase began; time in a queue does not count.
 
-    `waits_for` is what it waits for by now, in a sentence; `lost` are the nodes that were lost under it.
-    `asked_at` is when it was last tried to create one that a quota keeps out.
-    One that `failed` is not told yet while nodes of it are `unheard` of (see aftermath).
-    `untold` is what keeps the operator from making its pods without a word of it (see untold_quotas).
+    `waits_for` is a sentence that says what it waits for now. `lost` are the nodes that were lost under it.
+    `asked_at` is the time of the last try to create objects that a quota refused. A task that `failed` is not
+    reported while some of its nodes are `unheard`, that is, of unknown state (see late_node_loss). `untold`
+    is a reason why the operator does not create its pods, which the operator does not report (see
+    untold_quotas).
     """
 
     task: Task
@@ -56,40 +57,40 @@ class InFlightJob(msgspec.Struct):
 
     @property
     def events(self) -> list[str]:
-        """Return what the cluster has said of it, a line each."""
+        """Return the cluster's events about it, one line each."""
         return [event.line for event in self.heard]
 
     @property
     def n_workers(self) -> int:
-        """Return how many pods there are beside the one that starts the program."""
+        """Return the number of pods besides the one that starts the program."""
         if self.rendered.is_pair:
             return 1
         return self.task.layout.nodes if self.task.layout.nodes > 1 else 0
 
     @property
     def nodes(self) -> set[str]:
-        """Return the nodes where its programs may run now."""
+        """Return the nodes on which its programs may run now."""
         pods = [pod for pod in self.pods.values() if not pod.is_over and pod.spec.node_name]
         return {pod.spec.node_name for pod in pods if pod.role != naming.LAUNCHER or not self.n_workers}
 
     @property
     def starter(self) -> SeenPod | None:
-        """Return the pod that starts the program and carries its record, if it is there."""
+        """Return the pod that starts the program and holds its record; None if it does not exist."""
         roles = {naming.LAUNCHER, naming.CLIENT}
         return next((pod for pod in self.pods.values() if pod.role in roles), None)
 
     @property
     def server(self) -> SeenPod | None:
-        """Return the pod that serves the other, of a pair."""
+        """Return the server pod of a pair; None if it does not exist."""
         return next((pod for pod in self.pods.values() if pod.role == naming.SERVER), None)
 
     def see(self, pod: SeenPod, raw: msgspec.Raw, now: float, *, is_deleted: bool = False) -> None:
-        """Take note of what became of a pod, and of the phase that it means."""
+        """Record the new state of a pod, and the phase that follows from it."""
         self.pods[pod.metadata.name] = pod
         self.raw[pod.metadata.name] = raw
         is_before = pod.role == naming.WORKER and self.starter is None
         if is_deleted and is_before and not phases.disruption(pod):
-            del self.pods[pod.metadata.name]  # another one is made in its place
+            del self.pods[pod.metadata.name]  # another one is created in its place
         elif is_deleted:
             self.gone_since = self.gone_since or now
         waits = self.options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS or self.rendered.is_pair
@@ -110,7 +111,7 @@ class InFlightJob(msgspec.Struct):
         return server.status.pod_ip or None
 
     def end(self, now: float, nodes: Nodes) -> tuple[Exit, str] | None:
-        """Return how it ends without having come to its end, if it does: lost, hopeless, or too late."""
+        """Return the result if it cannot go on: a node is lost, it cannot start, or a time limit is over."""
         if lost := self.loss(now, nodes):
             return Exit(fault=lost), ""
         obstacles = list(self._obstacles())
@@ -124,7 +125,7 @@ class InFlightJob(msgspec.Struct):
         return self._overdue(now)
 
     def loss(self, now: float, nodes: Nodes, pods: Sequence[SeenPod] = ()) -> str:
-        """Return which node of `pods`, by default of all, is lost for good; empty where none is."""
+        """Return which node of `pods` (default: all) is lost for good; empty where none is."""
         losses = list(nodes.losses(list(pods or self.pods.values())))
         lost = self.losing.final(losses, now)
         if lost:
@@ -144,9 +145,9 @@ class InFlightJob(msgspec.Struct):
         )
 
     def _is_queued(self, passing: str, now: float) -> bool:
-        """Return whether it waits for its turn, without limit; say so, or what else it waits for.
+        """Return whether it is in a queue, where it may wait without limit; set `waits_for`.
 
-        A task with some of its pods on nodes is in no queue: what it holds, others may wait for.
+        A task with some of its pods on nodes is in no queue: others may wait for the resources that it holds.
         """
         pods = list(self.pods.values())
         place = queueing.place(pods, self.job, self.heard)
@@ -163,7 +164,7 @@ class InFlightJob(msgspec.Struct):
         return False
 
     def _overdue(self, now: float) -> tuple[Exit, str] | None:
-        """Return its end when it has been in its phase for too long."""
+        """Return the result if its phase has lasted too long."""
         limit_s = phases.limit_s(self.phase, self.options.timeouts, float(deadline_s(self.task)))
         if now - self.since <= limit_s:
             return None
@@ -177,7 +178,7 @@ class InFlightJob(msgspec.Struct):
         return ended, reason
 
     def _broken(self, pod: SeenPod) -> tuple[Exit, str] | None:
-        """Return how it ends when a pod has ended that should not have: a worker, before the launcher has."""
+        """Return the result if a pod has ended too early: a worker that ended before its launcher."""
         if pod.role in {naming.LAUNCHER, naming.CLIENT} or not pod.is_over or self.is_server_told:
             return None
         starter = self.starter
@@ -187,7 +188,7 @@ class InFlightJob(msgspec.Struct):
         return (Exit(fault=said), "") if said else (Exit(), phases.ended_badly(pod) or "a worker ended")
 
     def is_gone(self, now: float) -> bool:
-        """Return whether its objects are gone, for long enough for all that the cluster says of them."""
+        """Return whether its objects are gone, and the cluster had time to report all about them."""
         if self.gone_since is None:
             return False
         return now - self.gone_since > _GONE_S or any(map(phases.disruption, self.pods.values()))

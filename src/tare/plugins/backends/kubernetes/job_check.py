@@ -1,4 +1,4 @@
-"""Look at one job as it would be made: its traps, the job and its pods before admission, and their quota."""
+"""Check one job by a dry run: its traps, the job and its pods before admission, and their quota."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _POD = "Pod"
 
 
 def check_job(cluster: Cluster, what: str, manifests: Sequence[Json], in_flight: int) -> Iterator[Finding]:
-    """Yield what keeps a job, `what` by name, from running; `manifests` are all that is made of it."""
+    """Yield what keeps the job named `what` from running; `manifests` are all of its objects."""
     for trap in lint(manifests):
         yield Finding(name=f"{what}: {trap.rule}", is_met=False, found=trap.what, cure=trap.cure)
     jobs = [one for one in manifests if _kind(one) in {"MPIJob", "Job"}]
@@ -29,7 +29,7 @@ def check_job(cluster: Cluster, what: str, manifests: Sequence[Json], in_flight:
     try:
         quotas = read_quotas(cluster)
     except Refusal:
-        return  # which the list of quotas has told
+        return  # the list of quotas has reported it
     yield from check_room(quotas, what, _kind(jobs[0]) if jobs else _POD, taken, in_flight)
 
 

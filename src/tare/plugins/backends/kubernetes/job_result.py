@@ -1,4 +1,4 @@
-"""How a task of a cluster ended: by the record that its pods left, and by what is said of them."""
+"""Find out how a task ended, from the record that its pods left and from the states of the pods."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _UNREACHABLE = "unreachable "
 def land(
     task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str = "", problem: str = ""
 ) -> JobResult:
-    """Return how `task` ended, whose record lies in its folder, if it left one.
+    """Return the result of `task`, whose record is in its folder if it left one.
 
-    `fault` says why its results are not home, `problem` why not all of them were to come.
+    `fault` says why its results are not received, `problem` why some of them were left out.
     """
     progress = record.read_progress(task.folder)
     if progress is None or not progress.is_landed or (fault and progress.steps[-1].code == 0):
@@ -48,7 +48,7 @@ def _said_refused(task: Task, name: str) -> str:
 
 
 def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:
-    """Return why pods could not find each other, where it is that they have one address."""
+    """Return a message if pods could not reach each other because two of them have the same address."""
     if task.network is None:
         return ()
     interface = task.network.interface
@@ -62,7 +62,7 @@ def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:
 
 
 def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str) -> JobResult:
-    """Return the end of a task that left no record: the cluster's doing is tried again, nobody else's."""
+    """Return the result of a task that left no record; only failures of the cluster are tried again."""
     for pod in pods:
         said = phases.disruption(pod)
         if said:
@@ -83,7 +83,7 @@ def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fa
     if failure is not None and failure.reason == "DeadlineExceeded":
         return JobResult(name=task.name, exit=Exit(is_timeout=True, elapsed_s=task.timeout_s))
     said = next((said for pod in pods if (said := phases.ended_badly(pod))), "")
-    if failure is not None:  # such as BackoffLimitExceeded/Error: what comes after the slash is the pod's
+    if failure is not None:  # such as BackoffLimitExceeded/Error: the part after the slash is the pod's
         said = f"{failure.reason}: {failure.message}" + (f"; {said}" if said else "")
     said = said or "its pods are gone"
     return JobResult(name=task.name, exit=Exit(), reason=f"{said}; it left no record of how far it came")
@@ -101,7 +101,7 @@ def _unreached(task: Task) -> Unreached | None:
 
 
 def _by_node(files: NodeFiles) -> dict[str, dict[str, str]]:
-    """Return files by the node that they tell of; two pods of one node are told apart by number."""
+    """Return files by the node that they describe; a second pod of a node gets a number after the name."""
     found: dict[str, dict[str, str]] = {}
     for number, texts in files.items():
         node = texts.get(placement_check.NODE, "").strip() or number

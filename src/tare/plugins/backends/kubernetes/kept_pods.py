@@ -1,4 +1,4 @@
-"""Pods that hold the only copy of results: they stay, and say so by a label."""
+"""Keep pods that hold the only copy of results, and mark them with a label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tare.plugins.backends.kubernetes.observed import SeenPod
 
 
 class Kept:
-    """The tasks whose objects stay in the cluster, since their results are not home."""
+    """The tasks whose objects stay in the cluster because their results were not received."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -27,7 +27,7 @@ class Kept:
         return bool(self._names)
 
     def keep(self, in_flight_job: InFlightJob) -> None:
-        """Let the objects of a task stay, and label its pods, so that later sessions let them stay too."""
+        """Keep the objects of a task; label its pods, so that later sessions keep them too."""
         self._names.add(naming.object_name(in_flight_job.task))
         for pod in (in_flight_job.starter, in_flight_job.server):
             if pod is not None:
@@ -36,10 +36,10 @@ class Kept:
                     self._cluster.patch(PODS, pod.metadata.name, {"metadata": {"labels": {**change}}})
 
     def drop(self, name: str) -> None:
-        """Keep the objects of a task no longer."""
+        """Stop keeping the objects of a task."""
         self._names.discard(name)
 
     def names(self, selector: str) -> set[str]:
-        """Return the tasks of a campaign that earlier sessions let stay. Raises BackendError."""
+        """Return the tasks of a campaign whose objects earlier sessions kept. Raises BackendError."""
         items = self._cluster.list_all(PODS, f"{selector},{naming.KEPT}=results")[0]
         return {msgspec.json.decode(item, type=SeenPod).metadata.task for item in items}

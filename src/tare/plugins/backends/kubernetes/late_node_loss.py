@@ -1,4 +1,4 @@
-"""Whether a run that failed was failed by a node of which Kubernetes does not know yet that it is lost."""
+"""Decide whether a run failed because of a lost node that Kubernetes does not report as lost yet."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.node_watch import Nodes
 
 _KNOWS_S = 75.0
-"""Kubernetes calls a node lost 40 to 50 s after its last lease (node-monitor-grace-period)."""
+"""Kubernetes reports a node as lost 40 to 50 s after its last lease (node-monitor-grace-period)."""
 
 
 def unheard(in_flight_job: InFlightJob, job_result: JobResult) -> list[str]:
-    """Return the nodes of a run that failed that told of themselves before it, and not after it."""
+    """Return the nodes of a failed run that sent their counters before the program, but not after it."""
     has_workers = in_flight_job.n_workers > 0 and not in_flight_job.rendered.is_pair
     ended = job_result.exit
     if not has_workers or ended.code == 0 or ended.fault or ended.is_timeout or job_result.reason:
@@ -24,9 +24,10 @@ def unheard(in_flight_job: InFlightJob, job_result: JobResult) -> list[str]:
 
 
 def judge(in_flight_job: InFlightJob, job_result: JobResult, nodes: Nodes, now: float) -> JobResult | None:
-    """Return how such a run ended, by what has become of its nodes since; None while that is not known.
+    """Return the result of such a run once the state of its nodes is known; None before.
 
-    MPI notices a cut network in seconds, and its launcher fails: that is no word of the program's.
+    MPI notices a cut network within seconds and its launcher fails, so the exit code shows nothing about the
+    program.
     """
     pods = list(in_flight_job.pods.values())
     if reason := memory.why_killed({}, {}, pods):

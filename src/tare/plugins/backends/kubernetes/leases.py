@@ -1,8 +1,8 @@
-"""Leases of nodes: two campaigns whose pods are on one node at a time see it (coordination.k8s.io/v1).
+"""Hold Leases of nodes, so that campaigns notice when they use the same node (coordination.k8s.io/v1).
 
-A campaign holds the Lease of each node where its runs are, and renews it; another that comes to the node is
-told who holds it, and says so in the facts of its runs. It takes over a Lease whose holder let it run out.
-Leases lie in the pods' namespace. Where they may not be made, facts say that it was not done.
+A campaign holds the Lease of each node on which its runs are, and renews it. Another campaign that uses the
+node reads who holds the Lease, and adds that to the facts of its runs. It takes over a Lease that has
+expired. Leases are in the pods' namespace. Where they may not be created, the facts say so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tare.plugins.backends.kubernetes.cluster import LEASES, Cluster, Outage, Re
 from tare.plugins.backends.kubernetes.merging import Json
 
 VERBS = ("create", "get", "patch", "deletecollection")
-"""What is needed of Leases."""
+"""The rights on Leases that are needed."""
 FACT = "kubernetes.lease"
 _DURATION_S, _RENEW_S, _AGAIN_S, _IDLE_S = 300, 100.0, 10.0, 5.0
 _SKEW_S = 60  # by which the clocks of two holders may differ
@@ -43,7 +43,7 @@ class _Lease(msgspec.Struct, frozen=True):
 
 
 class _Met(NamedTuple):
-    """Who held a node when it was last asked, and when that was."""
+    """The holder of a node's Lease when it was last read, and the time of reading."""
 
     holder: str
     at: float
@@ -54,7 +54,7 @@ def _utc_now() -> datetime:
 
 
 class NodeLeases:
-    """The Leases of one campaign. `clock` counts seconds; `now` is the time of day, which others read."""
+    """The Leases of one campaign. `clock` counts seconds; `now` is the time of day written into Leases."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class NodeLeases:
         self._has_any = False
 
     def keep(self, nodes: Collection[str]) -> None:
-        """Hold the Leases of `nodes`, where runs are now; renew what is due, and let go of what is idle."""
+        """Hold the Leases of `nodes`, where runs are now; renew those that are due, and release idle ones."""
         if self._refusal:
             return
         now = self._clock()
@@ -84,7 +84,7 @@ class NodeLeases:
                 self._hold(node, now)
             for node in [one for one in self._renewed if now - self._used.get(one, now) > _IDLE_S]:
                 self._let_go(node)
-        except Outage:  # whose end the scheduler waits for
+        except Outage:  # the scheduler waits until it ends
             self._ask_after = now + _AGAIN_S
         except Refusal as refusal:
             self._ask_after = now + _AGAIN_S
@@ -92,7 +92,10 @@ class NodeLeases:
                 self._refusal = f"not held: {refusal}"
 
     def told(self, facts: Mapping[str, Mapping[str, str]], began: float) -> Mapping[str, Mapping[str, str]]:
-        """Return `facts` of nodes with who held them, for a run that began then by the clock."""
+        """Return `facts` of nodes with the holders of their Leases, for a run that began at `began`.
+
+        `began` is a time of `clock`.
+        """
         return {node: {**one, FACT: self._word(node, began)} for node, one in facts.items()}
 
     def end(self) -> None:
@@ -102,7 +105,7 @@ class NodeLeases:
         try:
             self._cluster.delete_all(LEASES, f"{naming.CAMPAIGN}={self._campaign}")
         except (Outage, Refusal):
-            return  # they run out by themselves
+            return  # they expire by themselves
 
     def _word(self, node: str, began: float) -> str:
         met = self._met.get(node)
@@ -127,7 +130,7 @@ class NodeLeases:
         self._has_any = True
 
     def _create(self, node: str) -> bool:
-        """Make a Lease; return False when there is one already."""
+        """Create a Lease; return False if there is one already."""
         kind: dict[str, Json] = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         meta: dict[str, Json] = {"name": _name(node), "namespace": self._cluster.namespace}
         change = self._change("")
@@ -144,7 +147,7 @@ class NodeLeases:
             return _Lease()
 
     def _is_anothers(self, lease: _Lease) -> bool:
-        """Return whether another campaign holds it still: by its own duration, and our time of day."""
+        """Return whether another campaign still holds it, by the Lease's duration and our time of day."""
         spec = lease.spec
         if spec.holder_identity in {None, "", self._campaign}:
             return False
@@ -158,7 +161,7 @@ class NodeLeases:
         return self._now() - renewed <= patience
 
     def _let_go(self, node: str) -> None:
-        """Leave a Lease to whoever comes, as client libraries do: without a holder."""
+        """Release a Lease as client libraries do: without a holder."""
         del self._renewed[node]
         self._used.pop(node, None)
         self._cluster.patch(LEASES, _name(node), {"spec": {"holderIdentity": ""}})

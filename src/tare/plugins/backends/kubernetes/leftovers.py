@@ -1,4 +1,4 @@
-"""What campaigns have in a cluster, and who made it."""
+"""Find the objects that campaigns have in a cluster, and who created them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _KINDS = (MPI_JOBS, JOBS, PODS, CONFIG_MAPS)
 
 
 class Origin(NamedTuple):
-    """Whose an object is: the mark of the session that made it, empty where none is told, and its folder."""
+    """The owner of an object: the label of the session that created it (may be empty), and the folder."""
 
     mark: str
     folder: str
 
 
 class Leftover(NamedTuple):
-    """What one campaign has in the cluster: its label, the sessions that made it, and the objects.
+    """The objects of one campaign in the cluster, with its label and the sessions that created them.
 
-    `kept` are the pods that hold results which are not home (see keeping).
+    `kept` are the pods that hold results which were not received (see kept_pods).
     """
 
     campaign: str
@@ -44,10 +44,10 @@ class Leftover(NamedTuple):
 
 
 def leftovers(cluster: Cluster) -> list[Leftover]:
-    """Return what each campaign has, dead or alive: two of two hosts may have one label.
+    """Return the objects of each campaign, running or not; campaigns of two hosts may have the same label.
 
-    Objects without an origin are those that controllers make of the others.
-    Raises BackendError when the API server does not answer.
+    Objects without an origin were created by controllers for the other objects. Raises BackendError when the
+    API server does not answer.
     """
     found: dict[str, list[tuple[str, SeenJob]]] = {}
     for kind, one in _objects(cluster):
@@ -71,15 +71,15 @@ def _origin(one: SeenJob) -> Origin | None:
 
 
 def remove(cluster: Cluster, leftover: Leftover) -> None:
-    """Delete all that a campaign has in the cluster, its Leases of nodes too. Raises BackendError."""
+    """Delete all objects of a campaign in the cluster, also its Leases of nodes. Raises BackendError."""
     selector = f"{_OURS},{naming.CAMPAIGN}={leftover.campaign}"
     for resource in _KINDS:
         try:
             cluster.delete_all(resource, selector)
         except Refusal as refusal:
-            if refusal.status != 404:  # the cluster has no MPI Operator
+            if refusal.status != 404:  # 404: the cluster has no MPI Operator
                 raise
-    with suppress(Refusal):  # Leases run out by themselves
+    with suppress(Refusal):  # Leases expire by themselves
         cluster.delete_all(LEASES, selector)
 
 

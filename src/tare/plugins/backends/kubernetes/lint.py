@@ -1,7 +1,7 @@
-"""The traps of MPIJobs as rules: what the API takes without a word, and what makes numbers wrong.
+"""Check manifests for known traps of MPIJobs: settings that the API accepts, but that break runs or numbers.
 
-Each was reproduced with the MPI Operator. The rules look at manifests as they are sent, so that extra fields
-that a site merges in are looked at too.
+Each trap was reproduced with the MPI Operator. The rules check the manifests as they are sent, with the extra
+fields that a site merges in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WHOLE = re.compile(r"\d+")
 
 
 class Trap(NamedTuple):
-    """A trap that manifests walk into: which, what would happen, and the cure."""
+    """A trap in manifests: its rule, what would happen, and how to avoid it."""
 
     rule: str
     what: str
@@ -45,7 +45,7 @@ class Trap(NamedTuple):
 
 
 class _Bundle(NamedTuple):
-    """An MPIJob, with what its launcher runs."""
+    """An MPIJob, with the commands and networks that belong to it."""
 
     job: MpiJob
     launcher: ReplicaSpec
@@ -55,7 +55,7 @@ class _Bundle(NamedTuple):
 
 
 def lint(documents: Iterable[Json]) -> list[Trap]:
-    """Return the traps that these objects, which are made together, walk into."""
+    """Return the traps in these objects, which are created together."""
     objects = [_read(one) for one in documents]
     found: list[Trap] = []
     for one in objects:
@@ -69,7 +69,7 @@ def lint(documents: Iterable[Json]) -> list[Trap]:
 
 
 def lint_merge(merge: str, documents: Iterable[Json]) -> list[Trap]:
-    """Return which parts of a site's patch go into none of these objects, since other kinds have them."""
+    """Return the parts of a site's patch that apply to none of these objects, but to other kinds."""
     kinds = [str(one.get("kind")) for one in documents if isinstance(one, dict)]
     cure = f"write a patch for each kind: merge: {{{', '.join(f'{one}: {{…}}' for one in KINDS)}}}"
     return [
@@ -308,7 +308,7 @@ def _starts_ranks(line: str) -> bool:
 
 
 def _sshd_port(container: Container) -> int | None:
-    """Return the port after -p in the command of a worker; None where it does not tell."""
+    """Return the port after -p in the command of a worker; None if there is none."""
     words = container.command
     ports = [after for word, after in pairwise(words) if word == "-p" and after.isdigit()]
     return int(ports[-1]) if ports else None

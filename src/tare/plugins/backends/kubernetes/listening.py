@@ -1,4 +1,4 @@
-"""What the cluster tells of the objects of tasks: one watch a kind, whose news their flights take in."""
+"""Watch the objects of tasks, with one watch for each kind, and pass the changes to the in-flight jobs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _LEAVE_S = 2.0  # how long a watch may take to end
 
 
 class Listener:
-    """Takes news of the objects that `selector` chooses into `in_flight_jobs`, by the names of their jobs.
+    """Passes changes of the objects that match `selector` to `in_flight_jobs`, which has them by job name.
 
-    `news` is where others put an Arrival. `nodes` are the cluster's as far as it tells of them, `deaf` the
-    kinds of which nothing is heard now, so that no time-out may be judged.
+    `news` is the queue of changes; other threads may put an Arrival into it. `nodes` are the states of the
+    cluster's nodes, as far as they may be read. `deaf` are the kinds whose watch is interrupted: no time-out
+    may be judged then.
     """
 
     def __init__(
@@ -45,13 +46,13 @@ class Listener:
         self.deaf: set[Resource] = set()
 
     def watch(self, tasks: Sequence[Task]) -> None:
-        """Begin to watch, the kinds that there are: one watch each, however many tasks there will be."""
+        """Start the watches that are missing: one for each kind of object, for any number of tasks."""
         kinds = [PODS, EVENTS, JOBS, NODES]
         if any(task.layout.nodes > 1 and not task.steps[-1].is_pair for task in tasks):
             kinds.append(MPI_JOBS)
         known = {watch.name for watch in self._watches}
         for resource in kinds:
-            is_ours = resource not in {EVENTS, NODES}  # which have no labels of what they are about
+            is_ours = resource not in {EVENTS, NODES}  # events and nodes do not have the labels of a task
             selector = self._selector if is_ours else ""
             watch = ObjectWatch(self._cluster, resource, selector, self.news)
             if watch.name not in known:
@@ -59,7 +60,7 @@ class Listener:
                 watch.start()
 
     def hear(self) -> None:
-        """Take in what the watches tell; raise BackendError when they have been silent for too long."""
+        """Process the news of the watches; raise BackendError if they have been interrupted for too long."""
         try:
             self._take(self.news.get(timeout=_PATIENCE_S))
             while True:
@@ -72,7 +73,7 @@ class Listener:
             return
         if isinstance(news, Silence):
             if news.is_final and news.resource is NODES:
-                self.nodes = Nodes()  # they may be listed and not watched, and pods tell less of them
+                self.nodes = Nodes()  # the right to watch nodes is missing; pods tell less
                 return
             self.deaf.add(news.resource)
             self._patience.bear(news.error, is_final=news.is_final)
@@ -90,7 +91,7 @@ class Listener:
         self._miss(news)
 
     def take_one(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
-        """Take in how an object is now, or was when it was deleted."""
+        """Process the current state of an object, or its last state if it was deleted."""
         now = self._clock()
         if resource is EVENTS:
             self._take_event(msgspec.json.decode(content, type=SeenEvent))
@@ -127,7 +128,7 @@ class Listener:
             in_flight_job.heard.append(event)
 
     def _miss(self, snapshot: Snapshot) -> None:
-        """Take note of tasks whose pods have gone while no watch told of it."""
+        """Find tasks whose pods disappeared while no watch reported it."""
         if snapshot.resource is not PODS:
             return
         there = {msgspec.json.decode(item, type=SeenPod).metadata.name for item in snapshot.items}
@@ -141,13 +142,13 @@ class Listener:
         return [one for one in (MPI_JOBS, JOBS, PODS) if f"watch {one.plural}" in watched]
 
     def end(self) -> None:
-        """Let the watches end, and all requests with them."""
+        """Tell the watches to end, and end all of their requests."""
         for watch in self._watches:
             watch.end()
         self._cluster.end_watches()
 
     def join(self) -> None:
-        """Wait for the watches to end: call it before the connections are closed that they read."""
+        """Wait for the watches to end; call it before the connections that they read from are closed."""
         for watch in self._watches:
             if watch.is_alive():
                 watch.join(_LEAVE_S)

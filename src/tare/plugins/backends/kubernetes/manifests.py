@@ -1,4 +1,4 @@
-"""A task as objects of a cluster. Pure, but for reading the task's input files."""
+"""Build the cluster objects of a task. Pure, but for reading the task's input files."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from tare.plugins.backends.kubernetes.pods import PodMaker
 from tare.plugins.backends.kubernetes.script import config_map, files_of
 
 ADDRESS_LATER = "{address0}"
-"""What stands in a shown manifest for the server's address, which is known when it is ready."""
-_START_AND_END_S = 300  # on top of a task's own time-out, for the cluster to end it when Tare is gone
+"""Stands for the server's address in manifests that are shown; it is known when the server is ready."""
+_START_AND_END_S = 300  # added to a task's time-out: after that the cluster ends it, if Tare is gone
 _IMPLEMENTATIONS = {"intelmpi": "Intel", "mpich": "MPICH"}
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """What to create for a task, in this order: `shared` may be there already, of an earlier run.
+    """The objects of a task, in the order of creation; `shared` ones may exist from an earlier run.
 
-    `later` makes, of the server's address, what is created when the server of a pair is ready.
+    `maker` makes the client of a pair when the server is ready and its address is known.
     """
 
     shared: tuple[ConfigMap | AttachmentDefinition, ...]
@@ -50,19 +50,19 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_pair(self) -> bool:
-        """Return whether there is a client to come."""
+        """Return whether a client is created later."""
         return isinstance(self.job, Pod)
 
     def client(self, address: str) -> Pod:
-        """Return the other pod of a pair, for the server's address."""
+        """Return the client pod of a pair, given the server's address."""
         return _pod(self.maker.task, self.maker.client(address), naming.CLIENT)
 
 
 def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None) -> Rendered:
     """Return the objects of `task`: an MPIJob, a Job where it takes one node, or two pods of a pair.
 
-    `facts` is the shell script that tells of a node (see script.config_map); `inputs` are the task's files by
-    path, by default those of its folder. Raises UsageError where they are too large.
+    `facts` is the shell script that collects the facts of a node (see script.config_map). `inputs` are the
+    task's files by path, by default those of its folder. Raises UsageError where they are too large.
     """
     options = options_of(task.platform)
     if options is None:
@@ -83,25 +83,25 @@ def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None)
 
 
 def manifests(rendered: Rendered) -> list[Manifest]:
-    """Return all objects of a task as they are shown, in the order of their making."""
+    """Return all objects of a task for display, in the order of creation."""
     client = [rendered.client(ADDRESS_LATER)] if rendered.is_pair else []
     return [*rendered.shared, rendered.job, *client]
 
 
 def to_json(manifest: Manifest, merge: str = "") -> Json:
-    """Return a manifest as the API takes it, with the site's patch `merge` (see merging)."""
+    """Return a manifest as JSON for the API, with the site's patch `merge` applied (see merging)."""
     fields = msgspec.json.decode(msgspec.json.encode(manifest), type=dict[str, object])
     built = cast(Json, {"apiVersion": manifest.API_VERSION, "kind": manifest.KIND, **fields})
     return merged(built, merge)
 
 
 def deadline_s(task: Task) -> int:
-    """Return when the cluster itself ends a task, should Tare be gone."""
+    """Return after how many seconds the cluster itself ends a task, in case Tare is gone."""
     return math.ceil(task.timeout_s) + _START_AND_END_S
 
 
 def _end_s(task: Task, options: KubernetesOptions) -> int:
-    """Return when the cluster itself ends the job of a task, which may wait for its results to be fetched."""
+    """Return after how many seconds the cluster ends the job; it may wait for its results to be fetched."""
     return deadline_s(task) + (0 if options.work else math.ceil(options.timeouts.fetched_s))
 
 
@@ -118,7 +118,7 @@ def _meta(task: Task, suffix: str = "") -> Meta:
 def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
     policy = RunPolicy(
         clean_pod_policy=options.clean_pods.value,
-        backoff_limit=0,  # whether a run is tried again is for Tare to say, and to record
+        backoff_limit=0,  # Tare decides whether a run is tried again, and records it
         active_deadline_seconds=_end_s(task, options),
         scheduling_policy=_scheduling(task, options),
     )
@@ -142,7 +142,7 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
 
 
 def _scheduling(task: Task, options: KubernetesOptions) -> SchedulingPolicySpec | None:
-    """Return what a gang scheduler is told. A launcher that waits for workers is no part of their gang."""
+    """Return the settings for a gang scheduler; a launcher that waits for workers is not in their gang."""
     own = options.scheduling_policy
     if own is None:
         return None
@@ -157,7 +157,7 @@ def _scheduling(task: Task, options: KubernetesOptions) -> SchedulingPolicySpec 
 
 
 def _unruled(template: PodTemplate) -> PodTemplate:
-    """Return a template without a restart policy, of which the operator warns: it takes the replicas' own."""
+    """Return a template without a restart policy; the operator uses the replicas' and warns of one here."""
     return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, restart_policy=""))
 
 

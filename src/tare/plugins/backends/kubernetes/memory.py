@@ -1,4 +1,4 @@
-"""Whom the kernel killed for memory, though no container ended of it: by counters of control groups. Pure."""
+"""Find processes that the kernel killed for memory, by cgroup counters; their container went on. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_c
 
 
 def why_killed(before: NodeFiles, after: NodeFiles, pods: Sequence[SeenPod]) -> str:
-    """Return which pod took more memory than it may, or lost processes to the kernel for it; empty if none.
+    """Return a message about a pod that exceeded its memory limit or had processes killed; empty if none.
 
     `before` and `after` are the files of its pods by node.
     """
@@ -26,7 +26,7 @@ def why_killed(before: NodeFiles, after: NodeFiles, pods: Sequence[SeenPod]) -> 
         killed = _kills(after[node]) - _kills(before.get(node, {}))
         if killed > 0:
             there = [pod for pod in pods if pod.spec.node_name == node]
-            there.sort(key=lambda pod: pod.role == naming.LAUNCHER)  # beside a worker it runs no program
+            there.sort(key=lambda pod: pod.role == naming.LAUNCHER)  # beside a worker, it runs no program
             return _sentence(node, killed, there[0] if there else None)
     return ""
 

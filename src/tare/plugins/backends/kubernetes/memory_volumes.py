@@ -1,4 +1,4 @@
-"""Memory of a node that pods see as files: /dev/shm, and huge pages. Pure."""
+"""The memory of a node that pods mount: /dev/shm, and huge pages. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def volumes(options: KubernetesOptions) -> tuple[Volume, ...]:
 
 
 def mounts(options: KubernetesOptions) -> tuple[Mount, ...]:
-    """Return where such a pod sees them: pages of one size at /dev/hugepages, else a folder for each size."""
+    """Return the mounts: pages of one size at /dev/hugepages, or a folder for each of several sizes."""
     found = [Mount(name="shm", mount_path=_SHM)] if options.shm_bytes else []
     several = len(options.hugepages) > 1
     found += [
@@ -28,7 +28,7 @@ def mounts(options: KubernetesOptions) -> tuple[Mount, ...]:
 
 
 def requests(options: KubernetesOptions) -> dict[str, str]:
-    """Return the huge pages that such a pod asks for (core/v1, ResourceHugePagesPrefix)."""
+    """Return the huge pages that such a pod requests (core/v1, ResourceHugePagesPrefix)."""
     return {f"hugepages-{size}": str(amount) for size, amount in options.hugepages.items()}
 
 

@@ -1,4 +1,4 @@
-"""Look at the patches of manifests that a site file has: of one form for all kinds, or one for each kind."""
+"""Check the manifest patches of a site file: one patch for all kinds, or one for each kind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tare.core.errors import KeyPath, nearest, shown
 Fault = Callable[[KeyPath, str], None]
 
 KINDS = ("MPIJob", "Job", "Pod")
-"""What is made of a case: of several nodes, of one, and of a server and a client."""
+"""The kinds that a case becomes: on several nodes, on one node, and as a server and a client."""
 _PARTS = ("metadata", "spec")
 _NOT_OURS = "a job of another kind is not Tare's to watch; remove it"
 
 
 def check_merge(merge: Mapping[str, object], path: KeyPath, fault: Fault) -> None:
-    """Tell every fault of `merge`, which lies at `path`."""
+    """Report every fault of `merge`, which is at `path` of the file."""
     by_kind = [name for name in merge if name in KINDS]
     for name, patch in merge.items():
         if name in KINDS:

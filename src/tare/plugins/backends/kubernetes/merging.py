@@ -1,7 +1,10 @@
-"""A site's patches of manifests (RFC 7386): for all kinds at once, or a patch for each kind. Pure.
+"""Merge a site's patch into manifests (RFC 7386): one patch for all kinds, or one for each kind. Pure.
 
-A patch for all kinds goes into each as far as it can: what only an MPIJob has is no part of the Job of a case
-of one node, nor the other way round. What is left out is told as a trap.
+A patch for all kinds is merged into each kind as far as possible. Fields that only an MPIJob has are left out
+of the Job of a case of one node, and the other way round. The fields that are left out are reported as a
+trap.
+
+Example: `merged(job, '{"spec": {"suspend": true}}')` sets `spec.suspend` of a Job.
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ _OF_KIND = {
         "selector", "successPolicy", "suspend", "template", "ttlSecondsAfterFinished",
     }),
 }  # fmt: skip
-"""The fields of a spec that one kind has, and others do not (kubeflow.org/v2beta1, batch/v1)."""
+"""The fields of a spec that one kind has, and the others do not (kubeflow.org/v2beta1, batch/v1)."""
 _OF_PODS_TOO = frozenset({"activeDeadlineSeconds"})
 
 
 def merged(manifest: Json, merge: str) -> Json:
-    """Return a manifest with the site's patch `merge`, in JSON, merged in; empty is none."""
+    """Return a manifest with the site's patch `merge` (JSON) merged in; an empty text is no patch."""
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if not merge or kind not in KINDS:
         return manifest
@@ -38,13 +41,13 @@ def merged(manifest: Json, merge: str) -> Json:
 
 
 def left_out(merge: str, kinds: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return the fields of `merge` that go into none of these kinds: the field, its kind, and the other."""
+    """Return the fields of `merge` that fit none of these kinds: the field, its kind, and the other kind."""
     found = [one for kind in kinds if merge and kind in KINDS for one in _patch_for(merge, kind)[1]]
     return list(dict.fromkeys(found))
 
 
 def merge_patch(target: Json, patch: object) -> Json:
-    """Return `target` with `patch` merged in as RFC 7386 says: null removes, lists are replaced."""
+    """Return `target` with `patch` merged in (RFC 7386): null removes a field, and lists are replaced."""
     if not isinstance(patch, dict):
         return cast(Json, patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -57,7 +60,7 @@ def merge_patch(target: Json, patch: object) -> Json:
 
 
 def _patch_for(merge: str, kind: str) -> tuple[dict[str, object], list[tuple[str, str, str]]]:
-    """Return what is merged into a kind, and what is not, since it is a field of another."""
+    """Return the patch for one kind, and the fields that are left out because another kind has them."""
     whole = msgspec.json.decode(merge, type=dict[str, object])
     if whole and whole.keys() <= set(KINDS):
         own = whole.get(kind, {})

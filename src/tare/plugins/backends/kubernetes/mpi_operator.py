@@ -1,4 +1,4 @@
-"""The MPI Operator of a cluster: what its MPIJobs take, and how fast and where it works, if that is told."""
+"""Check the MPI Operator of a cluster: the fields of its MPIJobs, its rate limits and gang scheduling."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _SELECTOR = "app=mpi-operator"
 _DEFAULTS = {
     "kube-api-qps": "5", "kube-api-burst": "10", "controller-queue-rate-limit": "10", "threadiness": "2"
 }  # fmt: skip
-"""The operator's flags, and what they are by default (0.8: cmd/mpi-operator/app/options)."""
+"""The operator's flags and their defaults (0.8: cmd/mpi-operator/app/options)."""
 _REQUESTS_A_JOB, _CHANGES_A_JOB = 8.1, 21.0
-"""Of a job of two nodes, by its client for Kubernetes' own objects, and in its queue: counted of v0.8.2, see
-docs/kubernetes.md."""
+"""The numbers of requests and of queue entries for a job of two nodes.
+
+The requests are those of the operator's client for Kubernetes' own objects. Both were counted with v0.8.2;
+see docs/kubernetes.md.
+"""
 _FLAG = re.compile(r"--?([a-z-]{1,60})(?:=(.{0,200}))?")
 
 
@@ -81,7 +84,7 @@ class _Deployment(msgspec.Struct, frozen=True):
 
 
 def check_operator(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
-    """Yield which MPIJobs there are, which of their fields, and what the operator's Deployment tells."""
+    """Yield findings about the MPIJob versions, their fields, and the operator's Deployment."""
     try:
         content = cluster.get(CRDS, "mpijobs.kubeflow.org")
         found = msgspec.json.decode(content, type=_Crd) if content is not None else None
@@ -101,7 +104,7 @@ def check_operator(cluster: Cluster, options: KubernetesOptions) -> Iterator[Fin
 
 
 def _fields(spec: dict[str, Any], options: KubernetesOptions) -> Iterator[Finding]:
-    """Yield which fields a job may have; without a schema every field is taken, and nothing is told."""
+    """Yield which fields a job may have; without a schema the API takes every field, and nothing is known."""
     if not spec:
         return
     policy = _properties(spec.get("runPolicy"))
@@ -154,7 +157,7 @@ def _judged(one: _Deployment, options: KubernetesOptions) -> Iterator[Finding]:
 
 
 def _pace(rates: Mapping[str, str]) -> str:
-    """Return how many jobs its limits let begin, as words; empty where a limit is no number."""
+    """Return the rate of jobs that its limits allow, as words; empty where a limit is no number."""
     try:
         requests, changes = int(rates["kube-api-qps"]), int(rates["controller-queue-rate-limit"])
     except ValueError:
@@ -164,7 +167,7 @@ def _pace(rates: Mapping[str, str]) -> str:
 
 
 def _flags(words: Sequence[str]) -> dict[str, str]:
-    """Return Go's flags: ``-name=value``, ``--name value``, or a name alone."""
+    """Parse Go's flags: ``-name=value``, ``--name value``, or a name alone."""
     found: dict[str, str] = {}
     for word, after in pairwise([*words, ""]):
         flag = _FLAG.fullmatch(word)

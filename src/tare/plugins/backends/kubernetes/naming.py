@@ -1,4 +1,4 @@
-"""What the objects of a task are called, and the labels by which they are found."""
+"""The names of a task's objects, and the labels by which they are found."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
 KEPT = "tare/kept"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
 QUEUE = "kueue.x-k8s.io/queue-name"
-"""The label by which a job names its queue (Kueue, LocalQueue)."""
+"""The label that names a job's queue (Kueue, LocalQueue)."""
 OPERATOR_ROLE = "training.kubeflow.org/job-role"
 LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
 INTERFACE_PORT = "ssh"
 
-_MOST = 63 - len("-worker-9999")  # the name of a pod is that of its host, a DNS label (RFC 1123)
+_MOST = 63 - len("-worker-9999")  # the name of a pod is also its host name, a DNS label (RFC 1123)
 
 
 def object_name(task: Task) -> str:
-    """Return the name of a task's objects: a DNS label with room for what the operator appends.
+    """Return the name of a task's objects: a DNS label, with room for the operator's suffix.
 
-    Raises ValueError when it is too long, which no name of ours is.
+    Raises ValueError when it is too long; no name that Tare makes is.
     """
     name = re.sub(r"[^a-z0-9-]", "-", task.name.lower())
     if len(name) > _MOST:
@@ -32,7 +32,7 @@ def object_name(task: Task) -> str:
 
 
 def origin(task: Task) -> dict[str, str]:
-    """Return the annotations of whose objects they are: folder and host of the campaign, and its session."""
+    """Return the annotations that say who created an object: the campaign's folder and host, the session."""
     told = {FOLDER: "folder", HOST: "host", SESSION: "session"}
     return {annotation: task.labels[name] for annotation, name in told.items() if name in task.labels}
 
@@ -43,7 +43,7 @@ def queue(options: KubernetesOptions | None) -> dict[str, str]:
 
 
 def labels(task: Task) -> dict[str, str]:
-    """Return the labels of everything that a task makes."""
+    """Return the labels of all objects of a task."""
     told = {CAMPAIGN: "campaign", CASE: "case", RUN: "run"}
     known = {label: task.labels[name] for label, name in told.items() if name in task.labels}
     return MANAGED_BY | known | {TASK: object_name(task)}

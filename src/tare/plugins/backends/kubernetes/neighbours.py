@@ -1,4 +1,4 @@
-"""The nodes that programs may be on: who else is there, and whether pods and the launcher find room."""
+"""Check the nodes for programs: which other pods run there, and whether there is room for the launcher."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ALONE = (
 
 
 def check_neighbourhood(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
-    """Yield with whom the nodes are shared on which programs may be, and if there is one for a launcher."""
+    """Yield which pods share the nodes for programs, and whether there is a node for a launcher."""
     try:
         every, pods = read_nodes(cluster), read_pods(cluster)
     except (BackendError, *NOT_JSON):
-        return  # which the rights have told
+        return  # the check of the rights has reported it
     usable = [node for node in every if _is_usable(node, options)]
     if not usable:
         cure = (
@@ -43,7 +43,7 @@ def check_neighbourhood(cluster: Cluster, options: KubernetesOptions) -> Iterato
 
 
 def _shared(nodes: list[NodeSeen], pods: dict[str, list[PodSeen]]) -> Iterator[Finding]:
-    """Yield who is on nodes now, a finding for all nodes that are alike."""
+    """Yield the pods that are on the nodes now, with one finding for all nodes that are alike."""
     groups: dict[tuple[str, str], list[NodeSeen]] = {}
     for node in nodes:
         there = [
@@ -64,7 +64,7 @@ def _shared(nodes: list[NodeSeen], pods: dict[str, list[PodSeen]]) -> Iterator[F
 
 
 def _launcher(every: list[NodeSeen], usable: list[NodeSeen], options: KubernetesOptions) -> Iterator[Finding]:
-    """Yield whether a launcher that keeps apart has a node: one that is not for programs, or one to spare."""
+    """Yield whether a launcher that must be apart has a node: one not for programs, or a spare one."""
     own = options.launcher
     if own.place is not LauncherPlace.APART:
         return

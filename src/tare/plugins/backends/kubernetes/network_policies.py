@@ -1,6 +1,6 @@
-"""Whether NetworkPolicies let pods of a run reach each other: the sshd of workers, and the ports of MPI.
+"""Check whether NetworkPolicies let pods of a run reach each other: sshd of workers, and MPI's ports.
 
-A policy that selects a pod closes what no policy opens (networking.k8s.io/v1, NetworkPolicySpec).
+A policy that selects a pod closes all that no policy opens (networking.k8s.io/v1, NetworkPolicySpec).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Policy(msgspec.Struct, frozen=True):
 
 
 def check_policies(cluster: Cluster, labels: Mapping[str, str], ssh_port: int) -> Iterator[Finding]:
-    """Yield whether pods with these labels reach each other in the namespace, by its policies."""
+    """Yield whether pods with these labels can reach each other under the policies of the namespace."""
     try:
         found = [msgspec.json.decode(one, type=_Policy) for one in cluster.list_all(NETWORK_POLICIES)[0]]
     except (BackendError, *NOT_JSON) as error:
@@ -84,7 +84,7 @@ def check_policies(cluster: Cluster, labels: Mapping[str, str], ssh_port: int) -
 def _closed(
     policies: Sequence[_Policy], direction: str, labels: Mapping[str, str], ssh_port: int
 ) -> tuple[str, bool | None] | None:
-    """Return what is closed between pods in a direction, and whether that is known; None where nothing is."""
+    """Return what is closed between pods in a direction, and whether it is certain; None if nothing is."""
     about = [
         one for one in policies if direction in _types(one.spec) and _takes(one.spec.pod_selector, labels)
     ]
@@ -115,7 +115,7 @@ def _types(spec: _Spec) -> list[str]:
 
 
 def _is_own(peer: _Peer, labels: Mapping[str, str]) -> bool:
-    """Return whether a peer is the pods of a run for sure: in its namespace, or in any."""
+    """Return whether a peer certainly includes the pods of a run: in its namespace, or in any."""
     if peer.ip_block is not None:
         return False
     space = peer.namespace_selector
@@ -125,7 +125,7 @@ def _is_own(peer: _Peer, labels: Mapping[str, str]) -> bool:
 
 
 def _may_be_own(peer: _Peer) -> bool:
-    """Return whether a peer that is not the pods of a run for sure may be: by address, or by namespace."""
+    """Return whether a peer may include the pods of a run: by address, or by namespace."""
     return peer.ip_block is not None or peer.namespace_selector is not None
 
 

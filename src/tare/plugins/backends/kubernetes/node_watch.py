@@ -1,4 +1,4 @@
-"""Nodes that were lost under the pods of a run, as soon as Kubernetes knows it."""
+"""Detect nodes that were lost under the pods of a run, as soon as Kubernetes reports it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from tare.plugins.backends.kubernetes.refusals import Obstacle
 _SILENT_S = 5.0
 """Kubernetes has waited for the node's lease by then (node-monitor-grace-period)."""
 _ALL_SILENT_S = 60.0
-"""For one of several nodes that are all silent: it is the control plane that was away, and has not read their
-leases since. Kubernetes evicts nothing then, either (node-lifecycle-controller, FullDisruption)."""
+"""The limit if all of several nodes are silent: the control plane was away and has not read leases since.
+
+Kubernetes evicts nothing then, either (node-lifecycle-controller, FullDisruption).
+"""
 _UNWELL_S = 30.0
-"""For a node that is there, and says that it is not ready: a kubelet that restarts does, for seconds."""
+"""The limit for a node that reports itself as not ready: a kubelet that restarts does so for seconds."""
 _LEAVES_S = 45.0
-"""A pod that a live kubelet is to end is gone by then: it has 30 s, and reports."""
+"""A live kubelet has ended and reported a deleted pod by then: it has 30 s."""
 _MOST_WORDS = 300
 
 
@@ -32,14 +34,14 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 class Nodes:
-    """What the cluster says of its nodes; nothing, where Tare may not watch them."""
+    """The reported states of the cluster's nodes; empty if Tare may not watch them."""
 
     def __init__(self) -> None:
         self._ready: dict[str, Condition] = {}
         self._gone: set[str] = set()
 
     def take(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
-        """Take note of how a node is."""
+        """Record the state of a node."""
         node = msgspec.json.decode(content, type=_Node)
         name = node.metadata.name
         ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
@@ -51,7 +53,7 @@ class Nodes:
             self._ready[name] = ready
 
     def take_all(self, items: Iterable[msgspec.Raw]) -> None:
-        """Take note of all nodes that there are."""
+        """Record the states of all nodes of the cluster."""
         known = self._ready.keys() | self._gone
         self._ready.clear()
         for item in items:
@@ -82,14 +84,14 @@ class Nodes:
             yield Obstacle(node, f"{why}; it does not end", _LEAVES_S)
 
     def _are_all_silent(self) -> bool:
-        """Return whether nothing is heard of any node, of several that there are."""
+        """Return whether there are several nodes, and none of them reports."""
         return len(self._ready) > 1 and all(one.status == "Unknown" for one in self._ready.values())
 
 
 def _is_marked(pod: SeenPod) -> bool:
-    """Return whether the controller of nodes, not the pod's kubelet, has called it unready.
+    """Return whether the node controller, and not the pod's kubelet, has marked the pod as not ready.
 
-    A kubelet gives a reason for that, the controller none (pkg/controller/util/node, MarkPodsNotReady).
+    A kubelet gives a reason for that; the controller gives none (pkg/controller/util/node, MarkPodsNotReady).
     """
     ready = pod.condition("Ready")
     is_running = pod.state.running is not None

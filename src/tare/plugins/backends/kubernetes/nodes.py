@@ -1,4 +1,4 @@
-"""What the cluster tells of the nodes of a run: what they are, and what else runs there."""
+"""Collect facts about the nodes of a run: their properties, and which other pods run there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.plugins.backends.kubernetes.pod_options import Toleration
 from tare.plugins.backends.kubernetes.quantity import parse_quantity
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
-_MOST_SINGLY = 16  # nodes that are asked about one by one, within `_RECENT_S`
+_MOST_SINGLY = 16  # up to this many nodes within `_RECENT_S` are requested one by one
 _MOST_LABELS = 40
 _OWN_LABELS = ("kubernetes.io/", "beta.kubernetes.io/", "node.kubernetes.io/")
 
@@ -51,7 +51,7 @@ class _Meta(msgspec.Struct, frozen=True):
 
 
 class NodeSeen(msgspec.Struct, frozen=True):
-    """A node as it is now."""
+    """The current state of a node."""
 
     metadata: _Meta
     spec: _NodeSpec = _NodeSpec()
@@ -59,12 +59,12 @@ class NodeSeen(msgspec.Struct, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether it takes pods: not cordoned, and its kubelet does not say that it is not ready."""
+        """Return whether it takes pods: it is not cordoned, and its kubelet does not report it unready."""
         ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "True")
         return ready == "True" and not self.spec.unschedulable
 
     def is_tolerated(self, tolerations: Iterable[Toleration], isolation: str | None = None) -> bool:
-        """Return whether pods with these tolerations, and that of the taint `isolation`, may be on it."""
+        """Return whether pods may be on it that tolerate these taints, and the taint `isolation`."""
         known = [*tolerations, Toleration(key=isolation, operator="Exists")] if isolation else [*tolerations]
         hard = (one for one in self.spec.taints if one.effect in {"NoSchedule", "NoExecute"})
         return all(any(_tolerates(one, taint) for one in known) for taint in hard)
@@ -88,7 +88,7 @@ class _PodStatus(msgspec.Struct, frozen=True):
 
 
 class PodSeen(msgspec.Struct, frozen=True):
-    """A pod of anybody's as it is now."""
+    """The current state of a pod, whoever owns it."""
 
     metadata: _Meta
     spec: _PodSpec = _PodSpec()
@@ -99,10 +99,10 @@ Facts = Mapping[str, Mapping[str, str]]
 
 
 class Own(NamedTuple):
-    """A run, whose pods are no neighbours of its own: where, whose, and what it is called.
+    """A run, so that its own pods do not count as its neighbours: its namespace, campaign and task.
 
-    `beside` are the other tasks of its campaign that are in the cluster still: what was listed of a task
-    that has landed since is no neighbour.
+    `beside` are the other tasks of its campaign that are still in the cluster. A listed pod of a task that
+    has ended since is no neighbour.
     """
 
     namespace: str
@@ -111,7 +111,7 @@ class Own(NamedTuple):
     beside: Collection[str] = ()
 
     def is_neighbour(self, pod: PodSeen) -> bool:
-        """Return whether a pod is none of the run's, and may have run beside it."""
+        """Return whether a pod belongs to another run, and may have run at the same time."""
         meta = pod.metadata
         if pod.status.phase not in {"Running", "Pending"}:
             return False
@@ -121,7 +121,7 @@ class Own(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A node and its pods, as they were; `node` is None where there is none of its name."""
+    """A node and its pods at one time; `node` is None if no node has the name."""
 
     asked_at: float
     node: NodeSeen | None
@@ -129,7 +129,7 @@ class _Seen(NamedTuple):
 
 
 class NodeFacts:
-    """Asks the cluster about nodes of runs, and their pods: about each, or about all where they are many."""
+    """Requests the nodes of runs and their pods: each by itself, or all at once if there are many."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
         self._cluster = cluster
@@ -137,10 +137,10 @@ class NodeFacts:
         self._seen: dict[str, _Seen] = {}
 
     def of(self, nodes: Iterable[str], own: Own, began: float) -> Facts:
-        """Return the facts of `nodes` for a run of which `began` is the start, by the clock.
+        """Return the facts of `nodes` for a run that began at `began`, a time of the clock.
 
-        Nodes that may not be asked about say so in place of them. What is told was so after the run began,
-        or within ten seconds before.
+        If the nodes may not be read, a fact says so. The facts were read after the run began, or at most ten
+        seconds before.
         """
         now, names = self._clock(), list(dict.fromkeys(nodes))
         self._seen = {name: one for name, one in self._seen.items() if now - one.asked_at <= _FRESH_S}
@@ -160,7 +160,7 @@ class NodeFacts:
         return one is not None and (now - one.asked_at <= _RECENT_S or one.asked_at >= began)
 
     def _ask(self, names: Sequence[str], now: float) -> None:
-        """Ask about nodes: about all, where so many are asked about within seconds that it takes less."""
+        """Request nodes; request all of them at once where that takes fewer requests."""
         n_recent = sum(now - one.asked_at <= _RECENT_S for one in self._seen.values())
         if names and n_recent + len(names) > _MOST_SINGLY:
             pods = read_pods(self._cluster)
@@ -191,7 +191,7 @@ def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[PodSeen]]:
 
 
 def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
-    """Return `facts` with where the pod was that started the ranks; other runs have none beside them."""
+    """Return `facts` with the place of the launcher pod added; runs without a launcher have none."""
     pods = list(pods)
     launcher = next((one for one in pods if one.role == naming.LAUNCHER and one.spec.node_name), None)
     if launcher is None or not any(one.role == naming.WORKER for one in pods):
@@ -205,7 +205,7 @@ def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
 
 
 def node_facts(node: NodeSeen) -> dict[str, str]:
-    """Return what a node is, and its labels and taints, by which it may be set apart."""
+    """Return the properties of a node, and its labels and taints, which may reserve it."""
     info, labels = node.status.node_info, node.metadata.labels
     own = [f"{k}={v}" for k, v in sorted(labels.items()) if not any(part in k for part in _OWN_LABELS)]
     taints = [f"{one.key}={one.value}:{one.effect}" for one in node.spec.taints]
@@ -220,7 +220,7 @@ def node_facts(node: NodeSeen) -> dict[str, str]:
 
 
 def neighbours(pods: Iterable[PodSeen]) -> dict[str, str]:
-    """Return what else runs on a node: `pods` by namespace, and the CPUs that they asked for."""
+    """Return what else runs on a node: the number of `pods` by namespace, and their requested CPUs."""
     counts: Counter[str] = Counter()
     milli = 0
     for pod in pods:
@@ -231,12 +231,12 @@ def neighbours(pods: Iterable[PodSeen]) -> dict[str, str]:
 
 
 def _tolerates(one: Toleration, taint: _Taint) -> bool:
-    """Return whether a pod puts up with a taint (core/v1, Toleration)."""
+    """Return whether a toleration matches a taint (core/v1, Toleration)."""
     is_key = one.key == taint.key or (not one.key and one.operator == "Exists")
     is_value = one.operator == "Exists" or one.value == taint.value
     return is_key and is_value and one.effect in {"", taint.effect}
 
 
 def milli_cpus(quantity: str) -> int:
-    """Return a quantity of CPUs, such as ``250m`` or ``2``, in thousandths; 0 for what is none."""
+    """Return a quantity of CPUs, such as ``250m`` or ``2``, in thousandths; 0 for other text."""
     return round((parse_quantity(quantity) or 0) * 1000)

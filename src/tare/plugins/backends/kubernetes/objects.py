@@ -1,4 +1,4 @@
-"""The objects that Tare writes to a cluster: the part of Kubernetes' API that it uses, as values.
+"""The Kubernetes objects that Tare creates, as types: the part of the API that it uses.
 
 Names and meaning are those of the API (core/v1, batch/v1, kubeflow.org/v2beta1, k8s.cni.cncf.io/v1).
 """
@@ -11,7 +11,7 @@ import msgspec
 
 
 class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Part of a manifest; what has its default is left out."""
+    """Part of a manifest; fields with default values are left out."""
 
 
 class Meta(_Object, frozen=True, kw_only=True):
@@ -30,13 +30,13 @@ class FieldRef(_Object, frozen=True, kw_only=True):
 
 
 class EnvSource(_Object, frozen=True, kw_only=True):
-    """Where a variable gets its value."""
+    """The source of a variable's value."""
 
     field_ref: FieldRef
 
 
 class EnvVar(_Object, frozen=True, kw_only=True):
-    """A variable of a container."""
+    """An environment variable of a container."""
 
     name: str
     value: str = ""
@@ -56,7 +56,7 @@ class ExecAction(_Object, frozen=True, kw_only=True):
 
 
 class Probe(_Object, frozen=True, kw_only=True):
-    """How the kubelet finds out whether a container is ready."""
+    """How the kubelet checks whether a container is ready."""
 
     tcp_socket: TcpSocket | None = None
     exec: ExecAction | None = None
@@ -64,7 +64,7 @@ class Probe(_Object, frozen=True, kw_only=True):
 
 
 class Resources(_Object, frozen=True, kw_only=True):
-    """What a container asks for, and may take at most."""
+    """The resources that a container requests, and its limits."""
 
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
@@ -78,13 +78,13 @@ class Capabilities(_Object, frozen=True, kw_only=True):
 
 
 class SeccompProfile(_Object, frozen=True, kw_only=True):
-    """System calls that a pod may make."""
+    """The system calls that a pod may make."""
 
     type: str
 
 
 class SecurityContext(_Object, frozen=True, kw_only=True):
-    """As whom a pod or container runs, and what it may do."""
+    """The user that a pod or container runs as, and its privileges."""
 
     run_as_user: int | None = None
     run_as_group: int | None = None
@@ -96,14 +96,14 @@ class SecurityContext(_Object, frozen=True, kw_only=True):
 
 
 class Port(_Object, frozen=True, kw_only=True):
-    """A port of a container; on the host's network the scheduler keeps two pods with the same one apart."""
+    """A port of a container; on the host network, pods with the same port go to different nodes."""
 
     container_port: int
     name: str = ""
 
 
 class Mount(_Object, frozen=True, kw_only=True):
-    """Where a container sees a volume."""
+    """Where a container mounts a volume."""
 
     name: str
     mount_path: str
@@ -128,14 +128,14 @@ class Container(_Object, frozen=True, kw_only=True):
 
 
 class KeyPath(_Object, frozen=True, kw_only=True):
-    """A key of a ConfigMap, and the path that it becomes."""
+    """A key of a ConfigMap, and the path of the file that it becomes."""
 
     key: str
     path: str
 
 
 class ConfigMapSource(_Object, frozen=True, kw_only=True):
-    """Files out of a ConfigMap."""
+    """Files from a ConfigMap."""
 
     name: str
     items: tuple[KeyPath, ...] = ()
@@ -155,7 +155,7 @@ class ClaimSource(_Object, frozen=True, kw_only=True):
 
 
 class Volume(_Object, frozen=True, kw_only=True):
-    """A volume of a pod, of one of these kinds."""
+    """A volume of a pod; it has one of these sources."""
 
     name: str
     config_map: ConfigMapSource | None = None
@@ -197,7 +197,7 @@ class LabelSelector(_Object, frozen=True, kw_only=True):
 
 
 class PodTerm(_Object, frozen=True, kw_only=True):
-    """Pods that a pod keeps to, or away from, within one value of the node label `topology_key`."""
+    """Pods to be near to, or away from, within one value of the node label `topology_key`."""
 
     label_selector: LabelSelector
     topology_key: str
@@ -218,7 +218,7 @@ class Affinity(_Object, frozen=True, kw_only=True):
 
 
 class TopologySpread(_Object, frozen=True, kw_only=True):
-    """How evenly pods are over the values of the node label `topology_key`."""
+    """How evenly pods are spread over the values of the node label `topology_key`."""
 
     max_skew: int
     topology_key: str
@@ -227,7 +227,7 @@ class TopologySpread(_Object, frozen=True, kw_only=True):
 
 
 class TolerationSpec(_Object, frozen=True, kw_only=True):
-    """A taint that a pod puts up with."""
+    """A taint that a pod tolerates."""
 
     key: str = ""
     operator: str = ""
@@ -265,7 +265,7 @@ class PodSpec(_Object, frozen=True, kw_only=True):
 
 
 class PodTemplate(_Object, frozen=True, kw_only=True):
-    """What pods are made from."""
+    """The template from which pods are created."""
 
     metadata: Meta = Meta()
     spec: PodSpec
@@ -308,7 +308,7 @@ class Job(_Object, frozen=True, kw_only=True):
 
 
 class SchedulingPolicySpec(_Object, frozen=True, kw_only=True):
-    """What a gang scheduler is told of an MPIJob."""
+    """The settings of an MPIJob for a gang scheduler."""
 
     min_available: int | None = None
     queue: str = ""
@@ -318,7 +318,7 @@ class SchedulingPolicySpec(_Object, frozen=True, kw_only=True):
 
 
 class RunPolicy(_Object, frozen=True, kw_only=True):
-    """How long an MPIJob may take, how often it is tried, and what is left of it."""
+    """The time limit and number of tries of an MPIJob, and what is deleted after it."""
 
     clean_pod_policy: str = ""
     backoff_limit: int | None = None
@@ -337,7 +337,7 @@ class ReplicaSpec(_Object, frozen=True, kw_only=True):
 
 
 class ReplicaSpecs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Both, by the names that the operator knows them by."""
+    """The launcher and the workers, under the operator's names."""
 
     launcher: ReplicaSpec | None = msgspec.field(name="Launcher", default=None)
     worker: ReplicaSpec | None = msgspec.field(name="Worker", default=None)
@@ -355,7 +355,7 @@ class MpiJobSpec(_Object, frozen=True, kw_only=True):
 
 
 class MpiJob(_Object, frozen=True, kw_only=True):
-    """A launcher and workers, which the MPI Operator brings up (kubeflow.org/v2beta1)."""
+    """A launcher and workers, which the MPI Operator starts (kubeflow.org/v2beta1)."""
 
     API_VERSION: ClassVar[str] = "kubeflow.org/v2beta1"
     KIND: ClassVar[str] = "MPIJob"
@@ -364,13 +364,13 @@ class MpiJob(_Object, frozen=True, kw_only=True):
 
 
 class AttachmentSpec(_Object, frozen=True, kw_only=True):
-    """The CNI configuration of a further network, in JSON."""
+    """The CNI configuration of an additional network, in JSON."""
 
     config: str
 
 
 class AttachmentDefinition(_Object, frozen=True, kw_only=True):
-    """A NetworkAttachmentDefinition: a further network of pods, which Multus attaches."""
+    """A NetworkAttachmentDefinition: an additional network of pods, which Multus attaches."""
 
     API_VERSION: ClassVar[str] = "k8s.cni.cncf.io/v1"
     KIND: ClassVar[str] = "NetworkAttachmentDefinition"

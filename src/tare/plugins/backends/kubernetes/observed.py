@@ -1,4 +1,4 @@
-"""What a cluster tells of its objects: the part that Tare reads, as values (core/v1, batch/v1)."""
+"""The parts of a cluster's objects that Tare reads, as types (core/v1, batch/v1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tare.plugins.backends.kubernetes import naming
 
 
 class _Seen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Part of an object; fields that Tare does not need are passed over."""
+    """Part of an object; fields that Tare does not need are ignored."""
 
 
 class SeenMeta(_Seen, frozen=True, kw_only=True):
@@ -25,12 +25,12 @@ class SeenMeta(_Seen, frozen=True, kw_only=True):
 
     @property
     def task(self) -> str:
-        """Return the task that it belongs to; empty when it is none of Tare's."""
+        """Return the name of the task that it belongs to; empty if Tare did not create it."""
         return self.labels.get(naming.TASK, "")
 
 
 class Condition(_Seen, frozen=True, kw_only=True):
-    """One thing that is true or not of an object, and why."""
+    """A condition of an object: whether it is true, and why."""
 
     type: str
     status: str = ""
@@ -47,13 +47,13 @@ class Waiting(_Seen, frozen=True, kw_only=True):
 
 
 class Running(_Seen, frozen=True, kw_only=True):
-    """Since when a container runs."""
+    """The time since which a container runs."""
 
     started_at: str = ""
 
 
 class Terminated(_Seen, frozen=True, kw_only=True):
-    """How a container ended; `message` is what it wrote into its termination message."""
+    """How a container ended; `message` is the text of its termination message."""
 
     exit_code: int = 0
     reason: str = ""
@@ -61,7 +61,7 @@ class Terminated(_Seen, frozen=True, kw_only=True):
 
 
 class ContainerState(_Seen, frozen=True, kw_only=True):
-    """One of three."""
+    """The state of a container; one of the three is set."""
 
     waiting: Waiting | None = None
     running: Running | None = None
@@ -69,27 +69,27 @@ class ContainerState(_Seen, frozen=True, kw_only=True):
 
 
 class ContainerStatus(_Seen, frozen=True, kw_only=True):
-    """A container."""
+    """The status of a container."""
 
     ready: bool = False
     state: ContainerState = ContainerState()
 
 
 class ResourcesSeen(_Seen, frozen=True, kw_only=True):
-    """What a container asks for, and may take at most, in Kubernetes' quantities."""
+    """The resources that a container requests, and its limits, as Kubernetes' quantities."""
 
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
 
 
 class ContainerSeen(_Seen, frozen=True, kw_only=True):
-    """A container, as it is asked for."""
+    """The specification of a container."""
 
     resources: ResourcesSeen = ResourcesSeen()
 
 
 class PodSpecSeen(_Seen, frozen=True, kw_only=True):
-    """Where a pod is, who places it, and what it asks for."""
+    """The node of a pod, its scheduler, and the resources that it requests."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -97,7 +97,7 @@ class PodSpecSeen(_Seen, frozen=True, kw_only=True):
 
 
 class PodStatus(_Seen, frozen=True, kw_only=True):
-    """How a pod is."""
+    """The status of a pod."""
 
     phase: str = ""
     reason: str = ""
@@ -109,7 +109,7 @@ class PodStatus(_Seen, frozen=True, kw_only=True):
 
 
 class SeenPod(_Seen, frozen=True, kw_only=True):
-    """A pod as it is now."""
+    """A pod's current state."""
 
     metadata: SeenMeta
     spec: PodSpecSeen = PodSpecSeen()
@@ -117,12 +117,12 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
 
     @property
     def role(self) -> str:
-        """Return what it does in its task."""
+        """Return its role in its task."""
         return self.metadata.labels.get(naming.ROLE, "")
 
     @property
     def state(self) -> ContainerState:
-        """Return the state of its one container, or of the init container that it waits for."""
+        """Return the state of its only container, or of the init container that it waits for."""
         for init in self.status.init_container_statuses:
             if init.state.running is not None:
                 return ContainerState()
@@ -133,7 +133,7 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
 
     @property
     def memory_limit(self) -> str:
-        """Return how much memory its one container may take; empty where that is not limited."""
+        """Return the memory limit of its only container; empty without a limit."""
         return self.spec.containers[0].resources.limits.get("memory", "") if self.spec.containers else ""
 
     @property
@@ -147,31 +147,31 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
         return any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
 
     def condition(self, kind: str) -> Condition | None:
-        """Return its condition of that type, if it has it."""
+        """Return its condition of that type; None if it has none."""
         return next((one for one in self.status.conditions if one.type == kind), None)
 
 
 class RunPolicySeen(_Seen, frozen=True, kw_only=True):
-    """The part of an MPIJob that says whether it waits."""
+    """The part of an MPIJob's run policy that says whether it is suspended."""
 
     suspend: bool | None = None
 
 
 class JobSpecSeen(_Seen, frozen=True, kw_only=True):
-    """Whether a Job, or an MPIJob by its policy, waits."""
+    """Whether a Job, or an MPIJob by its run policy, is suspended."""
 
     suspend: bool | None = None
     run_policy: RunPolicySeen = RunPolicySeen()
 
 
 class JobStatus(_Seen, frozen=True, kw_only=True):
-    """How a job is."""
+    """The status of a job."""
 
     conditions: list[Condition] = []
 
 
 class SeenJob(_Seen, frozen=True, kw_only=True):
-    """An MPIJob or Job as it is now."""
+    """The current state of an MPIJob or Job."""
 
     metadata: SeenMeta
     spec: JobSpecSeen = JobSpecSeen()
@@ -179,25 +179,25 @@ class SeenJob(_Seen, frozen=True, kw_only=True):
 
     @property
     def is_suspended(self) -> bool:
-        """Return whether it is to wait until somebody, such as Kueue, resumes it."""
+        """Return whether it is suspended until another program, such as Kueue, resumes it."""
         return bool(self.spec.suspend or self.spec.run_policy.suspend)
 
     @property
     def failure(self) -> Condition | None:
-        """Return why it failed, if it did."""
+        """Return the condition that says why it failed; None if it did not."""
         failed = (one for one in self.status.conditions if one.type == "Failed" and one.status == "True")
         return next(failed, None)
 
 
 class Involved(_Seen, frozen=True, kw_only=True):
-    """What an event is about."""
+    """The object that an event is about."""
 
     kind: str = ""
     name: str = ""
 
 
 class SeenEvent(_Seen, frozen=True, kw_only=True):
-    """An event: what some part of the cluster has to say."""
+    """An event that a component of the cluster reported."""
 
     metadata: SeenMeta
     involved_object: Involved = Involved()

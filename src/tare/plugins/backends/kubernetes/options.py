@@ -1,4 +1,4 @@
-"""What a site tells of a Kubernetes cluster: the pods of a platform."""
+"""The options of a Kubernetes platform: its cluster, and how its pods are built."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tare.plugins.backends.kubernetes.pod_options import (
 )
 
 SCRIPTS = "/tare/scripts"
-"""Where a pod finds the scripts of Tare."""
+"""The folder of Tare's scripts in a pod."""
 RUN = "/tare/run"
-"""What a pod knows of itself; it is its own, and gone with it."""
+"""The folder in which a pod keeps data about itself; it is deleted with the pod."""
 SSHD_CONFIG = f"{RUN}/sshd_config"
 """The configuration of sshd that prepare.sh writes, for users other than root."""
 WORK = "/tare/work"
 """The working folder of an attempt, in each of its pods."""
 HOSTFILE = "/etc/mpi/hostfile"
-"""Where the MPI Operator puts the names of the workers (mpi-operator, v2beta1)."""
+"""The file in which the MPI Operator lists the workers (mpi-operator, v2beta1)."""
 POD_INTERFACE = "eth0"
 """The interface of the cluster's own pod network, as the CNI specification's users name it."""
 
@@ -45,7 +45,7 @@ class CleanPods(enum.StrEnum):
 
 
 class Seccomp(enum.StrEnum):
-    """The profile of system calls that pods ask for (core/v1, SeccompProfile); CLUSTER asks for none."""
+    """The seccomp profile that pods request (core/v1, SeccompProfile); CLUSTER requests none."""
 
     RUNTIME_DEFAULT = "RuntimeDefault"
     UNCONFINED = "Unconfined"
@@ -53,16 +53,16 @@ class Seccomp(enum.StrEnum):
 
 
 class WorkVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """The claim, ReadWriteMany, that holds campaigns, and the path where it is mounted here and in pods."""
+    """The ReadWriteMany claim that holds campaigns, and its mount path, here and in pods."""
 
     claim: str
     path: str
 
 
 class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a run may stay in each phase, in seconds; its own time-out counts from when it runs.
+    """How long a run may stay in each phase, in seconds; its own time-out starts when it runs.
 
-    `fetched_s` is how long a pod whose results its log cannot carry waits for them to be fetched.
+    `fetched_s` is how long a pod waits for its results to be fetched, if they are too large for its log.
     """
 
     scheduled_s: float = 600.0
@@ -75,17 +75,21 @@ class PhaseTimeouts(msgspec.Struct, frozen=True, kw_only=True):
 class KubernetesOptions(QueueOptions, frozen=True, kw_only=True):
     """The pods of a platform, in the terms of Kubernetes (core/v1) and of its MPI Operator (v2beta1).
 
-    `context` and `kubeconfig` choose the cluster, as kubectl does. A worker asks for `cpus` whole CPUs and
-    `memory_bytes`, as much as it may take at most: then it is Guaranteed, and a kubelet with the policy
-    ``static`` gives it CPUs of its own; None asks for a CPU for each thread of each rank. `memory_bytes` None
-    asks for no memory. `storage` are claims, ReadWriteMany, by the storage path's name; `work` the claim in
-    which campaigns lie; without it, at most `results_bytes` of a run's files come home. `user` is the id that
-    programs run as, 0 is root, None leaves it to the cluster, as OpenShift's restricted-v2 does; root has
-    `capabilities` besides those that the runtime gives. `passwd` says whether an init container gives that
-    user an account (see `writes_passwd`). `runtime_class`, `annotations`, `hugepages` (bytes by the size of a
-    page, 2Mi or 1Gi) and `ephemeral_storage_bytes` are those of pods in which programs run; `labels` those of
-    all pods and jobs. `queue` is a LocalQueue of Kueue. `sshd` starts the daemon on the port that follows it.
-    `merge` is merged into manifests as RFC 7386 says, in JSON (see backends.kubernetes.merging).
+    `context` and `kubeconfig` choose the cluster, as for kubectl. A worker requests `cpus` whole CPUs and
+    `memory_bytes`, and its limits equal its requests. So it is Guaranteed, and a kubelet with the policy
+    ``static`` gives it exclusive CPUs. `cpus` None means one CPU for each thread of each rank. `memory_bytes`
+    None requests no memory.
+
+    `storage` are ReadWriteMany claims by the name of the storage path. `work` is the claim that holds
+    campaigns; without it, at most `results_bytes` of a run's files are received. `user` is the id that
+    programs run as: 0 is root, and None leaves the choice to the cluster, as OpenShift's restricted-v2 does.
+    Root gets `capabilities` in addition to those of the runtime. `passwd` says whether an init container
+    gives that user an account (see `writes_passwd`).
+
+    `runtime_class`, `annotations`, `hugepages` (bytes by page size, 2Mi or 1Gi) and `ephemeral_storage_bytes`
+    apply to pods in which programs run; `labels` apply to all pods and jobs. `queue` is a LocalQueue of
+    Kueue. `sshd` is the command of the daemon; the port is appended. `merge` is a JSON patch that is merged
+    into manifests (RFC 7386; see backends.kubernetes.merging).
     """
 
     image: str
@@ -135,20 +139,23 @@ class KubernetesOptions(QueueOptions, frozen=True, kw_only=True):
 
     @property
     def writes_passwd(self) -> bool:
-        """Return whether an init container writes the user's account: by default one that no image knows."""
+        """Return whether an init container writes the user's account.
+
+        By default it does if the cluster chooses the user, because no image has an account for that one.
+        """
         return self.user is None if self.passwd is None else self.passwd
 
     @property
     def ssh_mount(self) -> str:
-        """Return where the operator puts the keys of ssh."""
+        """Return the folder in which the operator puts the ssh keys."""
         return "/root/.ssh" if self.user == 0 else f"{self.home}/.ssh"
 
     @property
     def ssh(self) -> tuple[str, ...]:
-        """Return how one pod starts a command on another.
+        """Return the command by which one pod starts a command on another.
 
-        Repeats the operator's own option, which ours would replace: ConnectionAttempts rides over workers
-        that come late.
+        It repeats the operator's option ConnectionAttempts, which our options would replace: ssh then retries
+        while workers start late.
         """
         quiet = (
             "-o",
@@ -162,10 +169,10 @@ class KubernetesOptions(QueueOptions, frozen=True, kw_only=True):
 
     @property
     def pods(self) -> PodPlacement:
-        """Return how ranks start in the pods (see BackendOptions)."""
+        """Return how ranks are started in the pods (see BackendOptions)."""
         return PodPlacement(work=WORK, hostfile=HOSTFILE, agent=self.ssh, interface=self.start_interface)
 
 
 def options_of(platform: Platform) -> KubernetesOptions | None:
-    """Return the options of a platform of Kubernetes, None of any other."""
+    """Return the options of a Kubernetes platform; None for any other platform."""
     return platform.options if isinstance(platform.options, KubernetesOptions) else None

@@ -1,4 +1,4 @@
-"""Waiting out an outage of the API server, during which jobs go on."""
+"""Wait for the end of an outage of the API server; jobs go on meanwhile."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _RETRY_S = 2.0
 
 
 class OutageWait:
-    """Bears outages for ten minutes. `tell` is told of one, and of an empty reason when it is over.
+    """Waits up to ten minutes for the end of an outage.
 
-    One that does not know us is borne only if it `has_answered` before: else nothing is under way.
+    `tell` is called with its reason, and with an empty text when it is over. Refused credentials count as an
+    outage only if the server `has_answered` before: otherwise no job is running yet.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class OutageWait:
         self._since: float | None = None
 
     def carry_out(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Return what `ask` returns, once the API server answers. Raises Refusal, or Outage when it lasts."""
+        """Return the result of `ask`, once the API server answers. Raises Refusal, or Outage if it lasts."""
         while True:
             try:
                 answer = ask()
@@ -46,13 +47,13 @@ class OutageWait:
                 return answer
 
     def end(self) -> None:
-        """Take note that the API server answers."""
+        """Record that the API server answers."""
         if self._since is not None:
             self._since = None
             self._tell("")
 
     def bear(self, error: BackendError, *, is_final: bool) -> None:
-        """Take note of an outage; raise `error` when it lasts, or `is_final`."""
+        """Record an outage; raise `error` if it has lasted too long, or `is_final`."""
         now = self._clock()
         if self._since is None:
             self._since = now

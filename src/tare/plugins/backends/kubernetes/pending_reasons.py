@@ -1,4 +1,4 @@
-"""What tasks wait for, told when it changes, and not at every turn of a number in it."""
+"""Report what tasks wait for when it changes, but not each time that only a number in it changes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ _AGAIN_S = 30.0
 
 
 class PendingReasons:
-    """Remembers what was told of each task."""
+    """Remembers the last report of each task."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._told: dict[str, tuple[str, float]] = {}
 
     def news(self, waiting: Mapping[str, str]) -> Iterator[tuple[list[str], str]]:
-        """Yield tasks and what they wait for, where it is another thing than was told; nothing is ``""``.
+        """Yield tasks and what they wait for, if that has changed; ``""`` means that they no longer wait.
 
-        `waiting` is of all tasks that there are.
+        `waiting` has all tasks that exist.
         """
         now = self._clock()
         self._told = {name: told for name, told in self._told.items() if name in waiting}
@@ -31,5 +31,5 @@ class PendingReasons:
             yield names, words
 
     def forget(self) -> None:
-        """Forget what was told: something else was said of all tasks since."""
+        """Forget the last reports, because another message was printed for all tasks since."""
         self._told.clear()

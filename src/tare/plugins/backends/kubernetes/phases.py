@@ -1,4 +1,4 @@
-"""How far a task has come, why it does not come further, and whose fault its end is. Pure."""
+"""Find the phase of a task, why it does not go on, and who caused its end: cluster or task. Pure."""
 
 from __future__ import annotations
 
@@ -23,34 +23,36 @@ class TaskPhase(enum.Enum):
 
 
 OOM_KILLED = "OOMKilled"
-"""The reason of a container that was ended for its memory."""
+"""The reason of a container that was killed because it used too much memory."""
 _EVICTIONS = frozenset(
     {"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted"}
 )
-"""Reasons of a pod that ended by no doing of its own (kubelet, pkg/kubelet/eviction and nodeshutdown)."""
+"""Reasons of a pod that the cluster ended (kubelet, pkg/kubelet/eviction and nodeshutdown)."""
 _REJECTIONS = frozenset(
     {"UnexpectedAdmissionError", "TopologyAffinityError", "NodeAffinity", "NodeName", "NodePorts",
      "NodeUnschedulable", "TaintToleration"}
 )  # fmt: skip
-"""Reasons of a kubelet that does not take a pod that the scheduler gave to it; ``OutOfcpu`` and the like are
-others (pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/cm/topologymanager)."""
+"""Reasons of a kubelet that rejects a pod which the scheduler assigned to it.
+
+There are others, such as ``OutOfcpu`` (pkg/kubelet/lifecycle/predicate.go, pkg/kubelet/cm/topologymanager).
+"""
 _OWN_LIMIT = re.compile(
     r"exceeded its local ephemeral storage limit|local storage usage exceeds the total limit"
     r"|Usage of EmptyDir volume .* exceeds the limit"
 )
-"""What a kubelet says of a pod that it evicts for what the pod wrote (pkg/kubelet/eviction/helpers.go)."""
+"""Messages of a kubelet that evicts a pod for the data it wrote (pkg/kubelet/eviction/helpers.go)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
 TAKEN_UP = "MPIJobCreated"
-"""What the MPI Operator says of a job that it knows of, in an event."""
+"""The reason of the MPI Operator's event for a job that it has seen."""
 _MOST_WORDS = 200
 _NOTHING = "SetPodTemplateRestartPolicy"
-"""What the MPI Operator warns of in templates that name a restart policy: it keeps nothing from running."""
+"""The reason of a warning of the MPI Operator for templates with a restart policy; it is harmless."""
 
 
 def phase_of(pods: Sequence[SeenPod], n_workers: int, *, has_launcher_last: bool) -> TaskPhase:
-    """Return the phase of a task with these pods, `n_workers` of them workers beside the one that starts.
+    """Return the phase of a task with these pods and `n_workers` workers besides the starting pod.
 
-    With `has_launcher_last`, the launcher is made when the workers are ready.
+    With `has_launcher_last`, the launcher is created when the workers are ready.
     """
     workers = [pod for pod in pods if pod.role in {naming.WORKER, naming.SERVER}]
     starters = [pod for pod in pods if pod.role in {naming.LAUNCHER, naming.CLIENT}]
@@ -67,7 +69,7 @@ def phase_of(pods: Sequence[SeenPod], n_workers: int, *, has_launcher_last: bool
 
 
 def limit_s(phase: TaskPhase, timeouts: PhaseTimeouts, run_s: float) -> float:
-    """Return how long a task may be in `phase`."""
+    """Return how long a task may stay in `phase`, in seconds."""
     match phase:
         case TaskPhase.SCHEDULING:
             return timeouts.scheduled_s
@@ -82,7 +84,7 @@ def limit_s(phase: TaskPhase, timeouts: PhaseTimeouts, run_s: float) -> float:
 
 
 def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
-    """Return what the cluster says of pods that do not come up; events where it says nothing else."""
+    """Return the cluster's reason why pods do not start; the last warning if there is no other reason."""
     for pod in pods:
         scheduled = pod.condition("PodScheduled")
         if scheduled is not None and scheduled.status == "False":
@@ -114,7 +116,7 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
 
 
 def overdue(phase: TaskPhase, after_s: float, why: str) -> tuple[Exit, str]:
-    """Return the end of a task that was too long in a phase, and why, if it is not to be tried again."""
+    """Return the exit of a task that was too long in a phase, and a reason if it is not to be tried again."""
     said = f"waited {after_s:g} s for {phase.value}: {why}"
     match phase:
         case TaskPhase.PULLING | TaskPhase.STARTING:
@@ -126,12 +128,12 @@ def overdue(phase: TaskPhase, after_s: float, why: str) -> tuple[Exit, str]:
 
 
 def disruption(pod: SeenPod) -> str:
-    """Return what the cluster did to a pod that ended by no doing of its own; empty where it did nothing."""
+    """Return how the cluster ended a pod; empty if it did not."""
     target = pod.condition("DisruptionTarget")
     where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
     if own_limit(pod):
         return ""
-    if pod.status.reason in _EVICTIONS:  # before the condition, which says less of it
+    if pod.status.reason in _EVICTIONS:  # before the condition, which tells less
         return f"{where}: {_sentence(pod.status.reason, pod.status.message)}"
     if target is not None and target.status == "True":
         return f"{where}: {_sentence(target.reason, target.message)}"
@@ -143,19 +145,19 @@ def disruption(pod: SeenPod) -> str:
 
 
 def own_limit(pod: SeenPod) -> str:
-    """Return the limit of its own for which a pod was evicted; empty where it was for nothing of its own."""
+    """Return the pod's own limit for which it was evicted; empty if that was not the reason."""
     if pod.status.reason != "Evicted" or not _OWN_LIMIT.search(pod.status.message):
         return ""
     return f"pod {pod.metadata.name} was evicted for what it wrote: {' '.join(pod.status.message.split())}"
 
 
 def is_pull(pod: SeenPod) -> bool:
-    """Return whether a pod waits for an image that does not come."""
+    """Return whether a pod waits for an image that cannot be pulled."""
     return pod.state.waiting is not None and pod.state.waiting.reason in _PULLS
 
 
 def ended_badly(pod: SeenPod) -> str:
-    """Return how a pod's container ended that should not have ended; empty where it has not."""
+    """Return how a pod's container ended before it should have; empty if it did not end."""
     state = pod.state.terminated
     if evicted := own_limit(pod):
         return evicted
@@ -171,7 +173,7 @@ def ended_badly(pod: SeenPod) -> str:
 
 
 def _last_words(message: str) -> str:
-    """Return the last line that a container printed, as a terminal may show it."""
+    """Return the last line that a container printed, without characters that a terminal could not show."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return "".join(one if one.isprintable() else "?" for one in lines[-1][:_MOST_WORDS]) if lines else ""
 

@@ -1,4 +1,4 @@
-"""Where pods may be: on the nodes that a site names, apart from or beside each other; the launcher. Pure."""
+"""Choose nodes for pods: those that a site names, apart from or beside other pods; the launcher's. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOTHING = {"cpu": "0", "memory": "0"}
 
 
 def placed(spec: PodSpec, options: KubernetesOptions) -> PodSpec:
-    """Return the pod of a program on the nodes that the site names for programs."""
+    """Return a program's pod, limited to the nodes that the site names for programs."""
     spec = msgspec.structs.replace(
         spec, node_selector=_selector(options), tolerations=_tolerations(options, options.tolerations)
     )
@@ -38,10 +38,10 @@ def placed(spec: PodSpec, options: KubernetesOptions) -> PodSpec:
 
 
 def launcher_placed(spec: PodSpec, options: KubernetesOptions, task: str) -> PodSpec:
-    """Return the launcher of `task` where the site wants it: apart from what is measured, unless it asks.
+    """Return the launcher of `task`, placed as the site wants it: by default apart from programs.
 
-    What keeps programs together on some nodes keeps the launcher from these. Where the site names no nodes,
-    it keeps away from those where programs of any run of the namespace are now.
+    Labels and names that reserve nodes for programs exclude the launcher from these nodes. Where the site
+    names no nodes, the launcher avoids nodes where programs of any run of the namespace are now.
     """
     own = options.launcher
     is_beside = own.place is LauncherPlace.BESIDE
@@ -61,7 +61,7 @@ def launcher_placed(spec: PodSpec, options: KubernetesOptions, task: str) -> Pod
 
 
 def launcher_resources(options: KubernetesOptions) -> Resources:
-    """Return what the launcher asks for: what the site says, else so little that workers leave it room."""
+    """Return the launcher's resources: the site's values, or so little that workers have room beside it."""
     own = options.launcher
     least = _NOTHING if own.place is LauncherPlace.BESIDE else _LITTLE
     given = {} if own.cpus is None else {"cpu": f"{own.cpus:g}"}
@@ -71,7 +71,7 @@ def launcher_resources(options: KubernetesOptions) -> Resources:
 
 
 def spread(spec: PodSpec, options: KubernetesOptions, task: str) -> PodSpec:
-    """Return a worker of `task`, with its like spread over the parts of the cluster that the site names."""
+    """Return a worker of `task`, spread with the other workers over the node labels that the site names."""
     selector = LabelSelector(match_labels={naming.TASK: task, naming.ROLE: naming.WORKER})
     constraints = tuple(
         TopologySpread(
@@ -86,19 +86,19 @@ def spread(spec: PodSpec, options: KubernetesOptions, task: str) -> PodSpec:
 
 
 def away(spec: PodSpec, labels: dict[str, str]) -> PodSpec:
-    """Return `spec` on no node with pods that have these labels."""
+    """Return `spec`, kept off nodes with pods that have these labels."""
     affinity = msgspec.structs.replace(spec.affinity or Affinity(), pod_anti_affinity=_pods(labels))
     return msgspec.structs.replace(spec, affinity=affinity)
 
 
 def near(spec: PodSpec, labels: dict[str, str]) -> PodSpec:
-    """Return `spec` on a node with a pod that has these labels."""
+    """Return `spec`, kept on a node with a pod that has these labels."""
     affinity = msgspec.structs.replace(spec.affinity or Affinity(), pod_affinity=_pods(labels))
     return msgspec.structs.replace(spec, affinity=affinity)
 
 
 def on_nodes(spec: PodSpec, terms: tuple[tuple[Requirement, ...], ...]) -> PodSpec:
-    """Return `spec` on a node that meets all requirements of one of the `terms`."""
+    """Return `spec`, kept on a node that meets all requirements of one of the `terms`."""
     found = NodeTerms(node_selector_terms=tuple(NodeTerm(match_expressions=one) for one in terms))
     required = NodeAffinity(required_during_scheduling_ignored_during_execution=found)
     affinity = msgspec.structs.replace(spec.affinity or Affinity(), node_affinity=required)
@@ -106,7 +106,7 @@ def on_nodes(spec: PodSpec, terms: tuple[tuple[Requirement, ...], ...]) -> PodSp
 
 
 def _selector(options: KubernetesOptions) -> dict[str, str]:
-    """Return the labels of the nodes where programs may be."""
+    """Return the labels of the nodes for programs."""
     selector = dict(options.node_selector)
     if options.isolation:
         label, _, value = options.isolation.partition("=")
@@ -115,7 +115,7 @@ def _selector(options: KubernetesOptions) -> dict[str, str]:
 
 
 def _others(options: KubernetesOptions) -> tuple[Requirement, ...]:
-    """Return conditions, of which one holds on each node where programs may not be."""
+    """Return conditions; on each node that is not for programs, at least one of them holds."""
     found = [
         Requirement(key=key, operator="NotIn", values=(value,)) for key, value in _selector(options).items()
     ]
@@ -140,7 +140,7 @@ def _apart_from_programs(spec: PodSpec) -> PodSpec:
 def _tolerations(
     options: KubernetesOptions, tolerations: tuple[Toleration, ...]
 ) -> tuple[TolerationSpec, ...]:
-    """Return what pods put up with on the nodes of programs: the taint that sets these apart, too."""
+    """Return the tolerations for nodes of programs, with one for the taint that reserves these nodes."""
     own = _written(tolerations)
     if not options.isolation:
         return own

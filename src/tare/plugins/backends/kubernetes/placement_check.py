@@ -1,4 +1,4 @@
-"""Whether a run was what it was asked to be: where its ranks really ran, on which CPUs. Pure."""
+"""Check that a run was as requested: on which nodes and CPUs its ranks really ran. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from tare.core.units import whole_number
 from tare.plugins.backends.kubernetes.options import options_of
 
 RANKS, NODE = "ranks", "node"
-"""The records of probe.sh that are no files by path."""
+"""The records of probe.sh that are not named by a path."""
 _STAT = ("/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat")
 _THROTTLED = {"throttled_usec": 1e6, "throttled_time": 1e9}  # version 1 counts nanoseconds
 _MAX = "/sys/fs/cgroup/cpu.max"
 _QUOTA, _PERIOD = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"
 _SETS = ("/sys/fs/cgroup/cpuset.cpus.effective", "/sys/fs/cgroup/cpuset/cpuset.cpus")
-_MOST_THROTTLED = 0.01  # of a run's time, on any node: what starts and ends a run may touch its limit
+_MOST_THROTTLED = 0.01  # of a run's time, on any node; start and end of a run may reach the limit
 
 
 def untruths(
     task: Task, before: NodeFiles, after: NodeFiles, pods: Mapping[str, str], elapsed_s: float
 ) -> Iterator[str]:
-    """Yield why a run that ended well must not count.
+    """Yield the reasons why a run that succeeded must not count.
 
-    `before` and `after` are the files of its pods by node, `pods` the nodes by pod as the cluster tells them.
+    `before` and `after` are the files of its pods by node. `pods` are the nodes by pod, as the cluster
+    reports them.
     """
     options = options_of(task.platform)
     if options is None or not before:
@@ -46,7 +47,7 @@ def untruths(
 
 
 def throttled_share(before: Mapping[str, str], after: Mapping[str, str], elapsed_s: float) -> float | None:
-    """Return for which share of the time a control group was throttled (cgroups(7)); None if unknown."""
+    """Return the share of the time in which a control group was throttled (cgroups(7)); None if unknown."""
     times = [_throttled_s(files) for files in (before, after)]
     if times[0] is None or times[1] is None or elapsed_s <= 0:
         return None
@@ -54,10 +55,10 @@ def throttled_share(before: Mapping[str, str], after: Mapping[str, str], elapsed
 
 
 def cpu_limit(files: Mapping[str, str]) -> float | None:
-    """Return how many CPUs a control group may use; None where it has no limit, or does not tell.
+    """Return how many CPUs a control group may use; None if it has no limit, or the limit is unknown.
 
-    A kubelet with the CPU manager's policy ``static`` gives a pod CPUs of its own and may lift the quota, so
-    the smaller of quota and set of CPUs counts.
+    A kubelet with the CPU manager's policy ``static`` gives a pod exclusive CPUs and may remove the quota.
+    Then the size of the set of CPUs counts.
     """
     quota, _, period = files.get(_MAX, "").strip().partition(" ")
     if not quota and _QUOTA in files:
@@ -74,7 +75,7 @@ def cpu_limit(files: Mapping[str, str]) -> float | None:
 
 def _wrong_ranks(task: Task, after: NodeFiles) -> Iterator[str]:
     steps = [step for step in task.steps if step.is_mpi]
-    if len(steps) != 1:  # the ranks of one step hide those of another with fewer
+    if len(steps) != 1:  # the ranks of one step would hide those of another step with fewer
         return
     found = Counter({node: len(_lines(files)) for node, files in after.items()})
     layout = task.layout

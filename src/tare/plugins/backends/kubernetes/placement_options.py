@@ -1,4 +1,4 @@
-"""Turn what a site file says of where pods go, and of their labels, into options of a platform."""
+"""Turn a site file's settings for the placement and labels of pods into options of a platform."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAGES = {"2Mi": 2**21, "1Gi": 2**30}
 
 
 def placement_options(file: KubernetesFile, path: KeyPath, fault: Fault) -> dict[str, object]:
-    """Return these options by name, with every fault told."""
+    """Return these options by name, and report every fault."""
     for name in ("runtime_class", "queue"):
         value = getattr(file, name)
         if value is not None and not _NAME.fullmatch(value):

@@ -1,4 +1,4 @@
-"""What a site file says of the launcher's place, spreading and gang schedulers, as a user writes it."""
+"""Settings of a site file for launcher placement, spreading and gang schedulers, as a user writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tare.plugins.backends.kubernetes.pod_options import LauncherPlace
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Part of a file; a key that it does not know is a fault."""
+    """Part of a file; an unknown key is an error."""
 
 
 class TolerationFile(_File, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Kubernetes as a plug-in (see model.backend_plugin)."""
+"""Register Kubernetes as a backend (see core.backend_plugin)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _KEPT = (
 
 
 class KubernetesBackend(BatchBackend[KubernetesFile]):
-    """Attempts are jobs of a cluster, whose pods stand for nodes."""
+    """Runs attempts as jobs of a cluster; its pods take the place of nodes."""
 
     name = "kubernetes"
     title = "Kubernetes"
@@ -48,10 +48,10 @@ class KubernetesBackend(BatchBackend[KubernetesFile]):
     packet_cure = (
         "let pods run as root, 'kubernetes: {user: 0}', with 'capabilities: [NET_RAW]' where they lack it"
     )
-    starts_ranks_in_doctor = False  # its jobs are tried without being run
+    starts_ranks_in_doctor = False  # its jobs are checked by a dry run
 
     def read_options(self, written: KubernetesFile | None, reader: OptionsReader) -> KubernetesOptions:
-        """Return the options, with every fault told (see BackendPlugin)."""
+        """Return the options, and report every fault (see BackendPlugin)."""
         from tare.plugins.backends.kubernetes.read_options import kubernetes_options
 
         if written is None:
@@ -61,7 +61,7 @@ class KubernetesBackend(BatchBackend[KubernetesFile]):
 
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
-        """Yield what makes jobs of tasks, and leave nothing in the cluster (see BatchBackend)."""
+        """Yield the scheduler, and delete its objects at the end (see BatchBackend)."""
         from tare.plugins.backends.kubernetes.cluster import Cluster
         from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
@@ -73,13 +73,13 @@ class KubernetesBackend(BatchBackend[KubernetesFile]):
             scheduler.close()
 
     def show(self, planned: PlannedTask) -> str:
-        """Return the manifests as YAML, below what lint says of them (see BatchBackend)."""
+        """Return the manifests as YAML, below the traps that lint found (see BatchBackend)."""
         from tare.plugins.backends.kubernetes.showing import show_manifests
 
         return show_manifests(planned)
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
-        """Yield what is found in the cluster, and of the jobs that it would get (see BackendPlugin)."""
+        """Yield findings about the cluster, and about the jobs that it would get (see BackendPlugin)."""
         from tare.plugins.backends.kubernetes.cluster import Cluster
         from tare.plugins.backends.kubernetes.doctor import check_cluster
         from tare.plugins.backends.kubernetes.showing import small_jobs
@@ -93,9 +93,9 @@ class KubernetesBackend(BatchBackend[KubernetesFile]):
         cluster.close()
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield what campaigns have in the clusters of a site that is named (see BackendPlugin).
+        """Yield the objects of campaigns in the clusters of the named site (see BackendPlugin).
 
-        All that one has goes at once, by its label.
+        All objects of one campaign are deleted together, by its label.
         """
         platforms = surroundings.site.platforms.values() if surroundings.site else ()
         found = [options for platform in platforms if (options := own_options(platform)) is not None]
@@ -124,7 +124,7 @@ def _delete(cluster: Cluster, one: _InCluster) -> bool:
 
 
 def _one_cluster(session: Session) -> KubernetesOptions:
-    """Return the options that name the cluster of a session. Raises UsageError where there are two."""
+    """Return the options that name the cluster of a session. Raises UsageError if they name several."""
     every = (own_options(platform) for platform in session.platforms.values())
     found = [options for options in every if options is not None]
     if len({(one.context, one.kubeconfig, one.namespace) for one in found}) > 1:

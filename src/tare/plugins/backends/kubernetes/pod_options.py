@@ -1,4 +1,4 @@
-"""Parts of a platform's options of Kubernetes: the launcher's place, spreading, what queues are told."""
+"""Parts of a Kubernetes platform's options: the launcher's place, spreading, and gang scheduling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class LauncherPlace(enum.StrEnum):
-    """Where the launcher may be: on no node of programs, on one of its workers' nodes, or wherever."""
+    """Where the launcher may be: on no node of programs, on one of its workers' nodes, or on any node."""
 
     APART = "apart"
     BESIDE = "beside"
@@ -16,7 +16,7 @@ class LauncherPlace(enum.StrEnum):
 
 
 class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A taint that pods put up with (core/v1, Toleration)."""
+    """A taint that pods tolerate (core/v1, Toleration)."""
 
     key: str = ""
     operator: str = "Equal"
@@ -25,7 +25,7 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LauncherOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The pod that starts ranks and runs none. `cpus` and `memory_bytes` None ask for little."""
+    """The pod that starts ranks; no rank runs in it. `cpus` and `memory_bytes` None request little."""
 
     place: LauncherPlace = LauncherPlace.APART
     cpus: float | None = None
@@ -44,10 +44,10 @@ class Spreading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchedulingPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What the MPI Operator tells a gang scheduler of a job (v2beta1, SchedulingPolicy).
+    """The settings that the MPI Operator passes to a gang scheduler for a job (v2beta1, SchedulingPolicy).
 
-    `min_available` None is all pods that there are at first: without the launcher, where that waits for
-    workers, which a gang that counts it would wait for.
+    `min_available` None means all pods that exist at first. A launcher that waits for workers is not counted:
+    a gang with it could never start.
     """
 
     min_available: int | None = None

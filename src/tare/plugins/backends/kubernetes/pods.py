@@ -1,4 +1,4 @@
-"""The pods of a task: what each role runs, sees, asks for, and where it may be. Pure."""
+"""Build the pods of a task: what each role runs, mounts and requests, and on which nodes it may be. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TASK = ("bash", f"{SCRIPTS}/task.sh")
 
 
 class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
-    """Makes the pods of one task out of its platform's options. `config` names its ConfigMap."""
+    """Makes the pods of one task from its platform's options. `config` is the name of its ConfigMap."""
 
     task: Task
     options: KubernetesOptions
@@ -48,7 +48,10 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Mapping[str, str]
 
     def launcher(self) -> PodTemplate:
-        """Return the pod that starts the ranks; it runs none, so it is small, and needs no data network."""
+        """Return the pod that starts the ranks.
+
+        No rank runs in it. So it is small, and needs no data network.
+        """
         resources = placement.launcher_resources(self.options)
         container = self._container(naming.LAUNCHER, _TASK, resources, is_user=False)
         spec = self._spec(container, is_user=False)
@@ -56,7 +59,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         return PodTemplate(metadata=self._meta(naming.LAUNCHER), spec=spec)
 
     def worker(self) -> PodTemplate:
-        """Return a pod in which ranks run, behind an sshd that is ready when its port takes connections."""
+        """Return a pod in which ranks run; its sshd starts them, and it is ready when sshd's port is open."""
         port = self.options.ssh_port
         command = ("sh", f"{SCRIPTS}/prepare.sh", *self.options.sshd, "-p", str(port))
         container = self._container(naming.WORKER, command, self._resources())
@@ -74,18 +77,18 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         return PodTemplate(metadata=self._meta(naming.WORKER, self._request()), spec=spec)
 
     def alone(self) -> PodTemplate:
-        """Return the one pod of a task that takes one node."""
+        """Return the only pod of a task on one node."""
         container = self._container(naming.LAUNCHER, _TASK, self._resources())
         meta = self._meta(naming.LAUNCHER, self._request(0))
         return PodTemplate(metadata=meta, spec=self._spec(container, is_user=True))
 
     def server(self) -> PodTemplate:
-        """Return the pod that serves the other of a pair; it is ready when its program listens."""
+        """Return the server pod of a pair; it is ready when its program listens."""
         ready = Probe(exec=ExecAction(command=("test", "-e", f"{WORK}/ready")), period_seconds=1)
         return self._one_of_pair(naming.SERVER, 0, {}, ready)
 
     def client(self, address: str) -> PodTemplate:
-        """Return the pod that asks the server, which listens at `address`."""
+        """Return the client pod of a pair, whose server listens at `address`."""
         env = {"TARE_ADDRESS0": address}
         pod = self._one_of_pair(naming.CLIENT, 1, env, None)
         other = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.SERVER}
@@ -107,7 +110,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         return PodTemplate(metadata=self._meta(role, self._request(number)), spec=spec)
 
     def _meta(self, role: str, annotations: Mapping[str, str] | None = None) -> Meta:
-        """Return the labels of a pod, and its annotations, which are None for one that runs no program."""
+        """Return a pod's metadata; `annotations` is None for a pod in which no program runs."""
         own = self.options.annotations if annotations is not None else {}
         labels = self.options.labels | naming.labels(self.task) | {naming.ROLE: role}
         return Meta(labels=labels, annotations=own | dict(annotations or {}))
@@ -117,7 +120,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         return attachments.request(network, self.options.namespace, number) if network else {}
 
     def _resources(self) -> Resources:
-        """Return whole CPUs, as many as the ranks of a node have threads unless the site says otherwise."""
+        """Return whole CPUs: one for each thread of the node's ranks, unless the site sets a number."""
         options, layout = self.options, self.task.layout
         asked = {"cpu": str(options.cpus or layout.ranks_per_node * layout.threads)}
         if options.memory_bytes is not None:
@@ -148,7 +151,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _own_storage(self) -> tuple[EnvVar, ...]:
-        """Return what names the task's own folder on the storage path, which its script fills in."""
+        """Return the variable that names the task's own folder on the storage path, for the pod's script."""
         own = self.task.own_storage
         return (EnvVar(name="TARE_RUN", value=own.rpartition("/tare-")[2]),) if own else ()
 
@@ -156,7 +159,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         return "/root" if self.options.user == 0 else self.options.home
 
     def _privileges(self) -> SecurityContext:
-        """Return as little as programs can do with: OpenShift's restricted-v2, but for what is asked for."""
+        """Return the least privileges that programs need: OpenShift's restricted-v2 and the options'."""
         add = (*(("IPC_LOCK",) if self.options.is_memlock_unlimited else ()), *self.options.capabilities)
         if self.options.user == 0:
             return SecurityContext(capabilities=Capabilities(add=add) if add else None)
@@ -230,9 +233,9 @@ def _claim(name: str, claim: str) -> Volume:
 
 
 def _identity(options: KubernetesOptions) -> SecurityContext:
-    """Return as whom a pod runs. With no user the cluster chooses, as OpenShift does."""
+    """Return the user that a pod runs as. Without one the cluster chooses, as OpenShift does."""
     is_told = options.seccomp is not Seccomp.CLUSTER
     profile, user = SeccompProfile(type=options.seccomp.value) if is_told else None, options.user
-    if user == 0:  # said, since OpenShift chooses another user for who says nothing
+    if user == 0:  # explicit, because OpenShift chooses another user if none is given
         return SecurityContext(run_as_user=0, seccomp_profile=profile)
     return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)

@@ -1,4 +1,4 @@
-"""Whose control group refused a process or thread, since it has as many as it may.
+"""Find out whose control group refused a process or thread because its limit was reached.
 
 A kubelet's podPidsLimit holds for a pod (OpenShift's is 4096), CRI-O's pids_limit for a container (1024
 before 1.24). fork(2) fails with EAGAIN then, which most programs print as "Resource temporarily unavailable".
@@ -24,9 +24,10 @@ _EAGAIN = "Resource temporarily unavailable"
 
 
 def said_refused(folder: Path, output: str) -> str:
-    """Return what a program wrote first into `output` of `folder` of a process refused; empty if nothing.
+    """Return the first line of `output` in `folder` about a refused process; empty if there is none.
 
-    It may be a limit of the pod, whose counter containers do not see (cgroup-v2.rst), or another one.
+    The reason may be a limit of the pod, whose counter containers cannot read (cgroup-v2.rst), or another
+    limit.
     """
     try:
         with SafeFolder(folder, output).reader() as file:
@@ -41,9 +42,10 @@ def said_refused(folder: Path, output: str) -> str:
 
 
 def why_refused(before: NodeFiles, after: NodeFiles) -> str:
-    """Return which pod came to its limit of processes in a run; empty if none is known to have.
+    """Return a message about a pod that reached its limit of processes; empty if none is known to have.
 
-    `before` and `after` are the files of its pods by node. A container may not see the counter of its pod.
+    `before` and `after` are the files of its pods by node. A container may not be able to read the counter of
+    its pod.
     """
     for node in sorted(after):
         refused = _refusals(after[node]) - _refusals(before.get(node, {}))

@@ -1,4 +1,4 @@
-"""What answers in the place of the API server, such as the login page of a proxy, in a sentence."""
+"""Recognize an answer that is not the API server's, such as the login page of a proxy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MOST_READ, _MOST_SHOWN = 16_384, 100
 
 
 def told(status: int, content_type: str, location: str, content: bytes, *, is_json: bool) -> str:
-    """Return what an answer is that is none of an API server's; empty where it may be one.
+    """Return a description of an answer that is not from an API server; empty where it may be.
 
-    Of `content` that `is_json` should be, an object is expected; logs are text of any kind.
+    If `is_json`, `content` must be a JSON object; logs may be any text.
     """
     is_elsewhere = 300 <= status < 400
     is_odd = is_json and status < 300 and content.lstrip()[:1] != b"{"
@@ -29,7 +29,7 @@ def told(status: int, content_type: str, location: str, content: bytes, *, is_js
 
 
 def is_page(content_type: str) -> bool:
-    """Return whether what is answered is for people to read."""
+    """Return whether the content is a web page."""
     return content_type.partition(";")[0].strip().lower() == "text/html"
 
 

@@ -1,4 +1,7 @@
-"""Quantities of Kubernetes: ``250m`` CPUs, ``64Gi`` of memory (k8s.io/apimachinery, resource.Quantity)."""
+"""Parse and print Kubernetes quantities: ``250m`` CPUs, ``64Gi`` of memory.
+
+Source: k8s.io/apimachinery, resource.Quantity.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _UNITS = {
 
 
 def parse_quantity(text: str) -> Fraction | None:
-    """Return how much a quantity is, in CPUs, bytes or pieces; None for what is none."""
+    """Return a quantity in CPUs, bytes or pieces; None for text that is no quantity."""
     found = _FORM.fullmatch(text)
     if found is None:
         return None
@@ -25,7 +28,7 @@ def parse_quantity(text: str) -> Fraction | None:
 
 
 def show_quantity(amount: Fraction) -> str:
-    """Return an amount as Kubernetes would write it: whole pieces, binary units, or thousandths."""
+    """Return an amount in Kubernetes' form: as a whole number, with a binary unit, or in thousandths."""
     if amount.denominator != 1:
         return f"{float(amount * 1000):g}m"
     whole = int(amount)

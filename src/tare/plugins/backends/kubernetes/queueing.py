@@ -1,4 +1,4 @@
-"""Whether pods wait in a queue, and for what, in Kubernetes' own words; or can never be placed. Pure."""
+"""Decide whether pods wait in a queue or can never be placed, from Kubernetes' messages. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPo
 
 _PLAIN = frozenset({"", "default-scheduler"})
 _OF_QUEUES = frozenset({"Workload", "PodGroup"})
-"""Kinds by which Kueue, Volcano and coscheduling tell how a job fares in their queues."""
+"""Kinds of objects in whose events Kueue, Volcano and coscheduling report on a job in their queues."""
 _MAY_BE_FREED = re.compile(
     r"Insufficient |Too many pods|free ports|cannot find enough sibling|[Pp]od ?[Gg]roup"
 )
@@ -21,17 +21,17 @@ _MOST_READ, _MOST_WORDS = 4000, 600
 
 
 class QueuePosition(NamedTuple):
-    """What a pod without a node waits for. As nodes are, its turn `may_come`, or never will."""
+    """What a pod without a node waits for. `may_come` says whether it can get a node of this cluster."""
 
     words: str
     may_come: bool
 
 
 def place(pods: Sequence[SeenPod], job: SeenJob | None, events: Iterable[SeenEvent]) -> QueuePosition | None:
-    """Return what pods without a node wait for; None where none does, or nothing tells.
+    """Return what pods without a node wait for; None where none waits, or nothing is reported.
 
-    `pods` are those that come first. Where some of them have nodes and others wait for resources, it is no
-    queue: they hold what others may wait for (but see Place).
+    `pods` are those that are created first. Where some of them have nodes and others wait for resources, they
+    are in no queue: they hold what others may wait for. The caller must check that.
     """
     of_queue = [one for one in events if one.involved_object.kind in _OF_QUEUES]
     if job is not None and job.is_suspended:
@@ -54,7 +54,7 @@ def _suspended(job: SeenJob, events: Sequence[SeenEvent]) -> str:
 
 
 def _last(events: Sequence[SeenEvent]) -> str:
-    """Return what a queue last said of a job, behind a semicolon."""
+    """Return the last event of a queue about a job, after a semicolon."""
     if not events:
         return ""
     last = events[-1]
@@ -62,10 +62,10 @@ def _last(events: Sequence[SeenEvent]) -> str:
 
 
 def _may_fit(message: str, scheduler: str) -> bool:
-    """Return whether a pod that a scheduler could not place fits a node once others leave it.
+    """Return whether a pod without a node would fit on a node once other pods leave it.
 
-    A node that is too small for a pod is one on which preemption is not helpful (Kubernetes 1.34,
-    noderesources/fit.go); schedulers before that do not tell it from a node that is full.
+    Preemption is not helpful on a node that is too small for the pod (Kubernetes 1.34, noderesources/fit.go).
+    Earlier schedulers do not distinguish such a node from a full one.
     """
     message = message[:_MOST_READ]
     tried = message.partition("preemption:")[0]

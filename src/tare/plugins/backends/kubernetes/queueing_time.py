@@ -1,4 +1,4 @@
-"""For how long a task had no nodes yet, by what the cluster says of its objects."""
+"""Compute how long a task waited for nodes, from the times in the cluster's objects."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tare.plugins.backends.kubernetes.observed import SeenJob, SeenPod
 
 
 def queued_s(pods: Collection[SeenPod], job: SeenJob | None) -> float | None:
-    """Return the seconds from when the job was made until its last pod had a node; None where nothing tells.
+    """Return the seconds from a job's creation until its last pod had a node; None where times are missing.
 
     Times are those of the API server and the scheduler, in whole seconds (core/v1, PodCondition). Pods that a
-    queue holds back are made when it lets the job go. A launcher may be made only when its workers are ready,
-    and waits for none of its own.
+    queue holds back are created when the queue admits the job. The launcher does not count: it may be created
+    only when its workers are ready.
     """
     pods = [pod for pod in pods if pod.role != naming.LAUNCHER] or list(pods)
     made = [_seconds(job.metadata.creation_timestamp)] if job else []

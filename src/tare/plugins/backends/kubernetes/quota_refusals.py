@@ -1,4 +1,4 @@
-"""Whether a quota that refuses a pod may let it in later, or never will (core/v1, ResourceQuota). Pure."""
+"""Decide if a quota that refuses a pod may admit it later, or never will (core/v1, ResourceQuota). Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _EXCEEDED = re.compile(
 
 
 def is_exceeded(message: str) -> bool:
-    """Return whether a quota refused what `message` is about for what is used of it."""
+    """Return whether `message` says that a quota is exceeded."""
     return "exceeded quota: " in message
 
 
 def may_pass(message: str, job: Json) -> bool:
-    """Return whether a quota refused all or part of `job` for what others use of it."""
+    """Return whether a quota refused all or part of `job` only because others use it now."""
     return is_exceeded(message) and not never(message, job)
 
 
 def never(message: str, job: Json) -> str:
-    """Return why a quota, by what `message` says, never lets in all pods of `job`; empty where it may.
+    """Return why a quota can never admit all pods of `job`, according to `message`; empty where it may.
 
     `job` is the manifest of an MPIJob, a Job or a Pod.
     """
@@ -44,7 +44,7 @@ def never(message: str, job: Json) -> str:
 
 
 def demand(job: Json) -> Mapping[str, Fraction]:
-    """Return what the pods of a manifest ask for together, by the names that quotas give it."""
+    """Return the sum of what the pods of a manifest request, under the names that quotas use."""
     amounts: dict[str, Fraction] = {}
     total = 0
     for n_pods, pod in _pods(job):
@@ -60,7 +60,7 @@ def demand(job: Json) -> Mapping[str, Fraction]:
 
 
 def _canonical(name: str) -> str:
-    """Return the one name of those that mean the same: ``cpu`` is ``requests.cpu``."""
+    """Return one name for names that mean the same: ``cpu`` is ``requests.cpu``."""
     if name in {"cpu", "memory", "ephemeral-storage"}:
         return f"requests.{name}"
     return "pods" if name == "count/pods" else name

@@ -1,4 +1,4 @@
-"""Whether quotas have room for all that a campaign has in a cluster at a time, not for one pod alone."""
+"""Check whether quotas have room for all jobs of a campaign that run at a time, not only for one pod."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _OF_MPI_JOB = {
     "count/mpijobs.kubeflow.org": 1, "count/jobs.batch": 1, "count/services": 1, "services": 1,
     "count/secrets": 1, "secrets": 1, "count/configmaps": 1, "configmaps": 1,
 }  # fmt: skip
-"""What the MPI Operator makes beside the pods of each job (v2beta1)."""
+"""The objects that the MPI Operator creates for each job besides its pods (v2beta1)."""
 _OF_JOB = {"count/jobs.batch": 1}
-_COUNTED_ONCE = {"count/configmaps": 1, "configmaps": 1}  # Tare's own, of a case
+_COUNTED_ONCE = {"count/configmaps": 1, "configmaps": 1}  # Tare's own, one for a case
 
 
 class _Name(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class _QuotaStatus(msgspec.Struct, frozen=True):
 
 
 class Quota(msgspec.Struct, frozen=True):
-    """A ResourceQuota: what there is at most, and what is taken of it."""
+    """A ResourceQuota: its limits, and how much of them is used."""
 
     metadata: _Name
     spec: _QuotaSpec = _QuotaSpec()
@@ -60,7 +60,7 @@ def read_quotas(cluster: Cluster) -> list[Quota]:
 
 
 def check_quotas(cluster: Cluster) -> Iterator[Finding]:
-    """Yield each quota with what is taken of it."""
+    """Yield each quota with how much of it is used."""
     try:
         quotas = read_quotas(cluster)
     except Refusal as refusal:
@@ -75,7 +75,7 @@ def check_quotas(cluster: Cluster) -> Iterator[Finding]:
 def check_room(
     quotas: Sequence[Quota], what: str, kind: str, pods: Sequence[tuple[int, TriedPod]], in_flight: int
 ) -> Iterator[Finding]:
-    """Yield which quota has no room for `in_flight` jobs of a kind, each with so many of these pods."""
+    """Yield the quotas without room for `in_flight` jobs of a kind, each with these numbers of pods."""
     for quota in quotas:
         counted = [(count, pod) for count, pod in pods if _counts(quota, pod)]
         wanted = _wanted(counted, kind if not _is_scoped(quota) else "", in_flight)
@@ -105,7 +105,7 @@ def _lacking(quota: Quota, wanted: Mapping[str, Fraction]) -> Iterator[str]:
 
 
 def _wanted(pods: Sequence[tuple[int, TriedPod]], kind: str, in_flight: int) -> dict[str, Fraction]:
-    """Return what so many jobs take, by the names that quotas have for it."""
+    """Return the amounts that `in_flight` jobs take, under the names that quotas use."""
     found: defaultdict[str, Fraction] = defaultdict(Fraction)
     for count, pod in pods:
         n_pods = count * in_flight

@@ -1,4 +1,4 @@
-"""Turn what a site file says of a Kubernetes cluster into the options of a platform."""
+"""Turn the Kubernetes section of a site file into the options of a platform."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RENAMED = frozenset({"memory", "shm", "memlock", "results", "ephemeral_storage"
 
 
 def kubernetes_options(file: KubernetesFile, reader: OptionsReader) -> KubernetesOptions:
-    """Return the options, with every fault told to `reader`."""
+    """Return the options, and report every fault to `reader`."""
 
     def fault(path: KeyPath, message: str) -> None:
         reader.fault(message, *path)

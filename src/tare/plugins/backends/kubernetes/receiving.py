@@ -1,7 +1,8 @@
-"""Put what a pod tells of its files into an attempt's folder, and say what is not there yet.
+"""Write the files that a pod sends into an attempt's folder, and list those that are still missing.
 
-A file that grows is written as far as it has come, so that it can be read meanwhile. All is home when each
-file of the pod's list is there with its checksum; the record of the task is written only then.
+A growing file is written as far as it was received, so that it can be read during the run. The results are
+complete when each file of the pod's list is there with its checksum. The record of the task is written only
+then.
 """
 
 from __future__ import annotations
@@ -27,17 +28,20 @@ from tare.plugins.backends.kubernetes.naming import SERVER
 RECORD = "landed"
 _COUNTERS = frozenset({"before.0", "after.0"})
 _OWN = frozenset({"command.json", "manifests.yaml", "pods.yaml", "events.txt", "nodes.txt"})
-"""What Tare itself writes into an attempt's folder: no program's to replace."""
+"""Files that Tare itself writes into an attempt's folder; no program may replace them."""
 _MOST_WORDS = 1024 * 1024
 _IN_MEMORY = 8 * 1024 * 1024
 _MOST_MEMBER = 64 * 1024 * 1024
 _MOST_MEMBERS = 1_000_000
 _SMALL = 64 * 1024
-"""Files up to here are brought home whatever else there is: counters, and what the libraries said."""
+"""Files up to this size are always received: counters, and the messages of libraries."""
 
 
 class MissingPart(NamedTuple):
-    """A file that is not home: how much of it is, and what it must be; `is_own` that home.sh made it."""
+    """A file that is not completely received: its size so far, and its final size and checksum.
+
+    `is_own` says that home.sh made it, and not the program.
+    """
 
     name: str
     n_there: int
@@ -46,9 +50,9 @@ class MissingPart(NamedTuple):
 
 
 class Receiver:
-    """Takes the lines of one pod's log, and what is fetched besides, for the folder of its task.
+    """Takes the lines of one pod's log, and files that are fetched, and writes them into the task's folder.
 
-    `streams` are the files that may grow meanwhile. More than `most_bytes` are never written.
+    `streams` are the files that may grow during the run. It never writes more than `most_bytes`.
     """
 
     def __init__(self, folder: Path, role: str, streams: Collection[str], most_bytes: int) -> None:
@@ -68,7 +72,7 @@ class Receiver:
         self.words = self.unfinished = b""
 
     def take(self, line: bytes) -> None:
-        """Take in a line of the log; what carries nothing of ours are words."""
+        """Take a line of the log; a line that carries no data of Tare is added to `words`."""
         match framing.parse(line):
             case Piece(name, offset, data):
                 if name in self._streams:
@@ -82,7 +86,7 @@ class Receiver:
                     self.words = (self.words + line)[-_MOST_WORDS:]
 
     def append(self, name: str, offset: int, data: bytes) -> bool:
-        """Write what a file holds from `offset` on, if that goes on where it is; return whether it did."""
+        """Append data that begins at `offset` of a file; return whether it continued what is there."""
         there = self.n_there(name)
         data = data[there - offset :] if 0 <= there - offset < len(data) else b""
         if not data or sum(self._sizes.values()) + len(data) > self._most_bytes:
@@ -98,7 +102,7 @@ class Receiver:
         return True
 
     def append_own(self, name: str, offset: int, data: bytes) -> bool:
-        """Take in a part of manifest or archive, if it goes on where that is; return whether it did."""
+        """Append a part of the manifest or archive; return whether it continued what is there."""
         held = self._packed.setdefault(name, tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115
         there = held.seek(0, os.SEEK_END)
         if offset != there or there + len(data) > self._most_bytes:
@@ -108,7 +112,7 @@ class Receiver:
         return True
 
     def n_there(self, name: str) -> int:
-        """Return how much of a file is in the folder."""
+        """Return how many bytes of a file are in the folder."""
         if name not in self._sizes:
             try:
                 status = (self._place / self._local(name)).status()
@@ -118,7 +122,10 @@ class Receiver:
         return self._sizes[name]
 
     def lacks(self) -> list[MissingPart]:
-        """Return what is not home yet; call it when the end has come. What is damaged is forgotten."""
+        """Return the files that are still missing; damaged ones are dropped first, to be received again.
+
+        Call it when the end has been received. Raises ValueError before that, and for a damaged archive.
+        """
         if self.end is None:
             raise ValueError("nobody knows what there is before the end has come")
         own = [*self._lacking_own(MANIFEST, self.end.manifest), *self._lacking_own(ARCHIVE, self.end.archive)]
@@ -129,16 +136,16 @@ class Receiver:
 
     @property
     def record(self) -> str:
-        """Return the record of the task, which is in the folder only when all else is; empty before."""
+        """Return the record of the task; empty before it was received. It is written to the folder last."""
         return (self._record or b"").decode(errors="replace")
 
     def keep_record(self) -> None:
-        """Write the record of the task, which says that all else is home."""
+        """Write the record of the task; it shows that all other files are complete."""
         if self._record is not None and self._role != SERVER:
             (self._place / RECORD).replace(self._record, is_synced=False)
 
     def problem(self) -> str:
-        """Return why not every file was brought home, where that was so wanted; empty where every one was."""
+        """Return why some files were left out on purpose; empty if none was."""
         if not self.left_out:
             return ""
         total = sum(one.n_bytes for one in (self._files or {}).values())
@@ -171,7 +178,7 @@ class Receiver:
         self._is_unpacked = True
 
     def _leave_out(self) -> None:
-        """Choose what is not brought home of more than is allowed: the largest files."""
+        """Choose the files to leave out if there is more than the limit: the largest ones."""
         files = self._files or {}
         total = sum(one.n_bytes for one in files.values())
         for name, one in sorted(files.items(), key=lambda item: -item[1].n_bytes):
@@ -208,12 +215,12 @@ class Receiver:
                 else:
                     (self._place / self._local(name)).replace(data, is_synced=False)
                     self._sizes[name] = len(data)
-        except OSError as error:  # a name that leads out, or through a link: it is lacking then
+        except OSError as error:  # a name outside the folder, or through a link: it counts as missing
             if error.errno in {errno.ENOSPC, errno.EDQUOT}:
                 raise
 
     def _is_wanted(self, name: str) -> bool:
-        """Return whether to write a file of the archive: of the server's, none that the client left."""
+        """Return whether to write a file of the archive; the server's files do not replace the client's."""
         if not self._is_asked(name):
             return False
         return self._role != SERVER or not (self._place / self._local(name)).exists()
@@ -225,7 +232,7 @@ class Receiver:
         return bool(name) and name not in _OWN and name not in self.left_out
 
     def _local(self, name: str) -> str:
-        """Return what a file is called at home; one of the server's as the client's own is not."""
+        """Return the name of a file in the folder; a server's file is not named as the client's own."""
         if self._role != SERVER:
             return name
         if name in _COUNTERS:
@@ -244,7 +251,7 @@ class Receiver:
                 self._verified.add(name)
                 continue
             if whole.sha256 is not None and self.n_there(name) >= whole.n_bytes:
-                self.forget(name)  # on a claim that pods share it would be the only one
+                self.forget(name)  # on a claim that pods share, this removes the only copy
             yield MissingPart(name, self.n_there(name), whole)
 
     def _is_home_of_client(self, name: str) -> bool:
@@ -254,7 +261,7 @@ class Receiver:
             return False
 
     def forget(self, name: str) -> None:
-        """Begin a file anew: what is there of it is not what it must be."""
+        """Remove a file whose content is wrong, so that it is received from its beginning."""
         with suppress(OSError):
             (self._place / self._local(name)).remove()
         self._sizes[name] = 0

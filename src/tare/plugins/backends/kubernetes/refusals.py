@@ -1,4 +1,4 @@
-"""What keeps pods from being made or started, in Kubernetes' own words, and whether it may pass. Pure."""
+"""Find what keeps pods from being created or started, from Kubernetes' messages; say if it may pass. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.plugins.backends.kubernetes.manifests import Json
 from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenPod
 
 _CERTAIN_S = 5.0
-"""A refusal that stands so long is none that a cache, or an account that is just being made, mends."""
+"""A refusal that lasts this long is not due to a cache, or to an account that is just being created."""
 _RETRIED_S = 30.0
 """Kubelets have tried again twice by then (pkg/kubelet/images: 10 s, 20 s …)."""
 _MOST_WORDS = 1000
@@ -38,7 +38,7 @@ _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" not found')
 
 
 class Obstacle(NamedTuple):
-    """What keeps a pod from being. `certain_s` is after how long it will never pass; None where it may.
+    """What keeps a pod from starting. It is permanent after `certain_s` seconds; None means that it may pass.
 
     `key` stays the same while `words` may change.
     """
@@ -56,10 +56,10 @@ def obstacles(
     lacks_workers: bool,
     has_starter: bool,
 ) -> Iterator[Obstacle]:
-    """Yield what keeps the pods of a job, whose manifest `job` makes, from being made or started, now.
+    """Yield what now keeps the pods of a job from being created or started; `job` makes its manifest.
 
-    What an event says of the making of pods counts while it `lacks_workers`, or as long as what starts the
-    program is not there (`has_starter`).
+    Events about the creation of workers count while it `lacks_workers`. Those about the pod that starts the
+    program count while that pod does not exist (`has_starter`).
     """
     said = list(events)
     latest = {event.involved_object: event for event in said if _is_of_making(event)}
@@ -112,13 +112,13 @@ def _of_pod(pod: SeenPod, events: Sequence[SeenEvent]) -> Iterator[Obstacle]:
 
 
 class RefusalKind:
-    """Since when each obstacle has stood."""
+    """Remembers since when each obstacle has existed."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
 
     def final(self, found: Sequence[Obstacle], now: float) -> str:
-        """Return why the pods will never be, once that is certain; empty before."""
+        """Return why the pods can never start, once that is certain; empty before."""
         self._since = {one.key: self._since.get(one.key, now) for one in found}
         for one in found:
             if one.certain_s is not None and now - self._since[one.key] >= one.certain_s:

@@ -1,4 +1,4 @@
-"""The results of tasks: whether they are home, and if not, why, and whether their pods must stay."""
+"""Receive the results of tasks; report why some are missing, and whether their pods must stay."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from tare.plugins.backends.kubernetes.phases import TaskPhase
 from tare.plugins.backends.kubernetes.receiving import RECORD, Receiver
 
 _FOLLOWED_AFTER_S = 5.0
-"""A pod that runs longer is followed; the log of any other is read once, when it is over."""
+"""A pod that runs longer is followed; the log of any other pod is read once, after its end."""
 _STEP = re.compile(r"^step \S+ ([0-9]{1,3}) ", re.MULTILINE)
 
 
 class Results(msgspec.Struct, frozen=True):
-    """What has come of a task: the words in each pod's log by its role, and why not all of it has.
+    """The received results of a task: each pod's log text by its role, and why results are missing.
 
-    `is_curable` says that the pods still have the rest; `problem` that it was not to come home.
+    `is_curable` says that the pods still have the missing ones; `problem` says that some were left out on
+    purpose.
     """
 
     logs: dict[str, bytes]
@@ -33,19 +34,19 @@ class Results(msgspec.Struct, frozen=True):
 
 
 class ResultsReader:
-    """Brings home what tasks made, while they run and when they are over; `on_news` as in Followers."""
+    """Receives the results of tasks, during and after the run; `on_news` is called as in Followers."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float], on_news: Callable[[], None]) -> None:
         self._followers = Followers(cluster, on_news)
         self._clock = clock
 
     def end(self, patience_s: float) -> None:
-        """Stop reading; call it when the cluster's connections have been ended."""
+        """Stop reading; call it after the cluster's connections were closed."""
         self._followers.end()
         self._followers.join(patience_s)
 
     def follow(self, in_flight_job: InFlightJob) -> None:
-        """Read what the pod that runs the program writes meanwhile, once it has done so for a while."""
+        """Start to read the log of the pod that runs the program, once it has run for some seconds."""
         starter = in_flight_job.starter
         if starter is None or in_flight_job.phase is not TaskPhase.RUNNING or starter.state.running is None:
             return
@@ -53,7 +54,7 @@ class ResultsReader:
             self._followers.take(_homecoming(in_flight_job, starter))
 
     def is_told(self, in_flight_job: InFlightJob) -> bool:
-        """Return whether the pod that runs the program has told all, though it may not be over."""
+        """Return whether the pod that runs the program has sent its whole result; it may still be running."""
         one = (
             in_flight_job.homecomings.get(in_flight_job.starter.metadata.name)
             if in_flight_job.starter
@@ -62,13 +63,13 @@ class ResultsReader:
         return one is not None and one.receiver.end is not None
 
     def of(self, in_flight_job: InFlightJob) -> Results | None:
-        """Return what has come of a task whose program is over; None while more is to come.
+        """Return the results of a task whose program is over; None while more is to come.
 
-        Raises OSError where it cannot be written here.
+        Raises OSError where they cannot be written here.
         """
         pods = [
             pod for pod in (in_flight_job.server, in_flight_job.starter) if pod is not None
-        ]  # the client's counts
+        ]  # the counters of the client come last
         outcomes: dict[str, Outcome] = {}
         for pod in pods:
             one = _homecoming(in_flight_job, pod)
@@ -95,14 +96,15 @@ class ResultsReader:
 
 
 def has_told(ended: Terminated) -> bool:
-    """Return whether a container that is over had come to its script's end, and so must have told of it."""
+    """Return whether a container that ended reached the end of its script, and so has sent its results."""
     return ended.exit_code == 0 or ended.message.startswith("began ")
 
 
 def keep_failure(record: str, folder: Path) -> None:
-    """Keep the record that a pod told of in its log, or in its termination message, where it is not home.
+    """Write the record from a pod's log or termination message, if the task's folder has none.
 
-    Only of a program that failed: of one that did well, its results are what counts, and they are not home.
+    This is done only for a program that failed. A successful one is judged by its results, and they are
+    missing.
     """
     if not record.startswith("began ") or (folder / RECORD).exists():
         return

@@ -1,4 +1,4 @@
-"""Runtime `pod`: ranks run in pods of a cluster as they are, and tell where."""
+"""Runtime `pod`: start ranks directly in pods of a cluster, through a script that records where they run."""
 
 from __future__ import annotations
 

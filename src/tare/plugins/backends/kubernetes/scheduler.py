@@ -1,4 +1,7 @@
-"""Tasks as objects of a cluster: created, watched with one watch a kind, landed, adopted, cancelled."""
+"""Run tasks as objects of a Kubernetes cluster: create, watch, finish, adopt and cancel them.
+
+There is one watch for each kind of object, whatever the number of tasks.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,15 @@ from tare.plugins.backends.kubernetes.results import ResultsReader
 from tare.plugins.backends.kubernetes.untold_quotas import UntoldQuotas
 from tare.plugins.backends.kubernetes.watching import Arrival
 
-_QUOTA_S = 10.0  # until a quota that was full is tried again
+_QUOTA_S = 10.0  # wait this long before a request that a full quota refused is sent again
 _LEAVE_S = 2.0  # how long a watch may take to end
 
 
 class KubernetesScheduler:
-    """Puts tasks into one namespace of a cluster (see model.Scheduler).
+    """Runs tasks in one namespace of a cluster (implements core.scheduler.Scheduler).
 
-    `campaign` labels all that it makes. `facts` returns the shell script that tells of a node (see script).
+    `campaign` is the label of all objects that it creates. `facts` returns the shell script that collects the
+    facts of a node (see script).
     """
 
     def __init__(
@@ -85,17 +89,17 @@ class KubernetesScheduler:
         self._on_wait: OnWait = lambda names, reason: None
 
     def tell_waits(self, on_wait: OnWait) -> None:
-        """Tell of outages of the API server (see model.Scheduler)."""
+        """Set the callback for tasks that wait, for example while the API server does not answer."""
         self._on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Create the objects of `tasks`, one job each (see model.Scheduler)."""
+        """Create the objects of `tasks`, one job for each task."""
         created: list[str] = []
         for task in tasks:
             try:
                 in_flight_job = self._make_flight(task)
                 self._flights[naming.object_name(task)] = (
-                    in_flight_job  # before: an interrupt deletes it then
+                    in_flight_job  # before _make: an interrupt deletes it then
                 )
                 evidence.keep_manifests(
                     task.folder, manifests(in_flight_job.rendered), in_flight_job.options.merge
@@ -111,9 +115,9 @@ class KubernetesScheduler:
         self._listener.watch(tasks)
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
-        """Return the names of those that are in the cluster, or whose record is home (see model.Scheduler).
+        """Return the names of the tasks that are in the cluster, or whose record is in their folder already.
 
-        What else the campaign left in the cluster is deleted: no run waits for it.
+        All other objects that the campaign left in the cluster are deleted, because no run waits for them.
         """
         self._listener.watch(tasks)
         known: set[str] = set()
@@ -121,7 +125,7 @@ class KubernetesScheduler:
             try:
                 items = self._patience.carry_out(partial(self._cluster.list_all, resource, self._selector))[0]
             except Refusal as refusal:
-                if refusal.status != 404:  # the cluster has no MPI Operator
+                if refusal.status != 404:  # 404: the cluster has no MPI Operator
                     raise
                 continue
             known |= {msgspec.json.decode(item, type=SeenJob).metadata.task for item in items}
@@ -138,7 +142,7 @@ class KubernetesScheduler:
         return [task.name for name, task in wanted.items() if name in self._flights or task.name in landed]
 
     def wait(self) -> Sequence[JobResult]:
-        """Wait for news, and return what has landed (see model.Scheduler)."""
+        """Wait for news from the cluster, and return the results of tasks that ended."""
         job_results, self._landed = self._landed, []
         if not job_results:
             self._listener.hear()
@@ -156,7 +160,7 @@ class KubernetesScheduler:
                 job_results.append(job_result)
                 del self._flights[name]
                 if in_flight_job.lost:
-                    self._kept.drop(name)  # what is not home was lost with the node
+                    self._kept.drop(name)  # the files that are missing were lost with the node
                     self._deletions.lost(name, in_flight_job.lost)
                 elif name not in self._kept:
                     self._deletions.later(name, self._listener.kinds())
@@ -167,7 +171,7 @@ class KubernetesScheduler:
         return job_results
 
     def cancel(self, names: Collection[str]) -> None:
-        """Delete the objects of these tasks (see model.Scheduler)."""
+        """Delete the objects of these tasks."""
         gone = [name for name, in_flight_job in self._flights.items() if in_flight_job.task.name in names]
         for name in gone:
             del self._flights[name]
@@ -175,7 +179,7 @@ class KubernetesScheduler:
             self._deletions.now(gone)
 
     def close(self) -> None:
-        """Delete what is left to delete, the campaign's files too, and end the watches."""
+        """Delete the objects that are left, the campaign's ConfigMaps too, and end the watches."""
         self._leases.end()
         self._deletions.flush(is_last=True)
         if self._is_used and not self._flights and not self._kept:
@@ -183,14 +187,17 @@ class KubernetesScheduler:
         self.abandon_watches()
 
     def abandon_watches(self) -> None:
-        """End the watches and leave everything in the cluster, as a session that dies does."""
+        """End the watches and leave all objects in the cluster, as after a crash of the session."""
         self._listener.end()
         self._results.end(_LEAVE_S)
         self._listener.join()
         self._cluster.close()
 
     def _make_flight(self, task: Task, *, is_there: bool = False) -> InFlightJob:
-        """Return a task with its objects; of one that `is_there`, outputs in its folder are no inputs."""
+        """Return the in-flight job of a task.
+
+        `is_there` says that the task is in the cluster already. The outputs in its folder are no inputs then.
+        """
         self._is_used = True
         options = options_of(task.platform)
         if options is None:
@@ -200,7 +207,10 @@ class KubernetesScheduler:
         return InFlightJob(task, options, rendered, self._clock())
 
     def _make(self, in_flight_job: InFlightJob) -> None:
-        """Create the objects of a task, or say that a quota that others use keeps them out for now."""
+        """Create the objects of a task.
+
+        Where a quota that others use up refuses them, note that the task is queued; it is tried again later.
+        """
         in_flight_job.asked_at = self._clock()
         try:
             for manifest in (*in_flight_job.rendered.shared, in_flight_job.rendered.job):
@@ -216,7 +226,10 @@ class KubernetesScheduler:
             in_flight_job.since = self._clock()
 
     def _make_client(self, in_flight_job: InFlightJob) -> JobResult | None:
-        """Create the client of a pair once its server listens; return how the pair ended if it may not be."""
+        """Create the client of a pair once its server listens.
+
+        Return the job result if the client may not be created at all, and None otherwise.
+        """
         address = (
             in_flight_job.address()
             if in_flight_job.rendered.is_pair and not in_flight_job.has_client
@@ -234,7 +247,10 @@ class KubernetesScheduler:
         return None
 
     def _create(self, manifest: Manifest, options: KubernetesOptions) -> None:
-        """Create an object; one that is there already was created by a request whose answer was lost."""
+        """Create an object.
+
+        An object that exists already is no error: an earlier request created it, and its answer was lost.
+        """
         is_shared = manifest.KIND in {"ConfigMap", "NetworkAttachmentDefinition"}
         key = f"{manifest.KIND}/{manifest.metadata.name}"
         if is_shared and key in self._shared:
@@ -244,7 +260,10 @@ class KubernetesScheduler:
             self._shared.add(key)
 
     def _look(self, in_flight_job: InFlightJob) -> JobResult | None:
-        """Return how a task ended; None while it has not. Of a pair, make the client and end the server."""
+        """Return the result of a task; None while it runs.
+
+        For a pair, this also creates the client and ends the server.
+        """
         now, starter = self._clock(), in_flight_job.starter
         if in_flight_job.asked_at is not None:
             return self._ask_again(in_flight_job) if now - in_flight_job.asked_at > _QUOTA_S else None
@@ -257,7 +276,7 @@ class KubernetesScheduler:
                 and not starter.is_over
                 and (lost := in_flight_job.loss(now, self._listener.nodes, [starter]))
             ):
-                return self._give_up(in_flight_job, Exit(fault=lost), "")  # with what waited there
+                return self._give_up(in_flight_job, Exit(fault=lost), "")  # and the results in it
             return self._settled(in_flight_job, job_result) if job_result is not None else None
         self._results.follow(in_flight_job)
         if PODS in self._listener.deaf:
@@ -276,14 +295,20 @@ class KubernetesScheduler:
         return self._give_up(in_flight_job, *ended)
 
     def _is_over_by_now(self, in_flight_job: InFlightJob) -> bool:
-        """Return whether a task has ended of which the watch, whose connection may be dead, did not tell."""
+        """Return whether a task has ended, by a new listing of its pods.
+
+        The watch may have missed the end, because its connection may be dead.
+        """
         selector = f"{self._selector},{naming.TASK}={naming.object_name(in_flight_job.task)}"
         for item in self._patience.carry_out(partial(self._cluster.list_all, PODS, selector))[0]:
             self._listener.take_one(PODS, item, is_deleted=False)
         return in_flight_job.starter is not None and in_flight_job.starter.is_over
 
     def _ask_again(self, in_flight_job: InFlightJob) -> JobResult | None:
-        """Try to create what a quota kept out; return how its task ended where that is no use."""
+        """Try again to create objects that a quota refused.
+
+        Return the job result if they are refused for good, and None otherwise.
+        """
         try:
             self._make(in_flight_job)
         except Refusal as refusal:
@@ -291,7 +316,10 @@ class KubernetesScheduler:
         return None
 
     def _settled(self, in_flight_job: InFlightJob, job_result: JobResult) -> JobResult | None:
-        """Return `job_result`, unless it says nothing of the program while a node may be lost."""
+        """Return `job_result`, or None while a lost node may still explain a failure of the program.
+
+        A result that does not show what the program did is held back until the state of the nodes is known.
+        """
         in_flight_job.unheard = late_node_loss.unheard(in_flight_job, job_result)
         if not in_flight_job.unheard:
             return job_result
@@ -299,9 +327,10 @@ class KubernetesScheduler:
         return None
 
     def _is_server_over(self, in_flight_job: InFlightJob) -> bool:
-        """Return whether the server has told its counters; end it first. Nothing else can reach into its pod.
+        """End the server of a pair; return whether it is over and has reported its counters.
 
-        A pod whose deadline is brought forward gets a SIGTERM, as when it is deleted, but its log stays.
+        Its deadline is moved forward, because nothing else can reach into its pod. The pod then gets a
+        SIGTERM, as when it is deleted, but its log stays.
         """
         server = in_flight_job.server
         if server is None or server.is_over or in_flight_job.gone_since is not None:
@@ -313,9 +342,10 @@ class KubernetesScheduler:
         return self._clock() - in_flight_job.since > in_flight_job.options.timeouts.started_s
 
     def _finish(self, in_flight_job: InFlightJob) -> JobResult | None:
-        """Say how a task ended when what it left is home, or never will be; None before.
+        """Return the result of a task when its files are received, or can never be; None before.
 
-        Raises BackendError where somebody must let us at it first: the pod waits, and is there to adopt.
+        Raises BackendError where the user must first allow access to the files. The pod then waits, and the
+        next session can adopt it.
         """
         results = self._results.of(in_flight_job)
         if results is None:
@@ -332,7 +362,7 @@ class KubernetesScheduler:
         return self._with_facts(in_flight_job, job_result)
 
     def _give_up(self, in_flight_job: InFlightJob, ended: Exit, reason: str) -> JobResult:
-        """Return the end of a task that did not come to its own, with the logs of its pods kept."""
+        """Return the result of a task that was stopped before its end, and keep the logs of its pods."""
         logs: dict[str, bytes] = {}
         for name, pod in in_flight_job.pods.items():
             if pod.spec.node_name in in_flight_job.lost:
@@ -371,12 +401,12 @@ class KubernetesScheduler:
         own = Own(meta.namespace, meta.labels.get(naming.CAMPAIGN, ""), meta.labels[naming.TASK], beside)
         facts = self._facts_of_nodes.of(nodes, own, self._clock() - job_result.exit.elapsed_s)
         facts = with_launcher(facts, in_flight_job.pods.values())
-        self._leases.keep(facts.keys())  # whose pods are there still
+        self._leases.keep(facts.keys())  # the nodes' pods still exist
         facts = self._leases.told(facts, self._clock() - job_result.exit.elapsed_s)
         waited_s = queued_s(in_flight_job.pods.values(), in_flight_job.job)
         return msgspec.structs.replace(job_result, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 
     def _tell_all(self, reason: str) -> None:
-        """Tell of all tasks what they wait for."""
+        """Report for all tasks what they wait for."""
         self._waits.forget()
         self._on_wait([in_flight_job.task.name for in_flight_job in self._flights.values()], reason)

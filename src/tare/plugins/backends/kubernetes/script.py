@@ -1,4 +1,4 @@
-"""The scripts that pods run, and the files that they start with. Pure, but for reading both."""
+"""Build the scripts that pods run, and collect their input files. Pure, but for reading both."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tare.plugins.backends.kubernetes.options import HOSTFILE, KubernetesOptions
 from tare.probes.traffic import traffic_script
 
 MOST_KIB = 4096
-"""Larger files are no matter for the log, of which the kubelet keeps 10 MiB (containerLogMaxSize)."""
+"""Larger files are not sent through the log, of which the kubelet keeps 10 MiB (containerLogMaxSize)."""
 
 SAMPLER = "sampler.py"
-"""What watches a pod, where Tare watches."""
+"""The program that samples a pod's counters, if the study has telemetry."""
 
 COUNTER = "counter.py"
-"""What counts its packets, where Tare counts them."""
+"""The program that counts a pod's packets, if packets are counted."""
 
 _SCRIPTS = Path(__file__).with_name("scripts")
-_MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, names and all
+_MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, with all names
 _OWN = frozenset({"command.json", "manifests.yaml"})
 
 
 def files_of(task: Task) -> dict[str, str]:
     """Return the input files of a task, by their path in its folder.
 
-    Raises UsageError when they are more than a ConfigMap holds, or no text: they need a shared claim.
+    Raises UsageError if they are larger than a ConfigMap may be, or are not text: they need a shared claim.
     """
     found: dict[str, str] = {}
     n_bytes = 0
@@ -55,7 +55,7 @@ def files_of(task: Task) -> dict[str, str]:
 
 
 def probe_script() -> str:
-    """Return the script by which a pod tells of itself: its small files, and what crossed its network."""
+    """Return the script that prints facts of a pod: its small files, and its network traffic."""
     return (_SCRIPTS / "probe.sh").read_text() + traffic_script()
 
 
@@ -65,9 +65,10 @@ def rank_script() -> str:
 
 
 def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mapping[str, str]) -> ConfigMap:
-    """Return the scripts and `inputs` of a task. Its name tells its content: the runs of a case share it.
+    """Return the scripts and `inputs` of a task.
 
-    `facts` is a shell script that each pod runs before the task, to print records (see landing).
+    Its name is a hash of its content, so that the runs of a case share it. `facts` is a shell script that
+    each pod runs before the task, to print records (see job_result).
     """
     data = {name: (_SCRIPTS / name).read_text() for name in ("account.sh", "prepare.sh")}
     data["rank.sh"] = rank_script()
@@ -98,7 +99,7 @@ def input_keys(inputs: Mapping[str, str]) -> dict[str, str]:
 
 
 def render(task: Task, options: KubernetesOptions) -> str:
-    """Return the script that carries a task out in its launcher, or in its only pod."""
+    """Return the script that runs a task in its launcher, or in its only pod."""
     lines = [
         f"hostfile={HOSTFILE}",
         f"ssh=({shlex.join(options.ssh)})",
@@ -122,7 +123,7 @@ def render(task: Task, options: KubernetesOptions) -> str:
 
 
 def _steps(task: Task) -> Iterator[str]:
-    """Yield the steps. What starts no ranks runs in the first worker: the launcher has few CPUs."""
+    """Yield the steps. Those without ranks run in the first worker, because the launcher has few CPUs."""
     if task.own_storage:
         keep = " keep" if task.keeps_storage else ""
         folder = f'{shlex.quote(task.storage_path)}/tare-"$TARE_RUN"'  # the runs of a case share this script

@@ -1,4 +1,4 @@
-"""Manifests of tasks that are only planned: for `tare plan --show`, and for the doctor of a cluster."""
+"""Print the manifests of planned tasks: for `tare plan --show`, and for the doctor of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tare.plugins.backends.kubernetes.options import options_of
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such, as people write scripts into manifests."""
+    """Writes texts of several lines as YAML block scalars, as people write scripts into manifests."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -26,7 +26,7 @@ _Dumper.add_representer(str, _text)
 
 
 def show_manifests(planned: PlannedTask) -> str:
-    """Return the manifests of an attempt as YAML, below what lint says of them."""
+    """Return the manifests of an attempt as YAML, below the traps that lint found."""
     documents = task_manifests(planned)
     options = options_of(planned.task.platform)
     traps = [*lint(documents), *lint_merge(options.merge if options else "", documents)]
@@ -35,7 +35,7 @@ def show_manifests(planned: PlannedTask) -> str:
 
 
 def as_yaml(documents: Sequence[Json]) -> str:
-    """Return documents as kubectl takes them."""
+    """Return documents as YAML for kubectl."""
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
 
 
@@ -49,7 +49,7 @@ def task_manifests(planned: PlannedTask) -> list[Json]:
 
 
 def small_jobs(context: CheckContext) -> dict[str, list[Json]]:
-    """Return the manifests of small jobs of the platform, of each kind that it can have on each network."""
+    """Return the manifests of small jobs of the platform: of each kind, on each network."""
     has_mpi = context.platform.launcher != "none"
     several = min(2, len(context.site.nodes))
     kinds = [("a job of one node", _HOSTNAME, 1, has_mpi), ("a server and a client", _PAIR, several, False)]

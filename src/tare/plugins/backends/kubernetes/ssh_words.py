@@ -1,6 +1,6 @@
-"""What ssh and sshd say of a worker that cannot be reached, and what helps. Pure.
+"""Recognize the messages of ssh and sshd about a worker that cannot be reached, and give a cure. Pure.
 
-The words are OpenSSH's own (ssh.c, auth.c, sshconnect2.c) and those of nologin(8).
+The messages are those of OpenSSH (ssh.c, auth.c, sshconnect2.c) and of nologin(8).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _CURES = {
     "has its shell; the worker's log has sshd's words",
     "Host key verification failed": "leave host keys unchecked in the image's ssh_config",
 }
-"""What never goes away by waiting, and its cure."""
+"""Messages of faults that waiting does not cure, and their cures."""
 
 
 class Unreached(NamedTuple):
-    """A worker that ssh did not reach, and the last that was said."""
+    """A worker that ssh did not reach, and the last message about it."""
 
     host: str
     said: str
 
     @property
     def is_final(self) -> bool:
-        """Return whether another attempt would end alike."""
+        """Return whether another attempt would fail in the same way."""
         return any(words in self.said for words in _CURES)
 
     def __str__(self) -> str:

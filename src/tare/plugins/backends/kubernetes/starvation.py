@@ -1,6 +1,7 @@
-"""Runs whose workers hold all nodes, so that none of their launchers has one. Pure.
+"""Detect runs whose workers hold all nodes, so that none of their launchers gets one. Pure.
 
-A launcher that keeps apart is on no node with programs, of whatever run: several runs at a time may take all.
+A launcher that must be apart may be on no node with programs of any run. So several runs at a time may take
+all nodes.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.phases import TaskPhase
 
 _STANDS_S = 30.0
-_KEPT_AWAY = "pod anti-affinity"  # the scheduler's words (plugins/interpodaffinity)
+_KEPT_AWAY = "pod anti-affinity"  # the scheduler's message (plugins/interpodaffinity)
 _CURE = "lower 'in_flight', add 'launcher: {place: beside}', or name nodes for it"
 
 
 class Starving(NamedTuple):
-    """The run that is to leave its nodes to the launchers of others, and why."""
+    """The run that must release its nodes for the launchers of the others, and why."""
 
     in_flight_job: InFlightJob
     why: str
 
 
 def makes_room(in_flight_jobs: Collection[InFlightJob], now: float) -> Starving | None:
-    """Return which run is to leave its nodes to the launchers of the others; None where none is.
+    """Return the run that must release its nodes for the others' launchers; None where that is not needed.
 
-    Where one of those that hold nodes goes on, its end makes room. The last that came goes.
+    If one of the runs that hold nodes can go on, its end makes room. Otherwise the latest run is stopped.
     """
     holding = [one for one in in_flight_jobs if any(pod.spec.node_name for pod in one.pods.values())]
     if len(holding) < 2 or not all(map(_is_starving, holding)):

@@ -1,7 +1,7 @@
-"""Try the pods of a job without making them: admission sees pods, and never the MPIJob that they come from.
+"""Try the pods of a job by a dry run: admission checks pods, and never the MPIJob they come from.
 
 Quota, LimitRange, PodSecurity, OpenShift's security context constraints, RuntimeClass, PriorityClass and the
-webhooks of a cluster all judge pods. A dry run takes a pod through all of them.
+webhooks of a cluster all check pods. A dry run passes a pod through all of them.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class _Meta(msgspec.Struct, frozen=True):
 
 
 class TriedPod(msgspec.Struct, frozen=True):
-    """A pod as admission left it, with the defaults of LimitRange and the overhead of its RuntimeClass."""
+    """A pod after admission, with the defaults of LimitRange and the overhead of its RuntimeClass."""
 
     metadata: _Meta = _Meta()
     spec: _Spec = _Spec()
 
 
 class Role(NamedTuple):
-    """The pods of one role in a job: what it is called, how many there are, and one of them to try."""
+    """The pods of one role in a job: its name, their number, and one of them to try."""
 
     name: str
     n_pods: int
@@ -77,7 +77,7 @@ class Role(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """How the trial of a role's pods went: what was found, and the pod if it was taken."""
+    """The result of trying a role's pod: the findings, and the pod if it was accepted."""
 
     role: Role
     findings: tuple[Finding, ...]
@@ -85,7 +85,7 @@ class Trial(NamedTuple):
 
 
 def roles_of(manifests: Sequence[Json]) -> list[Role]:
-    """Return the pods that come of the objects of one job, as their makers would make them."""
+    """Return the pods of one job's objects, in the form in which controllers would create them."""
     found: list[Role] = []
     for document in manifests:
         kind, spec, meta = _get(document, "kind"), _get(document, "spec"), _get(document, "metadata")
@@ -104,7 +104,7 @@ def roles_of(manifests: Sequence[Json]) -> list[Role]:
 
 
 def try_role(cluster: Cluster, what: str, role: Role) -> Trial:
-    """Let the API server judge a pod of `role`, of the job that findings call `what`."""
+    """Try a pod of `role` on the API server; findings call the job `what`."""
     name = f"the {role.name} of {what}, tried without making it"
     try:
         content, warnings = cluster.try_out(role.pod)
@@ -122,19 +122,19 @@ def try_role(cluster: Cluster, what: str, role: Role) -> Trial:
 
 
 def warned(name: str, warnings: Sequence[str]) -> Iterator[Finding]:
-    """Yield what the API server warned of while it took something."""
+    """Yield the warnings of the API server for an object that it accepted."""
     for warning in dict.fromkeys(warnings[:_MOST_WARNINGS]):
         said = warning[:_LONGEST]
         yield Finding(name=f"{name}: warning", is_met=None, found=said, cure=cure_of(said))
 
 
 def cure_of(said: str) -> str:
-    """Return the cure for a refusal, by the words in which the API server says why."""
+    """Return the cure for a refusal, chosen by the text of the API server's message."""
     return next((cure for words, cure in _CURES if re.search(words, said)), _ELSE)
 
 
 def _pod(template: Json, owner: Json, role: str) -> Json:
-    """Return a pod of `template` as its maker would make it: in its owner's namespace, under such a name."""
+    """Return a pod of `template` as its controller would create it, with its owner's namespace and name."""
     meta = _get(template, "metadata")
     known = meta if isinstance(meta, dict) else {}
     own: Json = {"name": f"{_get(owner, 'name')}-{role}-0", "namespace": _get(owner, "namespace")}

@@ -1,7 +1,8 @@
-"""Full quotas that keep the MPI Operator from a job, of which it tells nobody.
+"""Find full quotas that keep the MPI Operator from creating a job's pods, which it does not report.
 
-It makes a Service, a ConfigMap and a Secret before the pods of a job. Where one of these is refused it tries
-again, ever more seldom, and only its own log says so (mpi_job_controller.go of v0.8.2, syncHandler).
+The operator creates a Service, a ConfigMap and a Secret before the pods of a job. If one of these is refused,
+it tries again with growing delays, and only its own log shows it (mpi_job_controller.go of v0.8.2,
+syncHandler).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SAYS_NOTHING = "the MPI Operator made no pods, and tells nobody why"
 
 
 class UntoldQuotas:
-    """Looks into the quotas of the namespace for jobs of which the operator makes nothing."""
+    """Reads the quotas of the namespace for jobs for which the operator creates nothing."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
         self._cluster = cluster
@@ -31,7 +32,7 @@ class UntoldQuotas:
         self._obstacle: Obstacle | None = None
 
     def look(self, in_flight_job: InFlightJob) -> None:
-        """Take note of what keeps the operator from making the pods of a task, where it is a quota."""
+        """Set `untold` of a job if a full quota keeps the operator from creating its pods."""
         now = self._clock()
         is_stuck = (
             in_flight_job.n_workers > 0
@@ -55,7 +56,7 @@ class UntoldQuotas:
 
 
 def obstacle(quotas: list[Quota]) -> Obstacle | None:
-    """Return which quota has no room for another such object; that may pass, unless it allows none at all."""
+    """Return a quota without room for one more such object; it may pass, unless its limit is below one."""
     for quota in quotas:
         for name, most in quota.status.hard.items():
             kind = _KINDS.get(name.removeprefix("count/"))

@@ -1,4 +1,4 @@
-"""One watch for each kind of object: a list first, then what changes, over outages and forgotten versions."""
+"""Watch one kind of object: list all first, then receive changes; start again after outages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Change(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """All objects as they are now; others that were known are gone."""
+    """All objects at one time; others that were known are gone."""
 
     resource: Resource
     items: list[msgspec.Raw]
 
 
 class Silence(NamedTuple):
-    """The API server did not answer a watch; `error` is final where it will not answer this one ever."""
+    """A watch was interrupted; with `is_final` the API server will never serve it."""
 
     resource: Resource
     error: BackendError
@@ -38,7 +38,7 @@ class Silence(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """The results of a task are home, or never will be."""
+    """The results of a task are received, or never will be."""
 
 
 News = Change | Snapshot | Silence | Arrival
@@ -59,7 +59,7 @@ class _Versioned(msgspec.Struct, frozen=True):
 
 
 class ObjectWatch(threading.Thread):
-    """Puts into `news` what happens to the objects of one kind that `selector` selects."""
+    """A thread that puts changes of the objects of one kind that match `selector` into `news`."""
 
     def __init__(self, cluster: Cluster, resource: Resource, selector: str, news: queue.Queue[News]) -> None:
         super().__init__(name=f"watch {resource.plural}", daemon=True)
@@ -72,11 +72,11 @@ class ObjectWatch(threading.Thread):
         self.n_lists = 0
 
     def end(self) -> None:
-        """Stop; the thread ends with its connection."""
+        """Stop; the thread ends when its connection is closed."""
         self._ended.set()
 
     def run(self) -> None:
-        """Watch until `end`, ever more patiently while the API server is away."""
+        """Watch until `end`, with growing delays while the API server does not answer."""
         retry_s = _FIRST_RETRY_S
         while not self._ended.is_set():
             try:
@@ -89,14 +89,14 @@ class ObjectWatch(threading.Thread):
                 return
             except Outage as outage:
                 self._news.put(Silence(self._resource, outage, is_final=False))
-                self._version = None  # a list tells that it is heard again, and what went meanwhile
+                self._version = None  # the next list shows that the server answers again
                 self._ended.wait(retry_s)
                 retry_s = min(2 * retry_s, _LAST_RETRY_S)
-            except RuntimeError:  # the client was closed under us, which is how a watch is ended
+            except RuntimeError:  # the client was closed, which is how a watch is ended
                 return
 
     def _look(self) -> None:
-        """List where no version is known, then watch from it until the server has enough."""
+        """List the objects if no version is known; then watch from it until the server ends the watch."""
         if self._version is None:
             items, self._version = self._cluster.list_all(self._resource, self._selector)
             self.n_lists += 1
