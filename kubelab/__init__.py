@@ -1,5 +1,5 @@
-"""A real Kubernetes on one machine, for tests: `python -m kubelab --help`.
+"""Run a real Kubernetes on one machine, for tests: `python -m kubelab --help`.
 
-Control plane, scheduler and API are the real ones, built from Kubernetes' own sources. Doubles stand only for
-what one machine cannot have, and say so in their names.
+The control plane, scheduler and API are real, built from Kubernetes' own sources. Doubles replace only what
+one machine cannot have, and their names say that they are doubles.
 """

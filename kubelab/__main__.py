@@ -32,7 +32,7 @@ _Command = Callable[..., Any]
 
 
 def _takes_prebuilt(*names: str) -> Callable[[_Command], _Command]:
-    """Give a command the options for what is prebuilt; the environment passes them on."""
+    """Give a command the options for prebuilt programs; environment variables pass them on."""
 
     def keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value is not None:
@@ -150,7 +150,7 @@ def down(place: Path) -> None:
     """End the cluster that an `up` or `pods` elsewhere holds in FOLDER."""
     try:
         pid = int((place / _PID).read_text())
-        if b"kubelab" not in Path(f"/proc/{pid}/cmdline").read_bytes():  # its number is another's now
+        if b"kubelab" not in Path(f"/proc/{pid}/cmdline").read_bytes():  # another process has this pid now
             raise ProcessLookupError(pid)
         os.kill(pid, signal.SIGTERM)
     except (OSError, ValueError) as error:

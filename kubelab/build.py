@@ -26,7 +26,7 @@ _KUBERNETES = (
 
 
 class _Source(NamedTuple):
-    """A program: the Go module under go/ that pins it, the package in it, and flags of the linker."""
+    """A program: the Go module under go/ that pins it, its package, and flags for the linker."""
 
     module: str
     package: str
@@ -51,14 +51,14 @@ _MODULES = {
 }
 _GO = {
     "CGO_ENABLED": "0",
-    "GOFLAGS": "-mod=readonly -p=2 -buildvcs=false",  # sums are not amended; more than 2 take much memory
-    "GOTOOLCHAIN": "local",  # no other Go is fetched
-    "GOWORK": "off",  # nor are modules of a workspace around this checkout taken
+    "GOFLAGS": "-mod=readonly -p=2 -buildvcs=false",  # go.sum is not changed; more than 2 take much memory
+    "GOTOOLCHAIN": "local",  # do not fetch another version of Go
+    "GOWORK": "off",  # ignore a workspace around this checkout
 }
 
 
 class Programs(NamedTuple):
-    """Where the programs are: Kubernetes' own in one binary, kwok, which plays nodes, and CoreDNS."""
+    """The paths of the programs: Kubernetes' own in one binary, kwok for simulated nodes, and CoreDNS."""
 
     kubelab: Path
     kwok: Path
@@ -66,7 +66,10 @@ class Programs(NamedTuple):
 
 
 def command(name: str) -> list[str]:
-    """Return what runs a program: of Kubernetes, such as kubectl, or kwok or coredns. Raises KubelabError."""
+    """Return the command of a program of Kubernetes, such as kubectl, or of kwok or coredns.
+
+    Raises KubelabError.
+    """
     given = Prebuilt.of(os.environ).binaries
     if given is not None:
         return [str(given / name)]
@@ -89,7 +92,7 @@ def _cache() -> Path:
 
 
 def folder() -> Path:
-    """Return where the programs belong: a folder for each state of their sources."""
+    """Return the folder of the programs; each state of their sources has its own."""
     digest = hashlib.blake2b(repr(sorted(_PROGRAMS.items())).encode(), digest_size=8)
     for path in sorted(one for one in _SOURCES.rglob("*") if one.is_file()):
         digest.update(str(path.relative_to(_SOURCES)).encode() + b"\0" + path.read_bytes())
@@ -106,7 +109,7 @@ def programs() -> Programs:
 
 
 def build() -> Programs:
-    """Build what is missing, once however many ask at a time. Raises KubelabError."""
+    """Build missing programs; concurrent calls build them only once. Raises KubelabError."""
     home = folder()
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
@@ -118,7 +121,10 @@ def build() -> Programs:
 
 
 def versions() -> dict[str, str]:
-    """Return the module and version that each program is built of, as go.mod pins it, and go.sum its hash."""
+    """Return the module and version from which each program is built, as go.mod pins them.
+
+    go.sum has their hashes.
+    """
     found = {}
     for name, module in _MODULES.items():
         text = (_SOURCES / _PROGRAMS[name].module / "go.mod").read_text()
@@ -128,7 +134,7 @@ def versions() -> dict[str, str]:
 
 
 def _caches() -> dict[str, str]:
-    """Return where Go keeps modules, and what it compiled: beside the programs, in one cache."""
+    """Return the folders of Go's modules and compiled code, beside the programs in one cache."""
     return {"GOMODCACHE": str(_cache() / "go" / "mod"), "GOCACHE": str(_cache() / "go" / "build")}
 
 
@@ -142,7 +148,7 @@ def _build(source: _Source, target: Path) -> None:
         folder, env = _SOURCES / source.module, {**os.environ, **_GO, **_caches()}
         if subprocess.run([*command, source.package], cwd=folder, env=env, check=False).returncode:
             raise KubelabError(f"{target.name} could not be built; what Go says is above")
-        # Go holds what it downloads against go.sum, but not what lies in its cache since.
+        # Go checks downloads against go.sum, but not later changes in its cache.
         if subprocess.run(["go", "mod", "verify"], cwd=folder, env=env, check=False).returncode:
             raise KubelabError(
                 f"{target.name} was built of sources that are not those of go.sum any more, and is thrown "

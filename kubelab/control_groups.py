@@ -1,4 +1,4 @@
-"""The control groups of a lab, of either version (cgroups(7)): a node's pods are below its own."""
+"""Create the control groups of a lab, of version 1 or 2 (cgroups(7)); a node's pods are below its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def name_of(folder: Path) -> str:
 
 
 def make(name: str) -> None:
-    """Make the control group `name`, a path, in each hierarchy; its first part goes before what else runs."""
+    """Create the control group at the path `name` in each hierarchy; its first part gets more CPU time."""
     for hierarchy in _hierarchies():
         path = hierarchy
         for part in Path(name).parts:
@@ -28,31 +28,31 @@ def make(name: str) -> None:
 
 
 def remove_dead() -> None:
-    """Remove the control groups of all labs that have no process any more."""
+    """Remove the control groups of all labs that have no processes any more."""
     for hierarchy in _hierarchies():
         for group in hierarchy.glob(f"{_PREFIX}*"):
             below = [one for one in group.rglob("*") if one.is_dir()]
             for one in sorted([group, *below], key=lambda each: len(each.parts), reverse=True):
-                with contextlib.suppress(OSError):  # it is in use, or was just removed by somebody else
+                with contextlib.suppress(OSError):  # it is in use, or another process has just removed it
                     one.rmdir()
 
 
 def _hierarchies() -> Iterator[Path]:
-    if (_ROOT / "cgroup.procs").exists():  # version 2 has one
+    if (_ROOT / "cgroup.procs").exists():  # version 2 has one hierarchy
         return iter([_ROOT])
     every = (one for one in sorted(_ROOT.iterdir()) if not one.is_symlink())
     return (one for one in every if (one / "cgroup.procs").exists())
 
 
 def _prefer(path: Path) -> None:
-    """Give what is in `path` ten times the usual share of CPUs: beside builds, pods would starve."""
+    """Give `path` ten times the usual share of CPUs: beside builds, pods would get too little."""
     for kind, share in (("cpu.shares", "10240"), ("cpu.weight", "1000")):
         if (path / kind).exists():
             (path / kind).write_text(share)
 
 
 def _hand_down(path: Path) -> None:
-    """Let what is below `path` have the CPUs and controllers of what is above it."""
+    """Make the parent's CPUs and all controllers available below `path`."""
     if path.parent.joinpath("cpuset.mems").exists():  # version 1 begins with none
         for kind in ("cpuset.cpus", "cpuset.mems"):
             (path / kind).write_text((path.parent / kind).read_text())

@@ -1,4 +1,4 @@
-"""The control plane of a cluster: etcd, API server, controller manager, scheduler, as ordinary processes."""
+"""Run the control plane of a cluster as ordinary processes: etcd, API server, controllers, scheduler."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from kubelab.prebuilt import Prebuilt
 from kubelab.processes import Daemon, KubelabError
 
 SERVICE_NETWORK, FIRST_SERVICE = "10.96.0.0/16", "10.96.0.1"
-_PORTS = range(20_000, 30_000)  # below those that the kernel gives out: a restart finds its own free again
+_PORTS = range(20_000, 30_000)  # below the kernel's range for outgoing ports: a restart finds its own free
 
 
 class ControlPlane:
     """A cluster without nodes, whose state and logs are in `folder`. Use it as a context manager.
 
-    It listens at `address`, on free ports; `inside` is put before each command, such as the nsenter of a
+    It listens at `address`, on free ports. `inside` is put before each command, such as the nsenter of a
     network namespace that has this address. MPIJobs and NetworkAttachmentDefinitions are defined unless it
-    `is_bare`; what is prebuilt, as the environment tells, brings its own definitions. Requests of the users
-    `audited` are written to `audit_log`. Of the controllers, by their names, some may be left `out`. A node
-    that is silent for `grace_s` is not ready; without it for as long as Kubernetes has it.
-    Raises KubelabError where it is not built, or does not come up.
+    `is_bare`; prebuilt programs from environment variables have their own definitions. Requests of the users
+    `audited` are written to `audit_log`. `out` are names of controllers that are not started. A node that is
+    silent for `grace_s` is not ready; the default is that of Kubernetes.
+
+    Raises KubelabError if it is not built, or does not start.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ControlPlane:
         self.stop()
 
     def stop(self) -> None:
-        """End all of it; nothing of its state is worth an orderly end."""
+        """Kill all processes; the state needs no orderly end."""
         for daemon in (*self._followers, self._api_server, self._etcd):
             daemon.kill()
 
@@ -90,7 +91,7 @@ class ControlPlane:
         return self._api_server.pid
 
     def kill_api_server(self) -> None:
-        """End the API server as a crash would. What it keeps is in etcd."""
+        """Kill the API server, as a crash would. Its data stay in etcd."""
         self._api_server.kill()
 
     def restart_api_server(self) -> None:
@@ -102,7 +103,7 @@ class ControlPlane:
         self._api_server.wait_until(self.is_ready, "ready")
 
     def is_ready(self) -> bool:
-        """Return whether the API server answers that it is ready."""
+        """Return whether the API server reports that it is ready."""
         if self.inside:
             return self._kubectl("get", "--raw", "/readyz").returncode == 0
         admin = self.authority.issue("admin", "admin", ["system:masters"])
@@ -115,20 +116,20 @@ class ControlPlane:
             return False
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """Return the file by which kubectl, and Tare, speak to the cluster as `user` of `groups`."""
+        """Return the kubeconfig file with which kubectl and Tare act as `user` of `groups`."""
         name = user.replace(":", "-")
         identity = self.authority.issue(name, user, groups)
         return self.authority.write_kubeconfig(self.folder / f"{name}.kubeconfig", self.url, identity)
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        """Return what kubectl prints, as the administrator. Raises KubelabError when it fails."""
+        """Return the output of kubectl, as the administrator. Raises KubelabError when it fails."""
         done = self._kubectl(*arguments, stdin=stdin)
         if done.returncode:
             raise KubelabError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
 
     def apply(self, text: str) -> None:
-        """Apply manifests, YAML. Raises KubelabError."""
+        """Apply manifests in YAML. Raises KubelabError."""
         self.kubectl("apply", "--server-side", "-f", "-", stdin=text)
 
     def _start(self) -> None:
@@ -138,11 +139,11 @@ class ControlPlane:
             self._define()
         for follower in self._followers:
             follower.start()
-        # Pods are refused until their namespace has this account, of the controller manager.
+        # Pods are refused until the controller manager has created this account in their namespace.
         self._followers[0].wait_until(self._has_account, "making accounts")
 
     def _define(self) -> None:
-        """Define what is no part of Kubernetes, and wait until the API server serves it."""
+        """Define the kinds that are no part of Kubernetes, and wait until the API server serves them."""
         for manifest in definitions(self.kubectl("get", "--raw", "/openapi/v3/api/v1"), self.prebuilt):
             self.apply(manifest)
         self._api_server.wait_until(self._has_definitions, "serving what was defined")
@@ -163,7 +164,7 @@ class ControlPlane:
         return Daemon(name, [*build.command(name), *options], self.folder / f"{name}.log", self.inside)
 
     def _etcd_options(self, port: int, peer_port: int) -> list[str]:
-        shutil.rmtree(self.folder / "etcd", ignore_errors=True)  # of a cluster that is gone
+        shutil.rmtree(self.folder / "etcd", ignore_errors=True)  # files of an earlier cluster
         own, peer = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer_port}"
         return [
             f"--data-dir={self.folder / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",

@@ -1,9 +1,9 @@
-"""A double of what CRI-O does to a container before runc starts it: accounts, and a limit of processes.
+"""A double of CRI-O's changes to a container before runc starts it: accounts, and a process limit.
 
-containerd starts this in runc's place for pods of the RuntimeClass cri-o. As CRI-O's GeneratePasswd does, it
-gives a user without a line in the image's /etc/passwd one, in a copy that is mounted over it, unless the
-file's group or others may write to it: then that is left to the image. The pod's annotation
-kubelab/pids-limit stands for the setting pids_limit, which was 1024 before CRI-O 1.24 and is none since.
+containerd starts this instead of runc for pods of the RuntimeClass cri-o. CRI-O's GeneratePasswd adds a line
+for a user that is not in the image's /etc/passwd, in a copy that is mounted over it. If the file's group or
+others may write to it, CRI-O leaves it unchanged. This double does the same. The pod's annotation
+kubelab/pids-limit replaces the setting pids_limit, which was 1024 before CRI-O 1.24 and is unset since.
 
 It is installed as a program of its own, so it imports nothing of the project.
 """
@@ -18,12 +18,12 @@ _WRITABLE_BY_OTHERS = 0o022
 
 
 def passwd_line(uid: int, gid: int, home: str) -> str:
-    """Return the line that CRI-O adds for a user who is known by number alone."""
+    """Return the line that CRI-O adds for a user who has only a number."""
     return f"{uid}:x:{uid}:{gid}:{uid} user:{home or '/tmp'}:/sbin/nologin\n"
 
 
 def amend(bundle: Path) -> None:
-    """Amend the configuration of a container (OCI runtime specification) as CRI-O writes it."""
+    """Change the configuration of a container (OCI runtime specification) as CRI-O does."""
     path = bundle / "config.json"
     config = json.loads(path.read_text())
     limit = config.get("annotations", {}).get(PIDS_LIMIT)
@@ -38,7 +38,7 @@ def amend(bundle: Path) -> None:
 
 
 def _passwd(config: dict[str, object], bundle: Path) -> "Path | None":
-    """Write the file with the line of CRI-O, if there is to be one; return its path."""
+    """Write the file with CRI-O's additional line if one is needed; return its path."""
     process, mounts = config["process"], config["mounts"]
     assert isinstance(process, dict)
     assert isinstance(mounts, list)

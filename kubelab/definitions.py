@@ -1,4 +1,4 @@
-"""The definitions of what is no part of Kubernetes: MPIJobs, and the networks of Multus."""
+"""The definitions of kinds that are no part of Kubernetes: MPIJobs, and the networks of Multus."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _EMBEDDED_META: Schema = {
 
 
 def definitions(core: str, prebuilt: Prebuilt) -> Iterator[str]:
-    """Yield them as manifests: kubelab's own, unless the program that is `prebuilt` came with one.
+    """Yield the definitions as manifests: kubelab's own, unless a `prebuilt` program has its own.
 
-    `core` is what the API server answers at /openapi/v3/api/v1.
+    `core` is the API server's answer at /openapi/v3/api/v1.
     """
     yield json.dumps(yaml.safe_load((_MANIFESTS / "network-attachment-definitions.yaml").read_text()))
     yield from prebuilt.definitions()
@@ -49,7 +49,7 @@ def _mpi_jobs(core: str) -> str:
 
 
 def _structural(schema: Schema, known: dict[str, Schema]) -> Schema:
-    """Return a schema as a CustomResourceDefinition takes it: without references and alternatives.
+    """Return a schema that a CustomResourceDefinition accepts: without references and alternatives.
 
     https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions
     """
@@ -71,7 +71,7 @@ def _structural(schema: Schema, known: dict[str, Schema]) -> Schema:
 
 
 def _reference(schema: Schema) -> str:
-    """Return the name of what a schema refers to, by itself or as its only part; empty if to nothing."""
+    """Return the name of the schema that a schema refers to, directly or as its only part; empty if none."""
     every = schema.get("allOf", [schema])
     target = every[0].get("$ref", "") if isinstance(every, list) else ""
     return str(target).rpartition("/")[2]

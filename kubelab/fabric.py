@@ -1,6 +1,6 @@
-"""The networks of real nodes: a switch for management and pods, a faster one, and cables to each node.
+"""Build the networks of real nodes: a switch for management and pods, a faster one, and links to nodes.
 
-All of it is in the network namespace that the lab runs in, which has no way out.
+All of it is in the network namespace of the lab, which has no connection to the outside.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ import subprocess
 from kubelab.processes import KubelabError
 
 HOST = "10.77.0.1"
-"""Where control plane and DNS are."""
+"""The address of the control plane and the DNS."""
 UPLINK, FAST = "eth0", "hsn0"
-"""What a node calls its cables: that of management and of the pod network, and the other one."""
+"""A node's interfaces: that of the management and pod network, and that of the fast network."""
 _SWITCHES = {UPLINK: ("mgmt", 1500), FAST: ("hsn", 9000)}
-_BURST = "16kb"  # small beside the messages that are measured
+_BURST = "16kb"  # small, compared with the messages that are measured
 
 
 def address(number: int) -> str:
-    """Return where node `number` is, for management."""
+    """Return the management address of node `number`."""
     return f"10.77.0.{11 + number}"
 
 
 def fast_address(number: int) -> str:
-    """Return where node `number` is on the fast network."""
+    """Return the address of node `number` on the fast network."""
     return f"10.78.0.{11 + number}"
 
 
 def pod_subnet(number: int) -> str:
-    """Return what the pods of node `number` have their addresses from."""
+    """Return the subnet of the pods of node `number`."""
     return f"10.88.{number}.0/24"
 
 
 def lay_switches() -> None:
-    """Make the switches, and be the host of the control plane on the first."""
+    """Create the switches, and give this host the control plane's address on the first."""
     _ip("link", "set", "lo", "up")
     for name, mtu in _SWITCHES.values():
         _ip("link", "add", name, "mtu", str(mtu), "type", "bridge")
@@ -42,9 +42,9 @@ def lay_switches() -> None:
 
 
 def plug_in(number: int, pid: int, n_nodes: int, rate: str) -> None:
-    """Give the network namespace of process `pid` the cables of node `number`.
+    """Connect the network namespace of process `pid` to the switches, as node `number`.
 
-    Pods of other nodes are behind their uplinks, which send no faster than `rate`, such as ``200mbit``.
+    Pods of other nodes are behind their uplinks, which send at most at `rate`, such as ``200mbit``.
     """
     for cable, (switch, mtu) in _SWITCHES.items():
         end = f"{switch}-{number}"
@@ -64,7 +64,7 @@ def plug_in(number: int, pid: int, n_nodes: int, rate: str) -> None:
         if other != number:
             _ip("route", "add", pod_subnet(other), "via", address(other), inside=inside)
     _run(*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1")
-    # tc-tbf(8): what waits longer than `latency` is dropped.
+    # tc-tbf(8): packets that would wait longer than `latency` are dropped.
     shape = ("tc", "qdisc", "add", "dev", UPLINK, "root", "tbf", "rate", rate)
     _run(*inside, *shape, "burst", _BURST, "latency", "50ms")
 

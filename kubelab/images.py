@@ -1,4 +1,4 @@
-"""The images of real pods, built of Debian's packages and PyPI's MPI, as archives: no registry is needed."""
+"""Build the images of real pods as archives, from Debian packages and PyPI's MPIs, without a registry."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _SETTINGS = {
 
 
 class Images(NamedTuple):
-    """The archives: what holds a pod, and what runs MPI in it."""
+    """The archives: the image that holds a pod, and the image that runs MPI in it."""
 
     pause: Path
     mpi: Path
 
 
 def packages() -> tuple[str, ...]:
-    """Return the packages of Debian that the image holds, with those that TARE_KUBELAB_PACKAGES names."""
+    """Return the Debian packages of the image, with those that TARE_KUBELAB_PACKAGES names."""
     return (*_PACKAGES, *sorted(os.environ.get("TARE_KUBELAB_PACKAGES", "").split()))
 
 
 def folder() -> Path:
-    """Return where the images belong: a folder for each state of what they are made of."""
+    """Return the folder of the images; each state of their sources has its own."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     content = (_SUITE, packages(), _UNUSED, _SETTINGS, *image_mpis.identity())
     digest = hashlib.blake2b(repr(content).encode(), digest_size=8)
@@ -57,7 +57,7 @@ def folder() -> Path:
 def images() -> Images:
     """Return the images, and build those that are missing. Raises KubelabError.
 
-    Debian's packages are of the day; mpi.packages.txt beside the images tells their versions.
+    Debian packages have the versions of the day, which mpi.packages.txt beside the images lists.
     """
     home = folder()
     home.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def _build_pause(scratch: Path) -> Path:
 
 
 def _build_mpi(scratch: Path) -> Path:
-    """Build it with mmdebstrap(1). Programs run as root, as mpiuser, 1000, or as anybody."""
+    """Build it with mmdebstrap(1). Programs may run as root, as mpiuser (1000), or as any user."""
     _stage(scratch)
     hooks = [
         'chroot "$1" useradd --uid 1000 --create-home --shell /bin/bash mpiuser',
@@ -103,7 +103,7 @@ def _build_mpi(scratch: Path) -> Path:
 
 
 def _stage(scratch: Path) -> None:
-    """Lay out what Debian does not have: the settings of ssh, and the MPIs of PyPI."""
+    """Write the files that Debian does not have: the ssh settings, and the MPIs of PyPI."""
     for path, text in _SETTINGS.items():
         (scratch / path).parent.mkdir(parents=True, exist_ok=True)
         (scratch / path).write_text(text)

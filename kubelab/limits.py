@@ -1,6 +1,6 @@
-"""How fast an operator goes: a limit of its requests, and the queue of what it has to look at.
+"""Limit the rate of an operator's requests, and queue the jobs that it must reconcile.
 
-As client-go does both (golang.org/x/time/rate; client-go, util/workqueue).
+Both work as in client-go (golang.org/x/time/rate; client-go, util/workqueue).
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _FIRST_RETRY_S, _LAST_RETRY_S = 0.005, 1000.0
 
 
 class Limits(NamedTuple):
-    """How much an operator asks of the API server, a second and at once, and how often it looks at jobs."""
+    """The limits of an operator: requests to the API server, and jobs taken from the queue.
+
+    Each has a rate per second and a burst.
+    """
 
     qps: int = 5
     burst: int = 10
@@ -26,20 +29,20 @@ class Limits(NamedTuple):
     queue_burst: int = 100
 
     def flags(self) -> dict[str, int]:
-        """Return the real operator's options for it."""
+        """Return the limits by the names of the real operator's flags."""
         return dict(zip(_FLAGS, self, strict=True))
 
     def options(self) -> list[str]:
-        """Return them as words of a command."""
+        """Return the flags as words of a command."""
         return [f"{flag}={value}" for flag, value in self.flags().items()]
 
 
 DEFAULT = Limits()
-"""Those of v0.8.2, where nobody changes them."""
+"""The defaults of v0.8.2."""
 
 
 class TokenBucket:
-    """`burst` tokens at once, then `rate` a second. Threads may share it."""
+    """A rate limit: `burst` tokens at once, then `rate` tokens a second. Threads may share it."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -47,7 +50,7 @@ class TokenBucket:
         self._lock = threading.Lock()
 
     def reserve(self) -> float:
-        """Take a token, which may be one of the future; return after how many seconds it may be used."""
+        """Take a token, perhaps a future one; return after how many seconds it may be used."""
         with self._lock:
             now = self._clock()
             gained = (now - self._counted_at) * self._rate
@@ -61,21 +64,21 @@ class TokenBucket:
 
 
 class WorkQueue:
-    """Keys of jobs to look at, each when it is due, and by one thread at a time.
+    """Keys of jobs to reconcile, each when it is due, and by one thread at a time.
 
-    Whatever happens to a job takes a token, even where the job is waiting already: after many changes the
-    queue is late. What failed comes again, each time later.
+    Every change of a job takes a token, even if the job is in the queue already, so the queue is late after
+    many changes. A job that failed is queued again, with a longer delay each time.
     """
 
     def __init__(self, bucket: TokenBucket, clock: Callable[[], float] = time.monotonic) -> None:
         self._bucket, self._clock = bucket, clock
         self._due: dict[Key, float] = {}
         self._taken: set[Key] = set()
-        self._n_adds: dict[Key, int] = {}  # since it was last done well
+        self._n_adds: dict[Key, int] = {}  # since its last success
         self._changed = threading.Condition()
 
     def add(self, key: Key) -> None:
-        """Let a job be looked at: as soon as limits allow."""
+        """Queue a job, as soon as the limits allow."""
         with self._changed:
             n_before = self._n_adds.get(key, 0)
             self._n_adds[key] = n_before + 1
@@ -85,7 +88,10 @@ class WorkQueue:
             self._changed.notify()
 
     def take(self, patience_s: float) -> Key | None:
-        """Return the key that is due first, which is not given out again until `done`; None if none is."""
+        """Return the key that is due first, or None after `patience_s`.
+
+        The key is not returned again until `done`.
+        """
         end = self._clock() + patience_s
         with self._changed:
             while True:
@@ -101,7 +107,7 @@ class WorkQueue:
                 self._changed.wait(min(due, end) - now)
 
     def done(self, key: Key, *, is_well: bool) -> None:
-        """Give a key back; where it is not well, it comes again."""
+        """Give a key back after its job was reconciled; if that failed, the job is queued again."""
         with self._changed:
             self._taken.discard(key)
             if is_well:

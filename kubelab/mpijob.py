@@ -1,4 +1,4 @@
-"""An MPIJob as the operator reads it: its defaults, and what the operator refuses (kubeflow.org/v2beta1)."""
+"""The types of an MPIJob with the operator's defaults, and its validation (kubeflow.org/v2beta1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 Doc = dict[str, Any]
-"""A document of the API that passes through, such as the template of a pod."""
+"""A document of the API that is passed on unchanged, such as the template of a pod."""
 
 API_VERSION = "kubeflow.org/v2beta1"
 OPERATOR = "training.kubeflow.org/operator-name"
@@ -25,11 +25,11 @@ _CLEAN = ("None", "Running", "All")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Part of an MPIJob; fields that the double does not act on are passed over."""
+    """Part of an MPIJob; fields that the double does not use are ignored."""
 
 
 class Owner(_Part, frozen=True, kw_only=True):
-    """What an object was made for."""
+    """The owner of an object."""
 
     kind: str
     name: str
@@ -48,18 +48,18 @@ class Meta(_Part, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return what tells it from others of its kind."""
+        """Return its namespace and name, which identify it among objects of its kind."""
         return self.namespace, self.name
 
     @property
     def job(self) -> tuple[str, str]:
-        """Return the MPIJob that it was made for; without a name, if for none."""
+        """Return the key of the MPIJob that owns it; the name is empty if none does."""
         owners = (one.name for one in self.owner_references if one.kind == "MPIJob")
         return self.namespace, self.labels.get(JOB_NAME) or next(owners, "")
 
 
 class RunPolicy(_Part, frozen=True, kw_only=True):
-    """How long, how often, and what is left."""
+    """The time limit and number of tries, and what is deleted afterwards."""
 
     clean_pod_policy: str = "None"
     backoff_limit: int | None = None
@@ -78,14 +78,14 @@ class Replicas(_Part, frozen=True, kw_only=True):
 
 
 class ReplicaSpecs(msgspec.Struct, frozen=True, kw_only=True):
-    """Both, by the names that the API knows them by."""
+    """The launcher and the workers, under the API's names."""
 
     launcher: Replicas | None = msgspec.field(name="Launcher", default=None)
     worker: Replicas | None = msgspec.field(name="Worker", default=None)
 
 
 class Spec(_Part, frozen=True, kw_only=True):
-    """What is to run, with the operator's defaults: it keeps them to itself, objects do not show them."""
+    """The specification, with the operator's defaults, which it does not write into objects."""
 
     slots_per_worker: int = 1
     run_launcher_as_worker: bool = False
@@ -97,7 +97,7 @@ class Spec(_Part, frozen=True, kw_only=True):
 
 
 class Condition(_Part, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is true or not of a job, and why."""
+    """A condition of a job: whether it is true, and why."""
 
     type: str
     status: str
@@ -108,7 +108,7 @@ class Condition(_Part, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Status(_Part, frozen=True, kw_only=True, omit_defaults=True):
-    """How a job is."""
+    """The status of a job."""
 
     conditions: list[Condition] = []
     replica_statuses: dict[str, dict[str, int]] = {}
@@ -116,7 +116,7 @@ class Status(_Part, frozen=True, kw_only=True, omit_defaults=True):
     completion_time: str | None = None
 
     def condition(self, kind: str) -> Condition | None:
-        """Return the condition of that type, true or not."""
+        """Return the condition of that type, true or false; None if there is none."""
         return next((one for one in self.conditions if one.type == kind), None)
 
     def has(self, kind: str) -> bool:
@@ -138,13 +138,13 @@ class MpiJob(_Part, frozen=True, kw_only=True):
 
     @property
     def n_workers(self) -> int:
-        """Return for how many workers it asks."""
+        """Return the number of workers."""
         worker = self.spec.mpi_replica_specs.worker
         return (worker.replicas or 0) if worker else 0
 
     @property
     def is_suspended(self) -> bool:
-        """Return whether it is to wait."""
+        """Return whether it is suspended."""
         return self.spec.run_policy.suspend
 
     def worker_name(self, number: int) -> str:
@@ -153,7 +153,7 @@ class MpiJob(_Part, frozen=True, kw_only=True):
 
 
 def faults(job: MpiJob) -> Iterator[str]:
-    """Yield what the operator refuses of a job that the API server took."""
+    """Yield the operator's reasons to refuse a job that the API server accepted."""
     spec = job.spec
     name = job.worker_name(max(job.n_workers - 1, 0))
     if not _DNS_LABEL.fullmatch(name):

@@ -1,4 +1,4 @@
-"""The events that the MPI Operator gives, as client-go's recorder does: what is said again is counted."""
+"""Write the events of the MPI Operator as client-go's recorder does: repeated events are counted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kubelab.mpijob import API_VERSION, Doc, MpiJob
 from tare.plugins.backends.kubernetes.cluster import EVENTS, Cluster
 
 SOURCE = "mpi-job-controller"
-_MOST_MESSAGE = 1024  # bytes that an Event's note holds
-_MOST_OF_A_JOB = 25  # more are dropped, but for one in five minutes (client-go, events_cache.go)
+_MOST_MESSAGE = 1024  # the longest note of an Event, in bytes
+_MOST_OF_A_JOB = 25  # more are dropped, except one in five minutes (client-go, events_cache.go)
 
 
 class Said(NamedTuple):
-    """An event: ``Normal`` or ``Warning``, a word for why, and a sentence."""
+    """An event: its type, ``Normal`` or ``Warning``, its reason, and a sentence."""
 
     kind: str
     reason: str
@@ -42,7 +42,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def record(self, job: MpiJob, said: Said) -> None:
-        """Write an event, or that it is one more of its kind."""
+        """Write an event, or increase the count of one that was written before."""
         meta = job.metadata
         with self._lock:
             count = self._n_of_job[meta.uid] = self._n_of_job.get(meta.uid, 0) + 1
@@ -62,14 +62,14 @@ class Recorder:
             self._names[meta.uid, said] = (name, n_times)
 
     def forget(self, uid: str) -> None:
-        """Forget what was said of a job that is gone."""
+        """Forget the events of a job that is gone."""
         with self._lock:
             self._n_of_job.pop(uid, None)
             self._names = {key: value for key, value in self._names.items() if key[0] != uid}
 
 
 def now() -> str:
-    """Return the time of day, as the API writes it."""
+    """Return the current time in the format of the API."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

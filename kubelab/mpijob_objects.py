@@ -1,6 +1,7 @@
-"""The objects that the MPI Operator makes for an MPIJob, as v0.8.2 makes them. Pure.
+"""Build the objects that the MPI Operator creates for an MPIJob, as v0.8.2 does. Pure.
 
-From the API's description and from what the operator was seen to do; a double for tests, and no port of it.
+It follows the API's description and the observed behaviour of the operator; it is a double for tests, and not
+a port of it.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ _SLOTS = {"OpenMPI": "OMPI_MCA_orte_set_default_slots", "Intel": "I_MPI_PERHOST"
 
 
 class KeyPair(NamedTuple):
-    """A key of ssh: the private part, and the public one."""
+    """A pair of ssh keys."""
 
     private: bytes
     public: bytes
 
 
 def labels(job: MpiJob, role: str = "") -> dict[str, str]:
-    """Return the labels of what belongs to `job`; with a `role`, of the pods that play it."""
+    """Return the labels of the objects of `job`; with a `role`, those of its pods."""
     found = {OPERATOR: "mpi-operator", JOB_NAME: job.metadata.name}
     return found | ({JOB_ROLE: role} if role else {})
 
 
 def service(job: MpiJob) -> Doc:
-    """Return the headless Service by which the cluster's DNS knows the pods."""
+    """Return the headless Service through which the cluster's DNS finds the pods."""
     spec: Doc = {"clusterIP": "None", "selector": labels(job)}
     if job.spec.run_launcher_as_worker:
         spec["publishNotReadyAddresses"] = True
@@ -63,7 +64,7 @@ def service(job: MpiJob) -> Doc:
 
 
 def config_map(job: MpiJob, running: Sequence[str]) -> Doc:
-    """Return the hostfile, and a script that tells which of the workers are `running`."""
+    """Return the hostfile, and a script that lists the `running` workers."""
     workers = [job.worker_name(number) for number in range(job.n_workers)]
     slots = job.spec.slots_per_worker
     after = f" slots={slots}\n" if job.spec.mpi_implementation == "OpenMPI" else f":{slots}\n"
@@ -77,7 +78,7 @@ def config_map(job: MpiJob, running: Sequence[str]) -> Doc:
 
 
 def secret(job: MpiJob, keys: KeyPair) -> Doc:
-    """Return the keys by which the pods of a job trust each other."""
+    """Return the ssh keys with which the pods of a job log in to each other."""
     data = {
         "ssh-privatekey": base64.b64encode(keys.private).decode(),
         "ssh-publickey": base64.b64encode(keys.public).decode(),
@@ -108,7 +109,7 @@ def worker(job: MpiJob, number: int) -> Doc:
 
 
 def launcher(job: MpiJob) -> Doc:
-    """Return the Job that runs the launcher. Deadline and time to live are *its*, not the MPIJob's."""
+    """Return the Job that runs the launcher; the deadline and time to live apply to it, not to the MPIJob."""
     policy = job.spec.run_policy
     spec: Doc = {"template": _launcher_template(job), "podReplacementPolicy": "Failed"}
     asked = {
@@ -149,7 +150,7 @@ def _launcher_template(job: MpiJob) -> Doc:
 
 
 def _template(job: MpiJob, replicas: Replicas, host: str, role: str, restart: str) -> Doc:
-    """Return what a launcher and a worker have in common: names in the DNS, labels, keys of ssh."""
+    """Return the common parts of a launcher and a worker: DNS names, labels, ssh keys."""
     template = copy.deepcopy(replicas.template)
     meta, spec = template.setdefault("metadata", {}), template["spec"]
     meta["labels"] = {**meta.get("labels", {}), **labels(job, role)}

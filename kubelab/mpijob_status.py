@@ -1,4 +1,4 @@
-"""How an MPIJob is, told from its launcher and workers, as the operator v0.8.2 tells it. Pure."""
+"""Compute an MPIJob's status from its launcher and workers, as the operator v0.8.2 does. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PodStatus(_Seen, frozen=True, kw_only=True):
-    """How a pod is."""
+    """The status of a pod."""
 
     phase: str = "Pending"
     reason: str = ""
@@ -43,13 +43,13 @@ class Pod(_Seen, frozen=True, kw_only=True):
 
 
 class LauncherSpec(_Seen, frozen=True, kw_only=True):
-    """Whether the launcher waits."""
+    """Whether the launcher is suspended."""
 
     suspend: bool = False
 
 
 class LauncherStatus(_Seen, frozen=True, kw_only=True):
-    """How the launcher's Job is (batch/v1)."""
+    """The status of the launcher's Job (batch/v1)."""
 
     conditions: list[Condition] = []
     failed: int = 0
@@ -57,7 +57,7 @@ class LauncherStatus(_Seen, frozen=True, kw_only=True):
     completion_time: str | None = None
 
     def condition(self, kind: str) -> Condition | None:
-        """Return the condition of that type, if it is true."""
+        """Return the condition of that type if it is true, None otherwise."""
         return next((one for one in self.conditions if one.type == kind and one.status == "True"), None)
 
 
@@ -70,12 +70,12 @@ class Launcher(_Seen, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether it will run no further pod."""
+        """Return whether it has ended, so that no further pod will run."""
         return any(self.status.condition(kind) for kind in ("Complete", "Failed"))
 
 
 class Told(NamedTuple):
-    """The status of a job, and the events that go with it."""
+    """The status of a job, and its new events."""
 
     status: Status
     events: list[Said]
@@ -101,7 +101,10 @@ def told(
     workers: Sequence[Pod],
     now: str,
 ) -> Told:
-    """Return `status` with what launcher, its pods and workers tell. No worker counts after the end."""
+    """Return `status`, updated from the launcher, its pods and the workers.
+
+    No worker counts after the end.
+    """
     told = _suspended(job, Told(status, []), now)
     n_starters = sum(pod.status.phase == "Running" for pod in starters)
     counts = {}
@@ -173,7 +176,7 @@ def _evicted(told: Told, workers: Sequence[Pod], now: str) -> Told:
 
 
 def _running(job: MpiJob, told: Told, now: str, *, is_running: bool) -> Told:
-    """Return `told` with whether it runs, which is said each time that it is looked at."""
+    """Return `told` with the Running condition; its event is written at each reconciliation."""
     status, events = told
     if job.is_suspended:
         said = f"MPIJob {_name(job)} is suspended."
@@ -191,7 +194,7 @@ def _running(job: MpiJob, told: Told, now: str, *, is_running: bool) -> Told:
 
 
 def _with(status: Status, kind: str, reason: str, message: str, now: str, *, is_true: bool = True) -> Status:
-    """Return `status` with a condition. One that ends a job ends that it runs, or that it failed before."""
+    """Return `status` with a condition. One that ends the job makes Running and an earlier Failed false."""
     known = status.condition(kind)
     value = "True" if is_true else "False"
     if known is not None and (known.status, known.reason) == (value, reason):

@@ -1,9 +1,10 @@
-"""A double of Multus, a CNI plug-in: the pod network first, then what the pod's annotation asks for.
+"""A double of Multus, a CNI plug-in: attach the pod network, then the networks in a pod's annotation.
 
-It follows the Network Plumbing Working Group's specification 1.2 as far as Tare does: short and JSON form of
-k8s.v1.cni.cncf.io/networks, ``ips`` of a network that takes them, and the answer in network-status. To CNI's
-configuration it adds `delegate`, the pod network, `server`, `ca`, `certificate` and `key`, which lead to the
-API, and `state`, where it keeps what it attached. containerd starts it, so it needs nothing but Python.
+It implements the parts of the Network Plumbing Working Group's specification 1.2 that Tare uses: the short
+and the JSON form of k8s.v1.cni.cncf.io/networks, ``ips`` of a network that supports them, and the answer in
+network-status. It adds these keys to the CNI configuration: `delegate`, the pod network; `server`, `ca`,
+`certificate` and `key`, for access to the API; and `state`, the folder in which it records attached networks.
+containerd starts it as a program, so it needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _VERSIONS = ["0.3.0", "0.3.1", "0.4.0"]
 
 
 class Api:
-    """The requests to the API server."""
+    """Sends requests to the API server."""
 
     def __init__(self, config: Doc) -> None:
         self._server = config["server"]
@@ -36,7 +37,7 @@ class Api:
         return self._ask(urllib.request.Request(self._server + path))
 
     def annotate(self, path: str, name: str, value: str) -> None:
-        """Give an object an annotation."""
+        """Set an annotation of an object."""
         change = {"metadata": {"annotations": {name: value}}}
         kind = {"Content-Type": "application/merge-patch+json"}
         body = json.dumps(change).encode()
@@ -49,7 +50,7 @@ class Api:
 
 
 def main() -> None:
-    """Do what CNI_COMMAND says, with the configuration on standard input (CNI specification 0.4)."""
+    """Run the command in CNI_COMMAND, with the configuration from stdin (CNI specification 0.4)."""
     config, command = json.load(sys.stdin), os.environ["CNI_COMMAND"]
     if command == "VERSION":
         print(json.dumps({"cniVersion": "0.4.0", "supportedVersions": _VERSIONS}))
@@ -89,7 +90,7 @@ def _add(config: Doc, kept: Path) -> Doc:
 
 
 def _delete(config: Doc, kept: Path) -> None:
-    """Take off what was attached, as far as it is there: a deletion may come twice."""
+    """Detach the networks, as far as they are attached: a deletion may come twice."""
     networks = [("pod-network", POD_INTERFACE, config["delegate"])]
     if kept.exists():
         networks = json.loads(kept.read_text())

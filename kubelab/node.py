@@ -1,4 +1,4 @@
-"""A real node: namespaces of its own, and in them containerd, kubelet and the plug-ins of pod networks."""
+"""Run a real node: containerd, kubelet and network plug-ins, in namespaces of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubelab.plugins import ETC, lay_plugins, lay_whereabouts, pod_network
 from kubelab.processes import Daemon, KubelabError
 
 _CRI_O = Path(__file__).with_name("cri_o.py")
-"""What runs containers of the RuntimeClass cri-o."""
+"""The program that runs containers of the RuntimeClass cri-o."""
 _TUNED = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
@@ -26,7 +26,7 @@ _TUNED = {
     "kernel/keys/root_maxkeys": 1_000_000,
     "kernel/keys/root_maxbytes": 25_000_000,
 }
-"""What a kubelet sets of the kernel's parameters (container_manager_linux.go): the machine's own."""
+"""Parameters of the machine's kernel that a kubelet sets (container_manager_linux.go)."""
 _SETTLE = """\
 set -e
 hostname {name}
@@ -69,9 +69,9 @@ version = 2
 class Node:
     """The node `number` of `n_nodes`, with its state and logs in a folder below the cluster's.
 
-    It sees the machine's files but for /run, /var/lib and /var/log, so that all its programs may use the
-    paths that they are used to. Images and containers are in memory, 1 GiB: they are gone with it. Its
-    uplink sends no faster than `rate`.
+    It sees the machine's files except /run, /var/lib and /var/log, so that all its programs may use their
+    usual paths. Images and containers are in memory, 1 GiB, and are lost with the node. Its uplink sends at
+    most at `rate`.
     """
 
     def __init__(self, cluster: ControlPlane, number: int, n_nodes: int, rate: str, group: str) -> None:
@@ -86,7 +86,7 @@ class Node:
         self._daemons: list[Daemon] = []
 
     def start(self) -> None:
-        """Start it all. The thread that calls this must outlive the node (see Daemon)."""
+        """Start all but the kubelet. The thread that calls this must outlive the node (see Daemon)."""
         self._lay_out()
         control_groups.make(self._group)
         self._holder.start()
@@ -98,14 +98,14 @@ class Node:
         containerd.wait_until(lambda: self._ctr("version").returncode == 0, "answering")
 
     def load(self, archives: Sequence[Path]) -> None:
-        """Give it images."""
+        """Import images from archives."""
         for archive in archives:
             done = self._ctr("images", "import", str(archive))
             if done.returncode:
                 raise KubelabError(f"{self.name}: {archive.name}: {done.stderr.strip()}")
 
     def join(self) -> None:
-        """Start the kubelet, which makes it a node of the cluster."""
+        """Start the kubelet, which registers it as a node of the cluster."""
         config = self._cluster.kubeconfig_for(f"system:node:{self.name}", ["system:nodes"])
         kubelet = self._daemon(
             "kubelet", *build.command("kubelet"), f"--config={self._folder / 'kubelet.yaml'}",
@@ -115,11 +115,11 @@ class Node:
         kubelet.start()
 
     def wait_until_ready(self) -> None:
-        """Wait until the cluster says that it is ready. Raises KubelabError."""
+        """Wait until the cluster reports it as ready. Raises KubelabError."""
         self._daemons[-1].wait_until(self._is_ready, "ready")
 
     def stop(self) -> None:
-        """End its daemons; what they started ends with the namespace of processes that the lab is in."""
+        """Kill its daemons; their children end with the lab's PID namespace."""
         for daemon in reversed([self._holder, *self._daemons]):
             daemon.kill()
 
@@ -149,7 +149,7 @@ class Node:
         return daemon
 
     def _lay_out(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)  # of a cluster that is gone
+        shutil.rmtree(self._folder, ignore_errors=True)  # files of an earlier cluster
         for name in ("log", "networks", "sysctl"):
             (self._folder / name).mkdir(parents=True)
         for name, value in _TUNED.items():

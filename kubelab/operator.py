@@ -69,7 +69,7 @@ _Thing = TypeVar("_Thing")
 
 
 class Seen(NamedTuple):
-    """What the cluster has: jobs, their launchers, and their pods by name."""
+    """The cluster's objects as last seen: jobs, their launchers, and their pods by name."""
 
     jobs: dict[Key, MpiJob]
     launchers: dict[Key, Launcher]
@@ -77,11 +77,11 @@ class Seen(NamedTuple):
 
 
 class MpiOperator:
-    """Brings what a cluster has to what its MPIJobs ask for."""
+    """Creates, changes and deletes objects until a cluster has what its MPIJobs ask for."""
 
     def __init__(self, cluster: Cluster, limits: Limits) -> None:
         self._cluster = cluster
-        # The real one has a client for MPIJobs, and one for all else, with a limit each.
+        # The real operator has one client for MPIJobs and one for all else, each with a limit.
         self._jobs_limit = TokenBucket(limits.qps, limits.burst)
         self._limit = TokenBucket(limits.qps, limits.burst)
         self._due = WorkQueue(TokenBucket(limits.queue_rate, limits.queue_burst))
@@ -122,7 +122,7 @@ class MpiOperator:
                     self._hear(resource, item, is_deleted=False)
 
     def _forget(self, resource: Resource) -> None:
-        """Forget objects of a kind, since a list of all that there are follows."""
+        """Forget the objects of a kind, since a complete list follows."""
         jobs, launchers, pods = self._seen
         for key in list(jobs):
             self._due.add(key)
@@ -135,17 +135,17 @@ class MpiOperator:
                 pods.clear()
 
     def _hear(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
-        """Take note of an object; its job is to be looked at."""
+        """Record an object, and queue its job."""
         key = self._note(resource, content, is_deleted=is_deleted)
         if key is not None:
             self._due.add(key)
 
     def _note(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> Key | None:
-        """Take note of an object; return the job that it belongs to, None where that cannot be read."""
+        """Record an object; return the key of its job, or None where the object cannot be read."""
         if resource.plural == MPI_JOBS.plural:
             try:
                 job = msgspec.json.decode(content, type=MpiJob)
-            except msgspec.ValidationError:  # which the API's schema let through; the operator stumbles too
+            except msgspec.ValidationError:  # the API's schema accepts it, the real operator does not
                 return None
             key = job.metadata.key
             _keep(self._seen.jobs, key, job, is_deleted=is_deleted)
@@ -163,14 +163,17 @@ class MpiOperator:
         return key
 
     def _work(self) -> None:
-        """Look at one job after the other; `_AT_ONCE` threads do, and nothing is shared between jobs."""
+        """Reconcile one job after the other, in `_AT_ONCE` threads; jobs share no data."""
         while not self._ended.is_set():
             key = self._due.take(_PATIENCE_S)
             if key is not None:
                 self._due.done(key, is_well=self._look_at(key))
 
     def _look_at(self, key: Key) -> bool:
-        """Return whether all went well; such as at a quota the operator tries again, too."""
+        """Reconcile a job; return False if it is to be tried again.
+
+        A refusal such as that of a quota is tried again, as the real operator does.
+        """
         job = self._seen.jobs.get(key)
         if job is None or job.metadata.deletion_timestamp or job.spec.run_policy.managed_by != CONTROLLER:
             return True
@@ -181,11 +184,11 @@ class MpiOperator:
             return False
         except Refusal as refusal:
             print(f"{key}: {refusal}", file=sys.stderr, flush=True)
-            return refusal.status in {_NOT_FOUND, _CONFLICT}  # it changed meanwhile, of which news come
+            return refusal.status in {_NOT_FOUND, _CONFLICT}  # it changed meanwhile; a watch reports that
         return True
 
     def _reconcile(self, job: MpiJob) -> None:
-        """Do for `job` what is to be done next, in the order of the operator."""
+        """Do the next steps for `job`, in the order of the real operator."""
         found = list(faults(job))
         if found:
             said = f"Found validation errors: {'; '.join(found)}"
@@ -210,9 +213,10 @@ class MpiOperator:
         self._tell(job, status)
 
     def _provide(self, job: MpiJob, launcher: Launcher | None) -> tuple[Launcher | None, list[Pod]]:
-        """Make what is missing; return the launcher's Job, None while it is too early for it, and workers.
+        """Create missing objects; return the launcher's Job and the workers.
 
-        Of a suspended job no worker is counted, so none is waited for: its launcher is made, suspended.
+        The Job is None while it must not be created yet. Workers of a suspended job do not count, so none is
+        waited for: its launcher is created, suspended.
         """
         key = job.metadata.key
         self._discover(job)
@@ -233,7 +237,7 @@ class MpiOperator:
                 self._create_or_say(job, objects.worker(job, number), "worker")
 
     def _create_or_say(self, job: MpiJob, made: Doc, what: str) -> None:
-        """Create a pod or a Job; why it may not be, such as a quota, an event says, each time anew."""
+        """Create a pod or a Job; if it is refused, such as by a quota, write a new event each time."""
         try:
             self._create(job, made)
         except Refusal as refusal:
@@ -243,7 +247,7 @@ class MpiOperator:
             raise
 
     def _discover(self, job: MpiJob) -> None:
-        """Make service and keys, and keep the script that tells which workers run."""
+        """Create the Service and the keys, and update the script that lists the running workers."""
         key = job.metadata.key
         pods = (pod for pod in self._pods(job) if pod.is_worker and pod.status.phase == "Running")
         running = tuple(sorted(pod.metadata.name for pod in pods))
@@ -262,7 +266,7 @@ class MpiOperator:
         self._discovered[key] = running
 
     def _suspend(self, job: MpiJob, launcher: Launcher) -> None:
-        """Suspend or resume the launcher's Job, whose time to start is then another."""
+        """Suspend or resume the launcher's Job; its start time is then reset."""
         if not job.is_suspended:
             if launcher.status.start_time is not None:
                 self._patch(JOBS, launcher.metadata, {"status": {"startTime": None}}, "/status")
@@ -276,14 +280,14 @@ class MpiOperator:
             self._recorder.record(job, Said("Warning", "SetPodTemplateRestartPolicy", said))
 
     def _clean_up(self, job: MpiJob) -> None:
-        """Delete the workers of a job that ended, where its policy says so."""
+        """Delete the workers of a job that ended, if its policy says so."""
         policy = job.spec.run_policy.clean_pod_policy
         if policy != "None":
             self._clean(job, policy)
             self._tell(job, job.status)
 
     def _clean(self, job: MpiJob, policy: str) -> None:
-        """Delete workers: with `Running` those that run or may come to."""
+        """Delete workers; with the policy `Running`, only those that run or may still run."""
         for pod in self._pods(job):
             is_due = policy == "All" or pod.status.phase in {"Running", "Pending"}
             if pod.is_worker and pod.metadata.deletion_timestamp is None and is_due:
@@ -298,7 +302,7 @@ class MpiOperator:
             self._recorder.record(job, said)
 
     def _tell(self, job: MpiJob, status: Status) -> None:
-        """Write the status, where it is news."""
+        """Write the status if it has changed."""
         if status == job.status:
             return
         change = msgspec.to_builtins(status)
@@ -306,14 +310,14 @@ class MpiOperator:
             role: {name: counts.get(name) for name in ("active", "failed", "succeeded")}
             for role, counts in status.replica_statuses.items()
         }
-        # Where the job has changed meanwhile, this is refused.
+        # The API server refuses this if the job has changed meanwhile.
         seen: Doc = {"resourceVersion": job.metadata.resource_version}
         inside = _inside(MPI_JOBS, job.metadata.namespace)
         self._jobs_limit.wait()
         self._cluster.patch(inside, f"{job.metadata.name}/status", {"metadata": seen, "status": change})
 
     def _create(self, job: MpiJob, made: Doc) -> bool:
-        """Create an object and take note of it; return False when there is one of its name."""
+        """Create an object and record it; return False if one of its name exists."""
         group = "api/v1" if made["apiVersion"] == "v1" else f"apis/{made['apiVersion']}"
         plural, namespace = _PLURALS[made["kind"]], made["metadata"]["namespace"]
         self._limit.wait()
@@ -323,13 +327,13 @@ class MpiOperator:
             if refusal.status == _CONFLICT:
                 return False
             raise
-        if plural == PODS.plural:  # of which a watch may have told newer things already
+        if plural == PODS.plural:  # a watch may have reported a newer state already
             pod = msgspec.json.decode(answer, type=Pod)
             self._seen.pods.setdefault(pod.metadata.job, {}).setdefault(pod.metadata.name, pod)
         elif plural == JOBS.plural:
             launcher = msgspec.json.decode(answer, type=Launcher)
             self._seen.launchers.setdefault(launcher.metadata.job, launcher)
-        else:  # which the real one watches, as it does pods and Jobs
+        else:  # the real operator watches these, as it does pods and Jobs
             self._due.add(job.metadata.key)
         return True
 
@@ -342,7 +346,7 @@ class MpiOperator:
 
 
 def _key_pair() -> objects.KeyPair:
-    """Return keys of ssh, as each job has its own."""
+    """Return a new pair of ssh keys; each job has its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "key")
         make = ["ssh-keygen", "-q", "-t", "ecdsa", "-b", "521", "-m", "PEM", "-N", "", "-f", str(path)]
@@ -358,7 +362,7 @@ def _keep(known: dict[_Name, _Thing], name: _Name, one: _Thing, *, is_deleted: b
 
 
 def _inside(resource: Resource, namespace: str) -> Resource:
-    """Return `resource` as the API's paths call it within a namespace, whichever the client's own is."""
+    """Return `resource` with the API path of a namespace, which may differ from the client's own."""
     return resource._replace(group=f"{resource.group}/namespaces/{namespace}", is_namespaced=False)
 
 

@@ -1,4 +1,4 @@
-"""The MPI Operator of a cluster: the double, or a real one that somebody has built."""
+"""Start the MPI Operator of a cluster: the double, or a real one that was built before."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from kubelab.limits import DEFAULT, Limits
 from kubelab.processes import Daemon
 
 QUICK = Limits(200, 400, 500, 1000)
-"""For tests of something else."""
+"""For tests that do not test these limits."""
 USER = "mpi-operator"
-"""Whom the API server knows it as."""
-_LOCKS = "default"  # the namespace of the real one's lease, which must be there
+"""The operator's user name on the API server."""
+_LOCKS = "default"  # the namespace of the real operator's lease, which must exist
 _AGAIN = 'while :; do setpriv --pdeathsig KILL -- "$@"; sleep 1; done'
-"""As its Deployment would: the real one ends when the API server does not answer for five seconds."""
+"""Restart it as its Deployment would: it ends when the API server does not answer for five seconds."""
 
 
 def operator(cluster: ControlPlane, limits: Limits = DEFAULT) -> Daemon:
-    """Return the operator of `cluster`, to be started.
+    """Return the operator of `cluster`, not started yet.
 
-    The real one answers at port 8080 of all addresses whether it is well, and ends where that is taken.
+    The real one serves health checks on port 8080 of all addresses, and ends if that port is in use.
     """
     kubeconfig = cluster.kubeconfig_for(USER, ["system:masters"])
     real = cluster.prebuilt.operator

@@ -1,4 +1,4 @@
-"""Keys and certificates of a cluster, made with openssl."""
+"""Create keys and certificates of a cluster with openssl."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Identity(NamedTuple):
 
 
 class Authority:
-    """The one authority of a cluster: whom it names, the API server and the kubelets believe."""
+    """The certificate authority of a cluster; the API server and the kubelets trust its certificates."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -43,9 +43,9 @@ class Authority:
             _openssl("rsa", "-in", private, "-pubout", "-out", public)
 
     def issue(self, name: str, user: str, groups: Sequence[str] = (), hosts: Sequence[str] = ()) -> Identity:
-        """Return what proves to be `user` of `groups`, and to serve at `hosts`, such as ``IP:127.0.0.1``.
+        """Return a certificate for `user` of `groups`, which may serve at `hosts`, such as ``IP:127.0.0.1``.
 
-        An identity of this file `name` that is there already is returned as it is.
+        If an identity with this file `name` exists, it is returned unchanged.
         """
         made = Identity(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         if made.certificate.exists():
@@ -62,7 +62,7 @@ class Authority:
         return made
 
     def write_kubeconfig(self, path: Path, url: str, identity: Identity) -> Path:
-        """Write what kubectl needs to speak to `url` as `identity`, keys and all; return `path`."""
+        """Write a kubeconfig for `url` with the certificate and key of `identity`; return `path`."""
         cluster = {"server": url, "certificate-authority-data": _encoded(self.certificate)}
         user = {
             "client-certificate-data": _encoded(identity.certificate),

@@ -1,4 +1,4 @@
-"""The plug-ins of pod networks (CNI): Debian's, and Multus and whereabouts, as doubles or real."""
+"""Install the plug-ins of pod networks (CNI): Debian's, and Multus and whereabouts, as doubles or real."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kubelab.control_plane import ControlPlane
 from kubelab.processes import KubelabError
 
 ETC = Path("/etc/cni")
-"""Where whereabouts looks for what its network's configuration does not say."""
+"""Where whereabouts reads settings that its network's configuration does not have."""
 _DEBIAN = Path("/usr/lib/cni")
 _DOUBLES = ("multus", "whereabouts")
 _VERSION = "0.4.0"
@@ -38,7 +38,7 @@ def lay_plugins(cluster: ControlPlane) -> Path:
 
 
 def pod_network(cluster: ControlPlane, subnet: str) -> dict[str, object]:
-    """Return the network of a node's pods, whose addresses are of `subnet`, with Multus around it."""
+    """Return the network of a node's pods, with addresses of `subnet`, inside a Multus configuration."""
     pods = {
         "cniVersion": _VERSION,
         "name": "pods",
@@ -46,7 +46,7 @@ def pod_network(cluster: ControlPlane, subnet: str) -> dict[str, object]:
         "bridge": "cni0",
         "isGateway": True,
         "hairpinMode": True,
-        "mtu": 1450,  # as where the packets of pods travel in others (VXLAN)
+        "mtu": 1450,  # as where pods' packets are encapsulated (VXLAN)
         "ipam": {
             "type": "host-local",
             "ranges": [[{"subnet": subnet}]],
@@ -58,7 +58,10 @@ def pod_network(cluster: ControlPlane, subnet: str) -> dict[str, object]:
 
 
 def lay_whereabouts(cluster: ControlPlane, folder: Path, node: str) -> None:
-    """Write into `folder` what the real whereabouts reads of `/etc/cni` on `node`, as its own image does."""
+    """Write into `folder` the files that the real whereabouts reads from `/etc/cni` on `node`.
+
+    Its own image writes the same files.
+    """
     if cluster.prebuilt.whereabouts is None:
         return
     if not ETC.is_dir():

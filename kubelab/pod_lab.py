@@ -1,7 +1,7 @@
-"""A cluster with real nodes on this machine: namespaces, control plane, DNS, operator, nodes.
+"""Run a cluster with real nodes on this machine: namespaces, control plane, DNS, operator, nodes.
 
-It runs in namespaces of network, mounts and processes: its end, however it comes, ends all that it started,
-and nothing of it can reach the machine's network. Needs root.
+It runs in network, mount and PID namespaces. When it ends, for any reason, all its processes end, and it
+cannot reach the machine's network. Needs root.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ip link add link cable0 name second0 type macvlan mode bridge
 tc qdisc add dev cable0 root tbf rate 1mbit burst 16kb latency 50ms
 mount -t tmpfs tmpfs /run
 """
-"""What nodes are made of; some kernels, and containers without privileges, refuse some of it."""
+"""Commands that nodes need; some kernels, and containers without privileges, refuse some of them."""
 _COREFILE = """\
 .:53 {{
   bind {host}
@@ -51,7 +51,7 @@ _COREFILE = """\
 
 
 def isolated(command: list[str]) -> list[str]:
-    """Return what runs `command` in namespaces of its own, and ends all in them with it."""
+    """Return a command that runs `command` in new namespaces, and ends all processes in them with it."""
     kinds = ["--net", "--mount", "--pid", "--ipc"]
     ends = ["--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
     return ["setpriv", "--pdeathsig", "KILL", "--", "unshare", *kinds, *ends, *command]
@@ -59,9 +59,9 @@ def isolated(command: list[str]) -> list[str]:
 
 @contextmanager
 def pod_lab(folder: Path, n_nodes: int = NODES, rate: str = RATE) -> Iterator[ControlPlane]:
-    """Hold a cluster with `n_nodes` real nodes in the namespaces that the caller is in, which are its own.
+    """Run a cluster with `n_nodes` real nodes in the current namespaces, which must be its own.
 
-    Images and programs are there already. Raises KubelabError.
+    Images and programs must be built already. Raises KubelabError.
     """
     group = control_groups.name_of(folder)
     with ExitStack() as stack:
@@ -86,7 +86,7 @@ def pod_lab(folder: Path, n_nodes: int = NODES, rate: str = RATE) -> Iterator[Co
 
 
 def hold(folder: Path, n_nodes: int, rate: str) -> int:
-    """Run `python -m kubelab hold-pods` in namespaces of its own until it ends; return its exit code.
+    """Run `python -m kubelab hold-pods` in new namespaces until it ends; return its exit code.
 
     Raises KubelabError where this machine lacks something.
     """
@@ -95,14 +95,14 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
     images()
     words = [str(folder), "--nodes", str(n_nodes), "--rate", rate]
     command = isolated([sys.executable, "-m", "kubelab", "hold-pods", *words])
-    control_groups.remove_dead()  # of one that was killed
+    control_groups.remove_dead()  # those of a lab that was killed
     process = subprocess.Popen(command)
     (folder / PID).write_text(str(os.getpid()))
     (folder / _INSIDE).write_text(str(process.pid))
     try:
         return process.wait()
     finally:
-        if process.poll() is None:  # its end is that of all other processes there, and waits for them
+        if process.poll() is None:  # its end ends all other processes there, and waits for them
             first = _first_process(process.pid)
             os.kill(first, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
@@ -115,7 +115,7 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
 
 
 def inside(folder: Path, command: list[str]) -> list[str]:
-    """Return what runs `command` in the network of the cluster in `folder`. Raises KubelabError."""
+    """Return a command that runs `command` in the network of the cluster in `folder`. Raises KubelabError."""
     try:
         first = _first_process(int((folder / _INSIDE).read_text()))
     except (OSError, ValueError) as error:
@@ -124,13 +124,13 @@ def inside(folder: Path, command: list[str]) -> list[str]:
 
 
 def _first_process(outer: int) -> int:
-    """Return the first process of the namespace that process `outer` made, as it is called outside."""
+    """Return the pid, in our namespace, of the first process in the PID namespace that `outer` created."""
     [child] = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
     return int(child)
 
 
 def check() -> None:
-    """Raise KubelabError, with the cure, where this machine cannot have real nodes."""
+    """Raise KubelabError, with the cure, if this machine cannot run real nodes."""
     if os.geteuid() != 0:
         raise KubelabError("real nodes need root")
     path = os.environ.get("PATH", os.defpath)

@@ -1,4 +1,4 @@
-"""Programs that somebody has built already: Kubernetes', and the real ones in the places of the doubles."""
+"""Find prebuilt programs: Kubernetes' own, and real ones that replace the doubles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEEDS = {"operator": "operator_crd", "operator_crd": "operator", "whereabouts":
 
 
 class Prebuilt(NamedTuple):
-    """Where they are; None for what kubelab builds, or stands a double for.
+    """The paths of prebuilt programs; None where kubelab builds the program or uses a double.
 
     `binaries` is a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl,
     kubelet, kwok and coredns. The definitions (CRDs) are YAML files, or folders of them, as they are shipped.
@@ -28,12 +28,12 @@ class Prebuilt(NamedTuple):
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Prebuilt:
-        """Return what variables such as TARE_KUBELAB_OPERATOR name. Raises KubelabError."""
+        """Return the paths in variables such as TARE_KUBELAB_OPERATOR. Raises KubelabError."""
         given = {name: environment.get(variable(name)) for name in cls._fields}
         return cls(**{name: Path(path).resolve() for name, path in given.items() if path}).checked()
 
     def checked(self) -> Prebuilt:
-        """Return itself, if all of it is there. Raises KubelabError."""
+        """Return itself if all files exist and are complete. Raises KubelabError."""
         for name, path in self._asdict().items():
             if path is not None and not path.exists():
                 raise KubelabError(f"{option(name)}: {path} does not exist")
@@ -43,7 +43,7 @@ class Prebuilt(NamedTuple):
         return self
 
     def definitions(self) -> Iterator[str]:
-        """Yield the definitions that were given, as manifests."""
+        """Yield the given definitions as manifests."""
         for path in (self.operator_crd, self.whereabouts_crd):
             if path is not None:
                 files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
@@ -51,10 +51,10 @@ class Prebuilt(NamedTuple):
 
 
 def variable(name: str) -> str:
-    """Return the environment's variable for a field of Prebuilt."""
+    """Return the environment variable for a field of Prebuilt."""
     return f"{_PREFIX}{name.upper()}"
 
 
 def option(name: str) -> str:
-    """Return the option of the command line for a field of Prebuilt."""
+    """Return the command-line option for a field of Prebuilt."""
     return f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""Programs that run in the background, and end with whoever started them."""
+"""Run programs in the background, which end with the thread that started them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _TAIL = 15  # lines
 
 
 class KubelabError(Exception):
-    """What keeps the cluster from coming up; the message holds the cure where there is one."""
+    """The reason why the cluster does not start; the message has the cure if there is one."""
 
 
 class Daemon:
-    """One program, with its log, which restarts continue.
+    """One program and its log, which a restart continues.
 
-    The kernel kills it when the thread that started it ends (prctl(2), PR_SET_PDEATHSIG), however it does.
+    The kernel kills it when the thread that started it ends, for any reason (prctl(2), PR_SET_PDEATHSIG).
     `inside` is put before its command, such as an nsenter.
     """
 
@@ -34,7 +34,7 @@ class Daemon:
         return None if self._process is None or self._process.poll() is not None else self._process.pid
 
     def start(self) -> None:
-        """Start it, unless it runs."""
+        """Start it, unless it is running."""
         if self.pid is not None:
             return
         with self.log.open("ab") as log:
@@ -43,15 +43,19 @@ class Daemon:
             )
 
     def kill(self) -> None:
-        """End it as a crash would, and wait until it is gone."""
+        """Kill it, as a crash would, and wait until it is gone."""
         self._end(signal.SIGKILL, 10)
 
     def stop(self, patience_s: float = 10) -> None:
-        """Ask it to end; end it after `patience_s`."""
+        """Send SIGTERM; kill it after `patience_s`."""
         self._end(signal.SIGTERM, patience_s)
 
     def wait_until(self, is_so: Callable[[], bool], what: str, patience_s: float = 90) -> None:
-        """Wait until `is_so`. Raises KubelabError, with the end of the log, when it ends or is too late."""
+        """Wait until `is_so` returns true.
+
+        Raises KubelabError, with the end of the log, if the program ends before, and also if it takes too
+        long.
+        """
         end = time.monotonic() + patience_s
         while not is_so():
             if self.pid is None:

@@ -1,4 +1,4 @@
-"""A claim that pods of all nodes share with this machine: its files are a folder of the cluster's."""
+"""Create a claim that pods of all nodes share with this machine: a folder of the cluster."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SIZE = "10Gi"
 
 
 def make(cluster: ControlPlane) -> None:
-    """Make the claim in the namespace `default`; its folder is named alike here and on all nodes."""
+    """Create the claim in the namespace `default`; its folder has the same path here and on all nodes."""
     path = cluster.folder / FOLDER
     path.mkdir(exist_ok=True)
-    path.chmod(0o1777)  # pods have users of their own
+    path.chmod(0o1777)  # pods run as different users
     access = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
     volume = {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""The one thing of a kubelet that kwok has not got of its own: the logs of pods, served to the API server."""
+"""Serve the logs of simulated pods to the API server: the only part of a kubelet that kwok lacks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LONGEST_S, _STEP_S = 600.0, 0.2
 class SimulatedLogs:
     """A double of the kubelets' port: ``/containerLogs/NAMESPACE/POD/CONTAINER``, and nothing else.
 
-    What a pod would have written `write_log` returns, of its namespace and name. Who follows the log of a pod
-    of which `is_running` is true gets it when that is over.
+    `write_log` returns the log of a pod, given its namespace and name. A client that follows the log of a pod
+    whose `is_running` is true receives it when the pod has ended.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SimulatedLogs:
         self._thread = threading.Thread(target=self._server.serve_forever, name="simulated logs", daemon=True)
 
     def start(self) -> None:
-        """Serve, in a thread of its own."""
+        """Start to serve, in a thread of its own."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -79,4 +79,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class names it so
-        """Say nothing: the API server tells what it asked for."""
+        """Print nothing: the API server logs its own requests."""

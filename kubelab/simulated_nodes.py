@@ -1,4 +1,4 @@
-"""Nodes that are not there: kwok plays their kubelets, to which the real scheduler binds pods."""
+"""Simulate nodes with kwok, which acts as their kubelets; the real scheduler binds pods to them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CPUS, _MEMORY, _PODS = "1024", "4Ti", "1000"
 
 
 class SimulatedNodes:
-    """`count` nodes called `prefix`-0 on, in a cluster that is up. Use it as a context manager.
+    """`count` nodes with names from `prefix`-0 on, in a running cluster. Use it as a context manager.
 
-    Their pods run nothing. What each would have written `write_log` returns, of its namespace and name;
-    how else they fare, their annotations say (manifests/stages.yaml). A node has a lease of `lease_s`,
-    which it renews in time.
+    Their pods run nothing. `write_log` returns the log of a pod, given its namespace and name. The pod's
+    annotations control its phases (manifests/stages.yaml). A node has a lease of `lease_s` seconds, which it
+    renews in time.
     """
 
     def __init__(
@@ -63,11 +63,17 @@ class SimulatedNodes:
         self._logs.stop()
 
     def lose(self) -> None:
-        """Let all of them fall silent, as when their network is cut: no lease, no word of their pods."""
+        """Stop all of them, as when their network is cut.
+
+        Their leases, and the states of their pods, are no longer updated.
+        """
         self._kwok.kill()
 
     def _are_ready(self) -> bool:
-        """Ask for all of them at once: 'kubectl wait' takes minutes for a thousand, one after the other."""
+        """Return whether all are ready, with one request.
+
+        'kubectl wait' takes minutes for a thousand nodes, one after the other.
+        """
         told = self._cluster.kubectl("get", "nodes", "-o", f"jsonpath={_READY}").splitlines()
         return {f"{name} True" for name in self.names} <= set(told)
 

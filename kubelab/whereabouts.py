@@ -1,6 +1,6 @@
-"""A double of whereabouts, a CNI plug-in for addresses: one store for all nodes, a folder that they share.
+"""A double of whereabouts, a CNI plug-in for addresses: one store in a folder that all nodes share.
 
-Of the configuration it knows `range`, from which it gives addresses.
+It reads only `range` of the configuration, from which it gives addresses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Do what CNI_COMMAND says, with the configuration on standard input (CNI specification 0.4)."""
+    """Run the command in CNI_COMMAND, with the configuration from stdin (CNI specification 0.4)."""
     command = os.environ["CNI_COMMAND"]
     if command == "VERSION":
         print(json.dumps({"cniVersion": "0.4.0", "supportedVersions": ["0.3.1", "0.4.0"]}))
@@ -23,7 +23,7 @@ def main() -> None:
     config = json.load(sys.stdin)
     owner = f"{os.environ['CNI_CONTAINERID']} {os.environ['CNI_IFNAME']}"
     network = ipaddress.ip_network(config["ipam"]["range"])
-    # Beside the plug-in, which nodes share: the configuration is the real one's, and names no store.
+    # The store is beside the plug-in, which nodes share, since the real configuration names no store.
     store = Path(__file__).with_name("whereabouts.json")
     with store.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

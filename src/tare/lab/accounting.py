@@ -1,7 +1,8 @@
-"""Slurm's accounting in the lab: slurmdbd on the first node, over a MariaDB with its files in tmpfs.
+"""Set up Slurm's accounting in the lab: slurmdbd on the first node, with a MariaDB in a tmpfs.
 
-The database listens on a socket alone, in a folder that only root enters, so it asks for no passwords.
-Sources: slurmdbd.conf(5), mariadbd(8), mariadb-install-db(1), whose one needful step `_initialise` takes.
+The database listens only on a socket in a folder that only root may enter, so it asks for no passwords.
+
+Sources: slurmdbd.conf(5), mariadbd(8), mariadb-install-db(1); of the latter, only the necessary step is done.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ def options(node: str, home: Path) -> list[str]:
 
 
 def bring_up(lab: Hosts, node: str, address: str, home: Path) -> None:
-    """Start database and daemon on `node`, with files below `home`, where munge and slurm.conf are by now.
+    """Start database and daemon on `node`, with files below `home`, which has munge and slurm.conf already.
 
-    slurmctld must come later: it does not start without them. Raises LabError.
+    slurmctld must be started later: it does not start without them. Raises LabError.
     """
     folder = home / "accounting"
     socket = folder / "socket"
@@ -48,7 +49,7 @@ def bring_up(lab: Hosts, node: str, address: str, home: Path) -> None:
     server += [f"--datadir={folder}/data", "--skip-networking", "--skip-grant-tables"]
     sql = f"create database mysql;\nuse mysql;\n{_SCHEMA.read_text()}"
     run(lab, node, ["sh", "-c", f'exec "$@" >{folder}/init.log 2>&1', "sh", *server, "--bootstrap"], sql)
-    # slurmdbd wants to wait long for locks and to have room; what a crash loses is of a lab that is gone.
+    # slurmdbd asks for a long lock timeout and for buffers; data lost in a crash is of a lab that has ended.
     server += [f"--socket={socket}", "--innodb-lock-wait-timeout=900", "--innodb-flush-log-at-trx-commit=0"]
     detach = 'log=$1; shift; setsid "$@" >"$log" 2>&1 </dev/null &'
     run(lab, node, ["sh", "-c", detach, "sh", str(folder / "mariadbd.log"), *server])
@@ -80,7 +81,7 @@ def configuration(home: Path, node: str, address: str) -> str:
 
 
 def _wait(lab: Hosts, node: str, command: list[str], folder: Path) -> None:
-    """Wait until `command` succeeds on `node`. Raises LabError with the database's last words."""
+    """Wait until `command` succeeds on `node`. Raises LabError with the last lines of the logs."""
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while time.monotonic() < deadline:
         done = subprocess.run(

@@ -1,7 +1,7 @@
-"""Podman in the lab: what it keeps lies in a tmpfs of the lab, so that it ends with it.
+"""Set up podman in the lab; its files are in a tmpfs of the lab, so they end with it.
 
-Containers have cgroups of their own, all below CGROUP. The backend lets the sessions of its jobs go before
-all else on a busy machine; without the same weight, containers would come last, and a ping-pong take 26 s
+Containers have cgroups of their own, all below CGROUP. The backend gives the sessions of its jobs priority
+over all else on a busy machine. Without the same weight, containers would come last: a ping-pong took 26 s
 instead of 1.
 
 Sources: containers.conf(5), containers-storage.conf(5).
@@ -23,16 +23,20 @@ CGROUP = "tare"
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _WEIGHTS = (("cpu/{}/cpu.shares", "88761"), ("{}/cpu.weight", "8668"))
-"""The weight of nice −20 next to that of nice 0, 1024 (sched_prio_to_weight), in each version of cgroups."""
+"""The weight of nice −20, if nice 0 has 1024 (sched_prio_to_weight), in each version of cgroups."""
 
 _LONGEST = 48
-"""Where a path is longer, podman 4.3 waits 20 s for each container: its sockets' paths (unix(7)) are cut."""
+"""The longest path for podman's files.
+
+With a longer one, podman 4.3 waits 20 s for each container, because the paths of its sockets (unix(7)) are
+cut.
+"""
 
 _IMAGES = Path("/var/lib/containers/storage")
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the variables by which podman finds its files inside the lab whose folder is `folder`."""
+    """Return the variables by which podman finds its files in the lab whose folder is `folder`."""
     home = folder / "c"
     return {
         "CONTAINERS_CONF": str(home / "containers.conf"),
@@ -41,7 +45,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def oci_runtime() -> str | None:
-    """Return what podman starts containers with; runc first, since it knows every kind of cgroups."""
+    """Return the program that starts containers for podman; runc first, since it supports all cgroups."""
     return find_program("runc") or find_program("crun")
 
 
@@ -52,9 +56,9 @@ def missing() -> list[str]:
 
 
 def bring_up(lab: Hosts, host: str) -> None:
-    """Give the lab a podman of its own, and see that `host` can run a container.
+    """Set up podman in the lab, and check that `host` can run a container.
 
-    Raises LabError with what stopped it.
+    Raises LabError with the reason of a failure.
     """
     if lacking := missing():
         raise LabError(f"containers need {', '.join(lacking)}, which this machine lacks; {CURE}")
@@ -76,7 +80,7 @@ def bring_up(lab: Hosts, host: str) -> None:
 
 
 def forget_cgroups() -> None:
-    """Remove the cgroups of containers that have ended with their lab; those in use stay."""
+    """Remove the cgroups of containers that have ended with their lab; those in use are kept."""
     for pattern in (
         f"*/{CGROUP}/*/*",
         f"*/{CGROUP}/*",
@@ -91,7 +95,7 @@ def forget_cgroups() -> None:
 
 
 def favour() -> None:
-    """Give all containers together the weight of a session that the backend favours, where that can be."""
+    """Give all containers together the weight of a session that the backend favours, if that is possible."""
     for pattern, weight in _WEIGHTS:
         path = _CGROUPS / pattern.format(CGROUP)
         with contextlib.suppress(OSError):
@@ -100,7 +104,7 @@ def favour() -> None:
 
 
 def _trial(rootfs: Path) -> list[str]:
-    """Return options with which podman runs a program of this machine in a container of its own."""
+    """Return podman's options for running a program of this machine in a test container."""
     own = [path for path in ("/usr", "/bin", "/lib", "/lib64") if Path(path).exists()]
     volumes = [word for path in own for word in ("--volume", f"{path}:{path}:ro")]
     options = ["--rm", "--ulimit", "host", "--network", "host", f"--cgroup-parent=/{CGROUP}", *volumes]
@@ -114,7 +118,7 @@ def engine_conf(home: Path, runtime: str) -> str:
         [
             "[engine]",
             f'runtime = "{name}"',
-            'cgroup_manager = "cgroupfs"',  # the lab has no systemd to ask
+            'cgroup_manager = "cgroupfs"',  # the lab has no systemd
             'events_logger = "none"',
             f'tmp_dir = "{home}/t"',
             "[engine.runtimes]",
@@ -125,7 +129,7 @@ def engine_conf(home: Path, runtime: str) -> str:
 
 
 def storage_conf(home: Path, images: Path) -> str:
-    """Return storage.conf with all state below `home`; the machine's own `images` can be used, not changed.
+    """Return storage.conf with all state below `home`; the machine's `images` can be used, but not changed.
 
     The driver is vfs, since an overlay over a tmpfs needs extended attributes that many kernels lack.
     """

@@ -1,7 +1,7 @@
-"""Docker in the lab: a daemon on each host that needs one, in that host's namespaces.
+"""Set up docker in the lab: a daemon on each host that needs one, in that host's namespaces.
 
-Containers are children of the daemon, so only a host's own daemon makes containers that share the host's
-network and names. All daemons live in the lab's PID namespace and end with it; what they keep lies in tmpfs.
+Containers are children of the daemon. So only a host's own daemon can create containers that share the host's
+network and names. All daemons are in the lab's PID namespace and end with it; their files are in a tmpfs.
 
 Sources: dockerd(8), docker-import(1).
 """
@@ -21,11 +21,11 @@ PROGRAMS = ("docker", "dockerd", "containerd", "runc")
 CURE = "on Debian: apt install docker.io"
 
 IMAGES = "tare/"
-"""What the names of images begin with that are root file systems: ``tare/debian`` is $TARE_ROOTFS/debian."""
+"""The prefix of images that are root file systems: ``tare/debian`` is $TARE_ROOTFS/debian."""
 
 _TIMEOUT_S = 120.0  # on a busy machine; it takes 3 s on a quiet one, most of them for the image
 _LONGEST = (
-    64  # sockets lie as deep as d/x/containerd/containerd-debug.sock below it, and have 107 bytes (unix(7))
+    64  # below it are sockets such as d/x/containerd/containerd-debug.sock; they have 107 bytes (unix(7))
 )
 _SCRIPT = Path(__file__).with_name("dockerd.sh")
 
@@ -41,9 +41,9 @@ def missing() -> list[str]:
 
 
 def bring_up(lab: Hosts, hosts: Sequence[str], images: Iterable[str]) -> None:
-    """Start a daemon on each of `hosts` that has none, and give it those of `images` that the lab makes.
+    """Start a daemon on each of `hosts` that has none, and load those of `images` that the lab makes.
 
-    Raises LabError with what stopped one of them.
+    Raises LabError with the reason of each failure.
     """
     if os.geteuid() != 0:
         raise LabError("Docker's daemon needs root; start a lab with docker as root, or use charliecloud")
@@ -75,7 +75,7 @@ def bring_up(lab: Hosts, hosts: Sequence[str], images: Iterable[str]) -> None:
 
 
 def known_images() -> list[str]:
-    """Return the images that the lab can make here: a root file system each."""
+    """Return the images that the lab can make here, one from each root file system."""
     folder = rootfs.rootfs_folder()
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     return [
@@ -91,7 +91,7 @@ def _source(image: str) -> Path:
 
 
 def _finish(process: subprocess.Popen[str]) -> str:
-    """Return why a daemon did not come up; nothing when it did."""
+    """Return why a daemon did not start; empty if it did."""
     try:
         _, said = process.communicate(timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:

@@ -1,7 +1,8 @@
-"""Grid Engine in the lab: sge_qmaster on the first node, sge_execd on each.
+"""Set up Grid Engine in the lab: sge_qmaster on the first node, sge_execd on each node.
 
-All daemons live in the lab's PID namespace, so they end with it. What they write lies in a tmpfs of the lab.
-Nothing is set up by Grid Engine's own interactive installation: the few files and `qconf` calls are below.
+All daemons are in the lab's PID namespace, so they end with it. Their files are in a tmpfs of the lab. Grid
+Engine's own interactive installation is not used: the few files and `qconf` calls are below.
+
 Sources: bootstrap(5), sge_conf(5), sched_conf(5), sge_pe(5), queue_conf(5), and Debian's init_cluster.
 """
 
@@ -22,11 +23,14 @@ CURE = "on Debian: apt install gridengine-master gridengine-exec gridengine-clie
 
 QUEUE = "lab"
 PARALLEL_ENVIRONMENT = "lab"
-"""Gives a job whole nodes: every one of the SLOTS_PER_NODE of as many nodes as its slots fill."""
+"""A parallel environment that gives a job whole nodes: all SLOTS_PER_NODE slots of each of its nodes."""
 ANY_NODES = "any"
-"""A parallel environment that fills one node after the other, as the one of many sites does."""
+"""A parallel environment that fills one node after the other, as that of many sites does."""
 SLOTS_PER_NODE = 8
-"""More than cores, perhaps: Grid Engine starts at most so many commands of a job on a node at a time."""
+"""The slots of a node, perhaps more than its cores.
+
+Grid Engine starts at most this many commands of a job on a node at a time.
+"""
 
 _BINARIES = Path("/usr/lib/gridengine")
 _RESOURCES = Path("/usr/share/gridengine/util/resources")
@@ -36,7 +40,7 @@ _GIDS_PER_NODE = 50
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return what Grid Engine's commands need to find the cluster of the lab whose folder is `folder`."""
+    """Return the variables that Grid Engine's commands need in the lab whose folder is `folder`."""
     return {
         "SGE_ROOT": str(folder / "gridengine"),
         "SGE_CELL": "default",
@@ -52,7 +56,7 @@ def missing() -> list[str]:
 
 
 def bring_up(lab: Hosts, nodes: Sequence[str]) -> None:
-    """Start Grid Engine over `nodes`; return when each of them reports to the master.
+    """Start Grid Engine on `nodes`; return when each of them reports to the master.
 
     Raises LabError with the log of the daemon that did not start.
     """
@@ -80,9 +84,9 @@ def bring_up(lab: Hosts, nodes: Sequence[str]) -> None:
 
 
 def bootstrap(root: Path) -> str:
-    """Return the file that tells the daemons where everything is (bootstrap(5))."""
+    """Return the file that tells the daemons all paths (bootstrap(5))."""
     lines = {
-        "admin_user": "none",  # what the daemons write belongs to the root of the lab, who starts them
+        "admin_user": "none",  # files of the daemons belong to root in the lab, who starts them
         "default_domain": "none",
         "ignore_fqdn": "true",
         "spooling_method": "classic",
@@ -102,7 +106,8 @@ def bootstrap(root: Path) -> str:
 def configuration(root: Path) -> str:
     """Return the configuration of the cluster, as `spooldefaults` takes it (sge_conf(5)).
 
-    It leaves root, the one user of the lab, its jobs, reports often, and keeps books at once.
+    Root, the only user of the lab, may run jobs. Nodes report often, and accounting records are written at
+    once.
     """
     lines = {
         "execd_spool_dir": f"{root}/spool",
@@ -159,10 +164,11 @@ def configuration(root: Path) -> str:
 
 
 def objects(nodes: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Return what `qconf` adds: its option, a name of the file, and the text of that."""
+    """Return the objects that `qconf` adds: its option, a name for the file, and the file's text."""
     found = [("-Msconf", "scheduler", _scheduler())]
     for number, node in enumerate(nodes):
-        # All nodes of a lab see each other's processes, which Grid Engine tells apart, and ends, by these.
+        # All nodes of a lab see each other's processes. Grid Engine finds, and ends, those of a job by its
+        # group ids.
         found.append(("-Aconf", node, _table({"gid_range": _gids(number)})))
     found.append(("-Ahgrp", "nodes", f"group_name @allhosts\nhostlist {' '.join(nodes)}\n"))
     found.append(("-Ap", "pe.lab", _parallel_environment(PARALLEL_ENVIRONMENT, str(SLOTS_PER_NODE))))
@@ -172,7 +178,7 @@ def objects(nodes: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def _scheduler() -> str:
-    """Return sched_conf(5): it looks each second, and no load keeps a job from a node."""
+    """Return sched_conf(5): schedule each second, and ignore the load of nodes."""
     lines = {
         "algorithm": "default",
         "schedule_interval": "0:0:1",
@@ -276,12 +282,12 @@ def _table(lines: dict[str, str]) -> str:
 
 
 def _lay_out(lab: Hosts, nodes: Sequence[str], root: Path) -> None:
-    """Write what the daemons read before they can be asked, and the cluster's empty spool."""
+    """Write the files that the daemons need at their start, and the cluster's empty spool."""
     head, common = nodes[0], root / "default/common"
     folders = [common, root / "qmaster/job_scripts", root / "spool", root / "objects"]
     folders += [root / "bin", root / "utilbin"]
     run(lab, head, ["mkdir", "-p", *map(str, folders)])
-    for folder in ("bin", "utilbin"):  # where MPIs look for qrsh, and Grid Engine for what qrsh starts
+    for folder in ("bin", "utilbin"):  # for MPIs that look for qrsh, and for Grid Engine's own programs
         run(lab, head, ["ln", "-sfn", str(_BINARIES), str(root / folder / _ARCHITECTURE)])
     write(lab, head, common / "bootstrap", bootstrap(root))
     write(lab, head, common / "act_qmaster", f"{head}\n")
@@ -295,9 +301,9 @@ def _lay_out(lab: Hosts, nodes: Sequence[str], root: Path) -> None:
 
 
 def _call(lab: Hosts, host: str, argv: Sequence[str]) -> str:
-    """Call a program of Grid Engine on a host. Raises LabError with what it says."""
+    """Call a program of Grid Engine on a host. Raises LabError with its message."""
     env = [f"{name}={value}" for name, value in environment(lab.folder).items()]
-    # Each start of a program closes every file descriptor that it could have: a call for each.
+    # Each program closes every possible file descriptor when it starts, with one call for each.
     limited = 'ulimit -n 4096; exec env "$@"'
     try:
         return run(lab, host, ["sh", "-c", limited, "sh", *env, str(_BINARIES / argv[0]), *argv[1:]])
@@ -306,7 +312,7 @@ def _call(lab: Hosts, host: str, argv: Sequence[str]) -> str:
 
 
 def _wait_until_answering(lab: Hosts, head: str, root: Path) -> None:
-    """Wait until the master takes questions: its parent leaves before it does."""
+    """Wait until the master answers: its parent process ends before that."""
     deadline = time.monotonic() + _READY_TIMEOUT_S
     while True:
         try:
@@ -320,7 +326,7 @@ def _wait_until_answering(lab: Hosts, head: str, root: Path) -> None:
 
 
 def _wait_until_reporting(lab: Hosts, nodes: Sequence[str], root: Path) -> None:
-    """Wait until the master has heard of each node what it is."""
+    """Wait until every node has reported its architecture to the master."""
     deadline = time.monotonic() + _READY_TIMEOUT_S
     waiting = list(nodes)
     while time.monotonic() < deadline:
@@ -337,6 +343,6 @@ def _wait_until_reporting(lab: Hosts, nodes: Sequence[str], root: Path) -> None:
 
 
 def _log(lab: Hosts, head: str, root: Path, nodes: Sequence[str]) -> str:
-    """Return how the logs of the master, and of the daemons of `nodes`, end."""
+    """Return the last lines of the logs of the master and of the daemons of `nodes`."""
     paths = [root / "qmaster/messages", *(root / "spool" / node / "messages" for node in nodes)]
     return run(lab, head, ["sh", "-c", f"tail -n 3 {shlex.join(map(str, paths))} 2>&1; true"])

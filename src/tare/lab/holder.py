@@ -1,10 +1,10 @@
 """The process that holds a lab together: ``python -m tare.lab.holder FOLDER``, a request on stdin.
 
-It is two processes. The *keeper* enters a user namespace, forks, and waits outside: it writes the state as
-seen from outside, watches the owner and cleans up. Its child is PID 1 of a new PID namespace: the *holder*.
-It owns the switches' network namespace and the hosts' processes. When the holder ends, however it ends, the
-kernel kills every process in the PID namespace (pid_namespaces(7)), and with the last process go
-the network and mount namespaces with all their links and mounts.
+There are two processes. The *keeper* enters a user namespace, forks, and waits outside: it writes the state
+as seen from outside, watches the owner and cleans up. Its child is PID 1 of a new PID namespace: the
+*holder*. It owns the switches' network namespace and the hosts' processes. When the holder ends, for any
+reason, the kernel kills every process in the PID namespace (pid_namespaces(7)). With the last process the
+network and mount namespaces end, with all their links and mounts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tare.lab.topology import Topology, lay_out
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the starter asks for, as one line of JSON. An owned lab ends when stdin is closed."""
+    """The request of the starter, as one line of JSON. An owned lab ends when stdin is closed."""
 
     name: str
     spec: LabSpec
@@ -35,7 +35,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What comes back, as one line of JSON: an error, or the hosts' pids."""
+    """The answer, as one line of JSON: an error, or the hosts' pids."""
 
     error: str = ""
     pids: dict[str, int] = {}
@@ -46,7 +46,7 @@ def main() -> int:
     folder = Path(sys.argv[1])
     request = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
     if not request.is_owned and os.fork() != 0:
-        return 0  # the daemon's parent; its starter waits for it
+        return 0  # the daemon's parent ends; its starter waits for that
     try:
         holder = _start_holder(request, folder)
     except LabError as error:
@@ -54,7 +54,7 @@ def main() -> int:
         return error.exit_code
     _answer(Report())
     _watch(holder, owner=sys.stdin.fileno() if request.is_owned else None)
-    if request.is_owned:  # nobody will look for it, and nobody else has a folder of its name
+    if request.is_owned:  # its folder has a random name, which nobody else uses
         state.remove(folder)
     return 0
 
@@ -90,7 +90,7 @@ def _start_holder(request: Request, folder: Path) -> int:
 
 
 def _outer_pids(holder: int) -> dict[int, int]:
-    """Return the pids of the holder's children as they are here, by their pid in its PID namespace."""
+    """Return the pids of the holder's children in our PID namespace, by their pid in the holder's."""
     found = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -103,7 +103,7 @@ def _outer_pids(holder: int) -> dict[int, int]:
 
 
 def _answer(report: Report) -> None:
-    """Tell the starter, and let go of the pipe to it."""
+    """Send the report to the starter, and close the pipe to it."""
     sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.flush()
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -112,7 +112,7 @@ def _answer(report: Report) -> None:
 
 
 def _watch(holder: int, owner: int | None) -> None:
-    """Wait for the holder to end, and end it when the pipe `owner` is closed at its far end."""
+    """Wait for the holder to end, and kill it when the far end of the pipe `owner` is closed."""
     ended = os.pidfd_open(holder)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
@@ -125,7 +125,7 @@ def _watch(holder: int, owner: int | None) -> None:
 
 
 def hold(request: Request, folder: Path, report: int) -> int:
-    """Be the holder: build the lab, report to the pipe `report`, and stay until told to end."""
+    """Run as the holder: build the lab, report to the pipe `report`, and stay until SIGTERM."""
     namespaces.die_with_parent()
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD, signal.SIGTERM))
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -146,13 +146,13 @@ def _build(request: Request, folder: Path) -> dict[str, int]:
     with attempting("create the lab's namespaces", namespaces.userns_cure):
         namespaces.unshare(Namespace.NETWORK | Namespace.MOUNT | Namespace.UTS | Namespace.IPC)
     with attempting("mount the lab's /proc", namespaces.container_cure):
-        mount("none", "/", flags=Mount.PRIVATE | Mount.RECURSIVE)  # nothing of ours reaches the machine
+        mount("none", "/", flags=Mount.PRIVATE | Mount.RECURSIVE)  # no mount of ours reaches the machine
         mount("proc", "/proc", "proc", Mount.NOSUID | Mount.NODEV | Mount.NOEXEC)
         disable_ipv6()
     with attempting("give the lab its /etc/hosts", namespaces.container_cure):
         scratch = _cover(folder, topology)
     pids = start_hosts(topology.hosts, scratch)
-    from tare.lab.links import build  # only now: the hosts' processes need not carry pyroute2
+    from tare.lab.links import build  # imported late, so that the hosts' processes need not carry pyroute2
 
     build(topology, pids)
     record = state.Record(
@@ -168,7 +168,7 @@ def _build(request: Request, folder: Path) -> dict[str, int]:
 
 
 def _cover(folder: Path, topology: Topology) -> Path:
-    """Lay the inside view over the state folder, and our names over /etc/hosts; return a scratch folder."""
+    """Mount the inside view over the state folder, and our names over /etc/hosts; return a scratch folder."""
     mount("lab", folder, "tmpfs", Mount.NOSUID | Mount.NODEV)
     names = folder / "etc-hosts"
     names.write_text(topology.etc_hosts())
@@ -179,7 +179,7 @@ def _cover(folder: Path, topology: Topology) -> Path:
 
 
 def _reap(pids: dict[str, int]) -> int:
-    """Reap orphans, as PID 1 must, until SIGTERM or until a host's process is gone."""
+    """Reap orphans, as PID 1 must, until SIGTERM or until a host's process has ended."""
     hosts = {pid: host for host, pid in pids.items()}
     while signal.sigwait((signal.SIGCHLD, signal.SIGTERM)) == signal.SIGCHLD:
         while True:  # one signal may stand for several children

@@ -1,4 +1,4 @@
-"""A host of the lab: a small process that holds a node's or pod's namespaces open."""
+"""Run the processes that hold the namespaces of the lab's hosts, its nodes and pods."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tare.lab.namespaces import Mount, Namespace, die_with_parent, mount, name_p
 
 
 def start_hosts(names: Sequence[str], scratch: Path) -> dict[str, int]:
-    """Start a process for each host; return their pids when every one has its namespaces.
+    """Start a process for each host; return their pids when all have their namespaces.
 
-    `scratch` is an empty folder that they may mount on. Raises LabError with what stopped one of them.
+    `scratch` is an empty folder that they may mount on. Raises LabError with the reason of a failure.
     """
     pids: dict[str, int] = {}
     reports: dict[str, int] = {}
@@ -37,7 +37,7 @@ def start_hosts(names: Sequence[str], scratch: Path) -> dict[str, int]:
 
 
 def _hold(name: str, scratch: Path, report: int) -> None:
-    """Become host `name`, say so, and stay until killed. Never returns."""
+    """Become host `name`, report that, and stay until killed. Never returns."""
     try:
         die_with_parent()
         name_process(f"tare-{name}")
@@ -59,7 +59,7 @@ def _become(name: str, scratch: Path) -> None:
     socket.sethostname(name)
     if Path("/dev/shm").is_dir():  # noqa: S108  # ours alone: ranks on two nodes must not meet here
         mount("shm", "/dev/shm", "tmpfs", Mount.NOSUID | Mount.NODEV)  # noqa: S108
-    # Some containers forbid a new sysfs; only UCX looks there, and the host's serves everything else.
+    # Some containers forbid a new sysfs. Only UCX needs it; the host's sysfs is enough for everything else.
     with contextlib.suppress(OSError):
         _mount_sysfs(scratch)
     disable_ipv6()
@@ -68,8 +68,8 @@ def _become(name: str, scratch: Path) -> None:
 def _mount_sysfs(scratch: Path) -> None:
     """Show this network namespace's interfaces in /sys, and the machine's cgroups as before.
 
-    A sysfs shows the interfaces of the network namespace that it was mounted in; UCX finds only ``lo``
-    in another's.
+    A sysfs shows the interfaces of the network namespace in which it was mounted; in another one, UCX finds
+    only ``lo``.
     """
     mount("sysfs", scratch, "sysfs", Mount.NOSUID | Mount.NODEV | Mount.NOEXEC)
     cgroups = Path("/sys/fs/cgroup")
@@ -79,7 +79,7 @@ def _mount_sysfs(scratch: Path) -> None:
 
 
 def disable_ipv6() -> None:
-    """Keep IPv6's own chatter off the byte counters of this network namespace (ip-sysctl)."""
+    """Switch IPv6 off, so that its own packets are not in this network namespace's counters (ip-sysctl)."""
     for which in ("all", "default"):
         switch = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
         if switch.exists():  # a kernel without IPv6 has none

@@ -1,4 +1,4 @@
-"""Start a lab, find one that is running, enter its hosts, stop it."""
+"""Start a lab, find a running one, run commands on its hosts, and stop it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ from tare.lab.reaping import wait_reaping
 from tare.lab.topology import Topology, lay_out
 
 AGENT = Path(__file__).with_name("agent")
-"""The command that starts another on a host of a lab, called as ssh is; needs `Lab.env`."""
+"""The command that starts another command on a host of a lab; called as ssh is, and needs `Lab.env`."""
 
 _OPEN_MPI_SESSIONS = "PRTE_MCA_prte_tmpdir_base"
-"""Where PRRTE keeps its sessions, by pid. In a lab pids come again soon: what a killed run had left in /tmp
-failed the next with its pid: "The PMIx server's listener thread failed to start"."""
+"""Where PRRTE keeps its session folders, named by pid. Pids are used again soon in a lab.
 
-_HAS_SLURM = "has-slurm"  # in its folder, as seen from outside
+A killed run leaves its folder in /tmp. The next run with the same pid then failed: "The PMIx server's
+listener thread failed to start".
+"""
+
+_HAS_SLURM = "has-slurm"  # a file in the lab's folder, outside the lab
 _HAS_GRID_ENGINE = "has-gridengine"
 _HAS_CONTAINERS = "has-containers"
 _HAS_DOCKER = "has-docker"  # a folder, with a file for each host that has a daemon
@@ -39,7 +42,7 @@ _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 
 _ENTER = 'cd -- "$1" || exit 255; shift; exec "$@"'
-"""nsenter(1) leaves the working directory in the old mount namespace; its --wdns is still rare."""
+"""nsenter(1) leaves the working directory in the old mount namespace; few versions have --wdns."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,12 +55,12 @@ class Lab:
 
     @property
     def name(self) -> str:
-        """Return the name that it was started under."""
+        """Return the name under which it was started."""
         return self.record.name
 
     @property
     def spec(self) -> LabSpec:
-        """Return what was asked for."""
+        """Return the specification from which it was built."""
         return self.record.spec
 
     @property
@@ -67,12 +70,12 @@ class Lab:
 
     @property
     def holder_pid(self) -> int:
-        """Return the process with which everything of the lab ends."""
+        """Return the pid of the process whose end ends the whole lab."""
         return self.record.holder.pid
 
     @property
     def env(self) -> dict[str, str]:
-        """Return the environment variables that the agent needs, and what runs in the lab."""
+        """Return the environment variables that the agent and the programs in the lab need."""
         env = {"TARE_LAB_DIR": str(self.folder), _OPEN_MPI_SESSIONS: str(self.folder / "prte")}
         if self.has_slurm:
             env["SLURM_CONF"] = str(slurm.conf_path(self.folder))
@@ -85,7 +88,7 @@ class Lab:
         return env
 
     def has_service(self, name: str) -> bool:
-        """Return whether the batch system of this name runs in it: slurm, or gridengine.
+        """Return whether the batch system of this name (slurm or gridengine) runs in it.
 
         Raises UsageError for any other name.
         """
@@ -99,7 +102,8 @@ class Lab:
     def add_service(self, name: str) -> None:
         """Start the batch system of this name on its nodes, unless it runs already.
 
-        Raises LabError with what stopped it, UsageError for a name that `has_service` does not know.
+        Raises LabError with the reason if it does not start, and UsageError for a name that `has_service`
+        does not know.
         """
         if self.has_service(name):
             return
@@ -116,7 +120,7 @@ class Lab:
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """Return the command that starts another on a host, called as ssh is; needs `env`."""
+        """Return the command that starts another command on a host; called as ssh is, and needs `env`."""
         return (str(AGENT),)
 
     @property
@@ -125,7 +129,7 @@ class Lab:
         return (self.folder / _HAS_SLURM).exists()
 
     def add_slurm(self, *, has_accounting: bool = False) -> None:
-        """Start Slurm on its nodes, unless it runs already. Raises LabError with what stopped it."""
+        """Start Slurm on its nodes, unless it runs already. Raises LabError with the reason of a failure."""
         if not self.has_slurm:
             management = self.topology.fabrics[0]
             addresses = [port.address for port in management.ports if port.host in self.topology.nodes]
@@ -134,25 +138,25 @@ class Lab:
 
     @property
     def has_containers(self) -> bool:
-        """Return whether podman runs containers in it."""
+        """Return whether podman can run containers in it."""
         return (self.folder / _HAS_CONTAINERS).exists()
 
     def add_containers(self) -> None:
-        """Give it a podman of its own, unless it has one. Raises LabError with what stopped it."""
+        """Set up podman for it, unless it has one. Raises LabError with the reason of a failure."""
         if not self.has_containers:
             containers.bring_up(self, self.topology.nodes[0])
             (self.folder / _HAS_CONTAINERS).touch()
 
     @property
     def docker_hosts(self) -> tuple[str, ...]:
-        """Return the hosts on which docker has a daemon."""
+        """Return the hosts that have a docker daemon."""
         folder = self.folder / _HAS_DOCKER
         return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
 
     def add_docker(self, hosts: Sequence[str], images: Sequence[str] = ()) -> None:
-        """Give each of `hosts` a daemon of docker, and those of `images` that are root file systems.
+        """Start a docker daemon on each of `hosts`, and load those of `images` that are root file systems.
 
-        What is there already stays. Raises LabError with what stopped it.
+        Daemons and images that exist already are kept. Raises LabError with the reason of a failure.
         """
         docker.bring_up(self, hosts, images)
         (self.folder / _HAS_DOCKER).mkdir(exist_ok=True)
@@ -160,7 +164,7 @@ class Lab:
             (self.folder / _HAS_DOCKER / host).touch()
 
     def is_running(self) -> bool:
-        """Return whether it still is."""
+        """Return whether it is still running."""
         return self.record.holder.is_alive()
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
@@ -176,7 +180,10 @@ class Lab:
         return ["nsenter", *options, "--", "/bin/sh", "-c", _ENTER, "sh", str(Path.cwd()), *argv]
 
     def become(self, host: str, argv: Sequence[str]) -> NoReturn:
-        """Turn this process into `argv` on `host`; terminal, signals and exit code are then the command's."""
+        """Replace this process by `argv` on `host`.
+
+        The terminal, signals and exit code are then those of the command.
+        """
         command = self.command(host, argv)
         try:
             os.execvpe(command[0], command, os.environ | self.env)  # noqa: S606  # there is no shell
@@ -184,7 +191,7 @@ class Lab:
             raise LabError("nsenter is not there; install util-linux") from None
 
     def stop(self) -> None:
-        """End every process of the lab, and with them its links and mounts; nothing when it has ended."""
+        """Kill every process of the lab; its links and mounts end with them. Do nothing if it has ended."""
         had_containers = self.has_containers or bool(self.docker_hosts)  # the keeper removes the folder
         _kill(self.record.holder)
         if self._keeper is not None:
@@ -205,11 +212,11 @@ class Lab:
 
 
 def start(spec: LabSpec, *, name: str = "lab", owned: bool) -> Lab:
-    """Build the lab that `spec` asks for; return when it is ready.
+    """Build the lab that `spec` describes; return when it is ready.
 
-    An owned lab ends with this process, and only this process knows it. Any other runs on as a daemon
-    that `find` finds by `name`. Raises LabError with the reason and the cure, UsageError when `spec` or
-    `name` cannot be, or a lab of that name is there already.
+    An owned lab ends with this process, and only this process knows it. Any other lab goes on as a daemon,
+    which `find` finds by `name`. Raises LabError with the reason and the cure. Raises UsageError when `spec`
+    or `name` is not possible, or a lab of that name exists already.
     """
     lay_out(spec)
     base = state.base_folder()
@@ -237,7 +244,7 @@ def start(spec: LabSpec, *, name: str = "lab", owned: bool) -> Lab:
 
 
 def find(name: str = "lab") -> Lab | None:
-    """Return the running lab of that name, if there is one; remove what is left of one that has ended."""
+    """Return the running lab of that name, or None; remove the files of one that has ended."""
     base = state.base_folder()
     folder = state.folder_of(base, name)
     record = state.read(folder)
@@ -251,7 +258,7 @@ def find(name: str = "lab") -> Lab | None:
 
 
 def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
-    """Run the holder until the lab is built; return its process if it is owned."""
+    """Start the holder and wait until the lab is built; return its process if the lab is owned."""
     with (folder / "holder.log").open("wb") as log:
         # A session of its own: an interrupt at the terminal must not end the lab before the jobs in it.
         keeper = subprocess.Popen(
@@ -287,11 +294,11 @@ def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
 
 @contextlib.contextmanager
 def _ended_on_error(keeper: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End the keeper, and with it a half-built lab, when anything goes wrong, also an interrupt."""
+    """Kill the keeper, and with it a half-built lab, when anything goes wrong, also on an interrupt."""
     try:
         yield
     except BaseException:
-        # A daemonised keeper is no longer the process that we started, but still in its session.
+        # A daemonised keeper is not the process that we started, but is still in its session.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(keeper.pid, signal.SIGKILL)
         keeper.communicate()
@@ -299,13 +306,13 @@ def _ended_on_error(keeper: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _kill(mark: state.ProcessMark) -> None:
-    """End the process `mark` and wait until it is gone, never another that has its pid by now."""
+    """Kill the process `mark` and wait for its end; never kill another process that has its pid now."""
     try:
         descriptor = os.pidfd_open(mark.pid)
     except ProcessLookupError:
         return
     try:
-        if mark.is_alive():  # so the descriptor is of this very process
+        if mark.is_alive():  # so the descriptor refers to this very process
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             if not wait_reaping(descriptor, _STOP_TIMEOUT_S):
                 raise LabError(

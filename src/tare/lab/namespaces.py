@@ -1,4 +1,4 @@
-"""The system calls that Python 3.11 lacks: unshare(2), setns(2), mount(2), prctl(2)."""
+"""System calls that Python 3.11 lacks: unshare(2), setns(2), mount(2), prctl(2)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SYSCTLS = (
     ("user.max_user_namespaces", "0", "15000"),
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
 )
-"""The switches that forbid user namespaces: name, the value that forbids, the value that allows."""
+"""The sysctls that can forbid user namespaces: name, forbidding value, allowing value."""
 
 CONTAINER_CURE = (
     "inside a container, start it with --privileged, or with --security-opt seccomp=unconfined "
@@ -73,7 +73,7 @@ def unshare(kinds: Namespace) -> None:
 
 @contextlib.contextmanager
 def in_network_of(pid: int) -> Iterator[None]:
-    """Be in the network namespace of process `pid` for a while; sockets opened meanwhile stay there."""
+    """Stay in the network namespace of process `pid` within the block; sockets opened there remain in it."""
     own = os.open("/proc/self/ns/net", os.O_RDONLY)
     try:
         other = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
@@ -96,21 +96,21 @@ def mount(source: str | Path, target: str | Path, kind: str = "", flags: Mount =
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when the one that forked it ends, however it ends."""
+    """Make the kernel kill this process when its parent ends, for any reason."""
     _check(_libc().prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl")
 
 
 def name_process(name: str) -> None:
-    """Give this process the name that ps(1) shows, cut to 15 bytes."""
+    """Set the name of this process that ps(1) shows; it is cut to 15 bytes."""
     _check(_libc().prctl(_PR_SET_NAME, name.encode(), 0, 0, 0), "prctl")
 
 
 def enter_user_namespace() -> None:
     """Become root of a new user namespace.
 
-    Root keeps every id that it has; an ordinary user becomes uid 0 and gid 0, the only ids that it may
-    map (user_namespaces(7)). A child that stays outside writes the maps: for more than one id only a
-    process of the parent namespace may.
+    Root keeps all of its ids. An ordinary user becomes uid 0 and gid 0, the only ids that it may map
+    (user_namespaces(7)). A child that stays outside writes the maps, because only a process of the parent
+    namespace may map more than one id.
     """
     with attempting("create a user namespace", userns_cure):
         told, tell = os.pipe()
@@ -128,7 +128,7 @@ def enter_user_namespace() -> None:
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status != 0:
             raise OSError(status, f"write the id maps: {os.strerror(status)}")
-        # The kernel may have made us undumpable; then nobody but root could enter our namespaces.
+        # The kernel may have made us undumpable; then only root could enter our namespaces.
         _check(_libc().prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
 
 
@@ -151,7 +151,7 @@ def _map_when_told(told: int, tell: int, pid: int, uid: int, gid: int) -> int:
 
 
 def _identity(own_map: str) -> str:
-    """Return the map that gives a child every id that `own_map` gives us, unchanged, but for the last of all.
+    """Return the map that gives a child every id that `own_map` gives us, except the very last one.
 
     runc takes a map of all 2^32 - 1 ids for that of the machine itself, and then insists on devices and
     cgroups that only the machine's own root may have (libcontainer/userns, UIDMapInUserNS).
@@ -165,7 +165,7 @@ def _identity(own_map: str) -> str:
 
 @contextlib.contextmanager
 def attempting(what: str, cure: Callable[[], str]) -> Iterator[None]:
-    """Turn an OSError inside into a LabError that says `what` failed, why, and the cure."""
+    """Turn an OSError of the block into a LabError that says what failed (`what`), why, and the cure."""
     try:
         yield
     except OSError as error:
@@ -173,7 +173,7 @@ def attempting(what: str, cure: Callable[[], str]) -> Iterator[None]:
 
 
 def userns_cure(root: Path = Path("/proc/sys")) -> str:
-    """Return what to change for user namespaces to work, from the switches under `root`."""
+    """Return what to change so that user namespaces work, judging by the sysctls under `root`."""
     wrong = []
     for name, forbids, allows in _SYSCTLS:
         try:
@@ -189,5 +189,5 @@ def userns_cure(root: Path = Path("/proc/sys")) -> str:
 
 
 def container_cure() -> str:
-    """Return what to change for mounts to work."""
+    """Return what to change so that mounts work."""
     return CONTAINER_CURE

@@ -1,6 +1,6 @@
-"""Try what a lab needs in a child that leaves nothing behind: ``python -m tare.lab.probe``.
+"""Try in a child process what a lab needs, without a trace: ``python -m tare.lab.probe``.
 
-Prints one JSON object: what was tried, and why it failed (empty where it did not).
+Prints one JSON object: the name of each trial, and why it failed (empty if it succeeded).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tare.lab import namespaces
 from tare.lab.namespaces import Mount, Namespace, attempting, mount
 
 TRIALS = ("namespaces", "vxlan", "macvlan", "tbf")
-"""What is tried. The links need the namespaces; where those fail, so do they."""
+"""The trials. The links need the namespaces, so they fail if those do."""
 
 
 def main() -> None:
-    """Try everything and print what came of it."""
+    """Run all trials and print the results."""
     failures = {"namespaces": _failure(_enter)}
     if failures["namespaces"]:
         failures |= dict.fromkeys(TRIALS[1:], "needs the namespaces")
@@ -38,7 +38,7 @@ def _failure(trial: Callable[[], object]) -> str:
 
 
 def _enter() -> None:
-    """Go where the holder goes: into new namespaces, as PID 1's parent, with a /proc."""
+    """Do what the holder does: enter new namespaces, fork PID 1, and mount /proc."""
     namespaces.enter_user_namespace()
     with attempting("create the lab's namespaces", namespaces.userns_cure):
         namespaces.unshare(

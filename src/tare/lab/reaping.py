@@ -1,6 +1,6 @@
-"""Take leave of processes of a lab that came to this process, as ranks do whose launcher was killed.
+"""Reap processes of a lab that became children of this process, such as ranks of a killed launcher.
 
-Until its parent has, a process is not gone from its PID namespace, and the namespace does not end
+A process stays in its PID namespace until its parent has reaped it, and until then the namespace does not end
 (pid_namespaces(7)).
 """
 
@@ -17,7 +17,7 @@ _LOOK_S = 0.05
 
 
 def wait_reaping(descriptor: int, timeout_s: float) -> bool:
-    """Wait for the process of a pidfd to end, and take leave of what ends below; return whether it ended."""
+    """Wait for the process of a pidfd to end, and reap ended processes below; return whether it ended."""
     deadline = time.monotonic() + timeout_s
     while not select.select([descriptor], [], [], _LOOK_S)[0]:
         if time.monotonic() > deadline:
@@ -29,7 +29,7 @@ def wait_reaping(descriptor: int, timeout_s: float) -> bool:
 
 
 def _ended_below() -> Iterator[int]:
-    """Yield children of this process that have ended and are of a PID namespace below its own."""
+    """Yield children of this process that have ended and are in a PID namespace below its own."""
     depth = len(_status("self").get("NSpid", "").split())
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the lab needs of this machine, each point tried for real."""
+"""Check what the lab needs of this machine; each point is really tried."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TIMEOUT_S = 60.0
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is needed: whether it is there, what was found, why it matters, how to get it.
+    """One requirement: whether it is met, what was found, why it matters, and how to meet it.
 
-    `is_needed` says that nothing goes without it; the rest is for some networks or platforms only.
+    `is_needed` says that no lab works without it; others are for some networks or platforms only.
     """
 
     name: str
@@ -90,7 +90,7 @@ def _python() -> Requirement:
 def _nsenter() -> Requirement:
     path = shutil.which("nsenter")
     found = ""
-    if path is not None:  # BusyBox's has no --preserve-credentials, and does not know --version either
+    if path is not None:  # BusyBox's has no --preserve-credentials, and no --version either
         found = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=False
         ).stdout.strip()
@@ -135,7 +135,7 @@ def _kernel() -> tuple[Requirement, ...]:
 
 
 def _probe() -> dict[str, str]:
-    """Return what the probe says of each trial; where it says nothing, why."""
+    """Return the failure that the probe reports for each trial; if it reports nothing, the reason of that."""
     from tare.lab.probe import TRIALS
 
     try:

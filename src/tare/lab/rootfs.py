@@ -1,4 +1,4 @@
-"""Root file systems for the containers of the lab's platforms, built of Debian's packages (mmdebstrap(1))."""
+"""Build root file systems for the containers of the lab's platforms from Debian packages (mmdebstrap(1))."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import msgspec
 from tare.core.errors import InfrastructureError, LabError, UsageError
 
 PACKAGES = ("openmpi-bin", "iproute2", "hpcc")
-"""What the lab's studies run in containers: an MPI, a look at the network, and the HPC Challenge."""
+"""Packages for the lab's studies in containers: an MPI, network tools, and the HPC Challenge."""
 
 SUITE = "bookworm"
 CURE = "on Debian: apt install mmdebstrap"
 
 _RECIPE = "etc/tare-rootfs"
-"""The file in it that says what it was built of."""
+"""The file in a root file system that lists what it was built from."""
 _IDS_CURE = (
     "an ordinary user needs newuidmap (apt install uidmap) and user ids of their own; as root: usermod "
     "--add-subuids 100000-165535 --add-subgids 100000-165535 $USER"
@@ -30,7 +30,7 @@ _IDS_CURE = (
 
 
 class Rootfs(msgspec.Struct, frozen=True, kw_only=True):
-    """A root file system: where it lies, its size, and how long it took to build, 0 where it was there."""
+    """A root file system: its path, its size, and the build time in seconds (0 if it existed already)."""
 
     path: Path
     size_bytes: int
@@ -38,7 +38,7 @@ class Rootfs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def require_built(folders: Collection[str]) -> None:
-    """Raise LabError, with the cure, where one of `folders` is a root file system that is not built."""
+    """Raise LabError, with the cure, if one of `folders` is a root file system that is not built."""
     home = rootfs_folder()
     missing = sorted(one for one in folders if Path(one).parent == home and not Path(one).is_dir())
     if missing:
@@ -54,7 +54,7 @@ def rootfs_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_built(path: Path) -> bool:
-    """Return whether a whole root file system is at `path`: it gets its name when all is in it."""
+    """Return whether `path` has a root file system; it is moved there only when it is complete."""
     return (path / "etc/os-release").exists()
 
 
@@ -64,10 +64,10 @@ def build(
     suite: str = SUITE,
     folder: Path | None = None,
 ) -> Rootfs:
-    """Build a root file system with `packages` of Debian's `suite`, unless just that one is there.
+    """Build a root file system with `packages` of Debian's `suite`, unless the same one exists.
 
-    One that was not built here is left alone. An ordinary user builds it in a user namespace, and owns all
-    that is in it. Raises InfrastructureError with mmdebstrap's own words.
+    One that Tare did not build is not replaced. An ordinary user builds it in a user namespace, and owns all
+    files in it. Raises InfrastructureError with mmdebstrap's message.
     """
     if not name or "/" in name or name.startswith("."):
         raise UsageError(f"{name!r} cannot be the name of a folder; use letters, digits and -")
@@ -89,7 +89,7 @@ def _recipe(packages: Sequence[str], suite: str) -> str:
 
 
 def _recipe_of(path: Path) -> str | None:
-    """Return what the root file system was built of; None where it does not say, as others' do not."""
+    """Return what a root file system was built from; None for one that Tare did not build."""
     try:
         return (path / _RECIPE).read_text()
     except OSError:
@@ -97,7 +97,7 @@ def _recipe_of(path: Path) -> str | None:
 
 
 def _build(path: Path, packages: Sequence[str], suite: str, recipe: str) -> None:
-    """Build it beside `path`, and move it there when it is whole."""
+    """Build it beside `path`, and move it there when it is complete."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
@@ -128,9 +128,9 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _run_unpacking(command: Sequence[str], root: Path) -> None:
-    """Unpack what `command` prints: the files in it belong to other users of its user namespace.
+    """Unpack the archive that `command` prints; in it, files belong to other users of its user namespace.
 
-    Nobody else may make devices; containers have those of their hosts.
+    An ordinary user may not create devices, so they are left out; containers have those of their hosts.
     """
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -145,7 +145,7 @@ def _run_unpacking(command: Sequence[str], root: Path) -> None:
 
 
 def _failure(said: str) -> InfrastructureError:
-    """Return an error with the words of mmdebstrap that matter, and the cure for want of user ids."""
+    """Return an error with mmdebstrap's relevant message, and the cure if user ids are missing."""
     errors = [line for line in said.splitlines() if line.startswith("E:")] or [said.strip()]
     wants_ids = any(word in errors[0] for word in ("/etc/subuid", "newuidmap", "unshare"))
     cure = f"; {_IDS_CURE}" if wants_ids and os.geteuid() != 0 else ""
@@ -153,7 +153,7 @@ def _failure(said: str) -> InfrastructureError:
 
 
 def size_of(path: Path) -> int:
-    """Return how many bytes the files below `path` take up on disk, each once."""
+    """Return the size on disk of the files below `path`, in bytes; hard links count once."""
     seen: set[int] = set()
     total = 0
     for folder, _, names in os.walk(path):

@@ -1,4 +1,4 @@
-"""What Slurm and containers in a lab have in common: commands on its hosts, and programs to find."""
+"""Run commands on a lab's hosts and find programs, for the services of a lab."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # often not in an ordinary us
 
 
 class Hosts(Protocol):
-    """The part of a lab that its services need: see lab.Lab."""
+    """The part of a lab that its services need; see lab.Lab."""
 
     @property
     def folder(self) -> Path:
-        """Return where it lies, the same path inside as outside."""
+        """Return its folder; the path is the same inside and outside."""
         ...
 
     def command(self, host: str, argv: Sequence[str]) -> list[str]:
@@ -27,12 +27,12 @@ class Hosts(Protocol):
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a program, also where only administrators look."""
+    """Return the path of a program; folders for administrators are searched too."""
     return shutil.which(name) or shutil.which(name, path=":".join(_SBIN))
 
 
 def run(lab: Hosts, host: str, argv: Sequence[str], text: str = "") -> str:
-    """Run a command on a host, giving it `text`; return what it said. Raises LabError when it fails."""
+    """Run a command on a host with `text` as its input; return its output. Raises LabError when it fails."""
     done = subprocess.run(
         lab.command(host, argv), input=text, capture_output=True, check=False, text=True, cwd="/"
     )
@@ -43,5 +43,5 @@ def run(lab: Hosts, host: str, argv: Sequence[str], text: str = "") -> str:
 
 
 def write(lab: Hosts, host: str, path: Path, text: str, *, mode: str = "644") -> None:
-    """Write a file as a host sees it. Raises LabError."""
+    """Write a file at a path of the host. Raises LabError."""
     run(lab, host, ["sh", "-c", 'umask 077; cat >"$1" && chmod "$2" "$1"', "sh", str(path), mode], text)

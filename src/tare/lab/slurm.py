@@ -1,6 +1,7 @@
-"""Slurm in the lab: slurmctld on the first node, slurmd on each, and munged for all of them.
+"""Set up Slurm in the lab: slurmctld on the first node, slurmd on each, and one munged for all.
 
-All daemons live in the lab's PID namespace, so they end with it. What they write lies in a tmpfs of the lab.
+All daemons are in the lab's PID namespace, so they end with it. Their files are in a tmpfs of the lab.
+
 Sources: slurm.conf(5), mpi.conf(5), munged(8).
 """
 
@@ -24,7 +25,7 @@ _READY_TIMEOUT_S = 30.0
 
 
 def conf_path(folder: Path) -> Path:
-    """Return where the configuration lies inside the lab whose folder is `folder`."""
+    """Return the path of slurm.conf inside the lab whose folder is `folder`."""
     return folder / "slurm" / "slurm.conf"
 
 
@@ -36,7 +37,7 @@ def missing() -> list[str]:
 def bring_up(
     lab: Hosts, nodes: Sequence[str], addresses: Sequence[str], *, has_accounting: bool = False
 ) -> None:
-    """Start Slurm over `nodes`, which meet at `addresses`; return when every node is idle.
+    """Start Slurm on `nodes`, which reach each other at `addresses`; return when every node is idle.
 
     Raises LabError with the log of the daemon that did not start.
     """
@@ -62,7 +63,7 @@ def bring_up(
 def configuration(
     home: Path, nodes: Sequence[str], addresses: Sequence[str], *, has_accounting: bool = False
 ) -> str:
-    """Return slurm.conf for `nodes`, with everything that the daemons write below `home`."""
+    """Return slurm.conf for `nodes`; the daemons write all files below `home`."""
     cores = os.cpu_count() or 1
     lines = [
         "ClusterName=tare",
@@ -107,7 +108,7 @@ def configuration(
     ]
     partition = f"Nodes={','.join(nodes)} MaxTime=INFINITE State=UP"
     lines += [f"PartitionName=lab {partition} Default=YES PriorityTier=1"]
-    lines += [f"PartitionName=urgent {partition} PriorityTier=2"]  # preempts the other, as on many sites
+    lines += [f"PartitionName=urgent {partition} PriorityTier=2"]  # preempts the other one, as on many sites
     return "\n".join([*lines, ""])
 
 

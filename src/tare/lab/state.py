@@ -1,8 +1,8 @@
-"""Where a lab writes down that it is there, so that other processes find it.
+"""Store the state of a lab in a folder, so that other processes find it.
 
-A lab's folder holds ``lab.json`` (the record) and ``hosts/``: for each name and address of each host, one
-file with the options with which nsenter(1) enters it. In the lab's own mount namespace a tmpfs lies over
-the folder, with the same files as they read from inside: the same path is right on both sides.
+A lab's folder has ``lab.json`` (the record) and ``hosts/``: for each name and address of a host, one file
+with the options with which nsenter(1) enters the host. In the lab's own mount namespace, a tmpfs over the
+folder has the same files with the values that hold inside. So the same path is right on both sides.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ FROM_OUTSIDE = f"--user --preserve-credentials --pid {FROM_INSIDE}"
 
 
 class ProcessMark(msgspec.Struct, frozen=True):
-    """A process, told apart from a later one that has its pid.
+    """A process, identified so that a later process with the same pid is not taken for it.
 
-    `start_ticks` is its start time since boot in clock ticks (proc_pid_stat(5), field 22) and
-    `pid_namespace` the inode of the PID namespace in which `pid` is meant.
+    `start_ticks` is its start time since boot in clock ticks (proc_pid_stat(5), field 22). `pid_namespace` is
+    the inode of the PID namespace in which `pid` is valid.
     """
 
     pid: int
@@ -45,7 +45,7 @@ class ProcessMark(msgspec.Struct, frozen=True):
         return cls(pid, _start_ticks(pid), own_pid_namespace())
 
     def is_alive(self) -> bool:
-        """Return whether it still runs; only to be asked in its own PID namespace."""
+        """Return whether it still runs; call this only in its own PID namespace."""
         try:
             return _start_ticks(self.pid) == self.start_ticks
         except OSError:
@@ -53,7 +53,7 @@ class ProcessMark(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``lab.json`` holds. `pids` are the processes that hold the hosts' namespaces, by host."""
+    """The content of ``lab.json``. `pids` are the processes that hold the hosts' namespaces, by host."""
 
     name: str
     spec: LabSpec
@@ -70,16 +70,16 @@ def own_pid_namespace() -> int:
 
 def _start_ticks(pid: int) -> int:
     text = Path(f"/proc/{pid}/stat").read_text()
-    fields = text[text.rindex(")") + 2 :].split()  # the name before it may hold anything
+    fields = text[text.rindex(")") + 2 :].split()  # the name before it may contain any character
     if fields[0] in "ZX":
         raise ProcessLookupError(pid)
     return int(fields[19])
 
 
 def base_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of this user's labs, and make it if need be.
+    """Return the folder of this user's labs; create it if it is missing.
 
-    Raises LabError when somebody else has put one in its place.
+    Raises LabError if the path belongs to another user, is not a folder, or others may write to it.
     """
     runtime = environment.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK | os.X_OK):
@@ -98,21 +98,21 @@ def base_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 @contextlib.contextmanager
 def locked(base: Path) -> Iterator[None]:
-    """Let one process at a time build or remove labs in `base`; the lock ends with its process."""
+    """Let only one process at a time build or remove labs in `base`; the lock ends with its process."""
     with (base / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def folder_of(base: Path, name: str) -> Path:
-    """Return the folder of the lab `name`. Raises UsageError when that is not a good name."""
+    """Return the folder of the lab `name`. Raises UsageError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a name for a lab; use letters, digits, _ and -")
     return base / name
 
 
 def read(folder: Path) -> Record | None:
-    """Return the record in `folder`, or None when there is none that can be read."""
+    """Return the record in `folder`; None if there is none, or it cannot be read."""
     try:
         return msgspec.json.decode((folder / "lab.json").read_bytes(), type=Record)
     except (OSError, *NOT_JSON):
@@ -120,7 +120,7 @@ def read(folder: Path) -> Record | None:
 
 
 def write(folder: Path, record: Record, aliases: Mapping[str, str], namespaces: str) -> None:
-    """Write the files of a lab; ``lab.json`` comes last, and at once, so that nobody reads half of it."""
+    """Write the files of a lab; ``lab.json`` is renamed into place last, so that nobody reads half of it."""
     hosts = folder / "hosts"
     hosts.mkdir()
     for alias, host in aliases.items():
@@ -131,17 +131,17 @@ def write(folder: Path, record: Record, aliases: Mapping[str, str], namespaces: 
 
 
 def remove(folder: Path) -> None:
-    """Remove a lab's folder, as much of it as is there."""
+    """Remove a lab's folder, even if it is incomplete."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_stale(record: Record) -> bool:
-    """Return whether the lab has ended; one of another PID namespace cannot be judged, so it has not."""
+    """Return whether the lab has ended; False for a lab of another PID namespace, which cannot be checked."""
     return record.holder.pid_namespace == own_pid_namespace() and not record.holder.is_alive()
 
 
 def prune(base: Path) -> None:
-    """Remove what ended labs have left behind; to be called in `locked`, when no lab is half built."""
+    """Remove the folders of ended labs; call it in `locked`, when no lab is half built."""
     for folder in base.iterdir():
         if folder.is_dir():
             record = read(folder)

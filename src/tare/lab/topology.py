@@ -1,8 +1,8 @@
-"""What a lab is made of: hosts, fabrics, ports, and the names by which they are known. Pure.
+"""Compute the hosts, fabrics, ports and host names of a lab from its specification. Pure.
 
-Addresses lie in 10.77.0.0/16, one /24 a fabric: management 10.77.0, fabK 10.77.(K+1), ethK 10.77.(K+101),
-netK 10.77.(K+200). They are the same in every lab: labs have network namespaces of their own and never
-meet. The last byte is the number of the node; on the management network, pods follow from 101.
+Addresses are in 10.77.0.0/16, with one /24 for each fabric: management 10.77.0, fabK 10.77.(K+1), ethK
+10.77.(K+101), netK 10.77.(K+200). They are the same in every lab, because labs have separate network
+namespaces. The last byte is the number of the node; on the management network, pods follow from 101.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tare.core.errors import UsageError
 from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 
 MANAGEMENT = "mgmt0"
-"""The interface that carries start-up traffic, on every host."""
+"""The interface for start-up traffic, on every host."""
 
 MAX_NODES = 100
-"""Pods' management addresses start after it."""
+"""The largest number of nodes; pods' management addresses follow after it."""
 
 ETHERNET_MTU = 1500
 VXLAN_HEADER_BYTES = 50
@@ -41,7 +41,7 @@ class Port(msgspec.Struct, frozen=True):
 
 
 class Fabric(msgspec.Struct, frozen=True, kw_only=True):
-    """A network and every port on it. `over` is the fabric that carries a VXLAN or macvlan.
+    """A network and its ports. `over` is the fabric that carries a VXLAN or macvlan.
 
     `network` is its name in the lab's specification, None for the management network.
     """
@@ -75,7 +75,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
                     yield fabric, port
 
     def aliases(self) -> dict[str, str]:
-        """Return each name and address by which a host may be called, and the host that it means."""
+        """Return every name and address of a host, with the host that it means."""
         found = {host: host for host in self.hosts}
         for fabric in self.fabrics:
             for port in fabric.ports:
@@ -85,7 +85,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def etc_hosts(self) -> str:
-        """Return the text of hosts(5): host names mean management, ``n1.overlay`` a data network."""
+        """Return the text of hosts(5): a host name is on management, ``n1.overlay`` is on a data network."""
         lines = ["127.0.0.1\tlocalhost"]
         for fabric in self.fabrics:
             for port in fabric.ports:
@@ -95,9 +95,9 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lay_out(spec: LabSpec) -> Topology:
-    """Return the topology that `spec` asks for.
+    """Return the topology for `spec`.
 
-    Raises UsageError when it asks for what cannot be built.
+    Raises UsageError for a specification that cannot be built.
     """
     if not 1 <= spec.nodes <= MAX_NODES:
         raise UsageError(f"a lab of {spec.nodes} nodes cannot be built; ask for 1 to {MAX_NODES}")
@@ -108,7 +108,7 @@ def lay_out(spec: LabSpec) -> Topology:
         for number, pod in enumerate(spec.pod_names, start=1)
     )
     fabrics = {"": msgspec.structs.replace(management, ports=management.ports + pods)}
-    # Bridges first: the others lie over them, wherever the specification lists them.
+    # Bridges first: the other networks are built over them, in any order of the specification.
     for name, network in spec.networks.items():
         if network.kind is LabNetworkKind.BRIDGE:
             subnet = _subnet(network.kind, interfaces[name])
