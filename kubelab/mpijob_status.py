@@ -82,7 +82,7 @@ class Told(NamedTuple):
 
 
 def begun(job: MpiJob, now: str) -> Told:
-    """Return the status of `job` once the operator has seen it."""
+    """Return the status of `job` after the operator has seen it for the first time."""
     status, events = job.status, []
     if not status.conditions:
         said = f"MPIJob {_name(job)} is created."

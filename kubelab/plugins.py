@@ -17,7 +17,7 @@ _VERSION = "0.4.0"
 
 
 def lay_plugins(cluster: ControlPlane) -> Path:
-    """Put the plug-ins into a folder that all nodes share; return it."""
+    """Install the plug-ins into a folder that all nodes share; return it."""
     plugins = cluster.folder / "plugins"
     if not _DEBIAN.is_dir():
         raise KubelabError(f"{_DEBIAN} is missing; on Debian: apt install containernetworking-plugins")

@@ -33,7 +33,7 @@ class Prebuilt(NamedTuple):
         return cls(**{name: Path(path).resolve() for name, path in given.items() if path}).checked()
 
     def checked(self) -> Prebuilt:
-        """Return itself if all files exist and are complete. Raises KubelabError."""
+        """Return itself, if all files exist and each program has its definitions. Raises KubelabError."""
         for name, path in self._asdict().items():
             if path is not None and not path.exists():
                 raise KubelabError(f"{option(name)}: {path} does not exist")

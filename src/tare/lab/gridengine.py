@@ -78,7 +78,7 @@ def bring_up(lab: Hosts, nodes: Sequence[str]) -> None:
         path = root / "objects" / name
         write(lab, head, path, text)
         _call(lab, head, ["qconf", option, str(path)])
-    with ThreadPoolExecutor(max_workers=8) as starting:  # each waits a second until its master knows it
+    with ThreadPoolExecutor(max_workers=8) as starting:  # each takes a second until the master knows it
         list(starting.map(lambda node: _call(lab, node, ["sge_execd"]), nodes))
     _wait_until_reporting(lab, nodes, root)
 

@@ -34,7 +34,7 @@ A killed run leaves its folder in /tmp. The next run with the same pid then fail
 listener thread failed to start".
 """
 
-_HAS_SLURM = "has-slurm"  # a file in the lab's folder, outside the lab
+_HAS_SLURM = "has-slurm"  # a file in the lab's folder, as seen from outside
 _HAS_GRID_ENGINE = "has-gridengine"
 _HAS_CONTAINERS = "has-containers"
 _HAS_DOCKER = "has-docker"  # a folder, with a file for each host that has a daemon
@@ -306,7 +306,7 @@ def _ended_on_error(keeper: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _kill(mark: state.ProcessMark) -> None:
-    """Kill the process `mark` and wait for its end; never kill another process that has its pid now."""
+    """End the process of `mark` with SIGKILL and wait; never one that got the same pid later."""
     try:
         descriptor = os.pidfd_open(mark.pid)
     except ProcessLookupError:

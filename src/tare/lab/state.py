@@ -41,7 +41,7 @@ class ProcessMark(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, pid: int) -> ProcessMark:
-        """Return the mark of the running process `pid`. Raises OSError when there is none."""
+        """Return the identity of the running process `pid`. Raises OSError when there is none."""
         return cls(pid, _start_ticks(pid), own_pid_namespace())
 
     def is_alive(self) -> bool:

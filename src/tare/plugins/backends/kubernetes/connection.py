@@ -158,7 +158,7 @@ class Connection:
         return Refusal(status, said)
 
     def end_streams(self) -> None:
-        """Close the connections of streams, so that threads wake which read them; close() alone would not."""
+        """Close the connections of streams, so that their threads wake; close() alone does not wake them."""
         self._is_ending = True
         for one in list(self._sockets):
             with suppress(OSError):

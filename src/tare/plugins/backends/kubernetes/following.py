@@ -287,7 +287,7 @@ def _lacking(one: ResultsReceived) -> str:
 
 
 def lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a log that comes in parts, with their ends, but for lines longer than ours."""
+    """Yield the lines of a log that arrives in parts, with line ends; lines that are too long are dropped."""
     rest, is_too_long = b"", False
     for part in parts:
         *whole, rest = (rest + part).split(b"\n") if b"\n" in part else (rest + part,)
@@ -302,6 +302,6 @@ def lines(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _split(line: bytes) -> tuple[str, bytes]:
-    """Return the time before a line, empty where there is none, and the line."""
+    """Return a line's time stamp, empty where there is none, and the rest of the line."""
     found = _STAMPED.match(line)
     return (found[1].decode(), line[found.end() :]) if found else ("", line)

@@ -15,7 +15,7 @@ _KNOWS_S = 75.0
 
 
 def unheard(in_flight_job: InFlightJob, job_result: JobResult) -> list[str]:
-    """Return the nodes of a failed run that sent their counters before the program, but not after it."""
+    """Return the nodes of a failed run whose files were saved before the program ran, but not after it."""
     has_workers = in_flight_job.n_workers > 0 and not in_flight_job.rendered.is_pair
     ended = job_result.exit
     if not has_workers or ended.code == 0 or ended.fault or ended.is_timeout or job_result.reason:

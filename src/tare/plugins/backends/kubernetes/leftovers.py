@@ -25,7 +25,7 @@ _KINDS = (MPI_JOBS, JOBS, PODS, CONFIG_MAPS)
 
 
 class Origin(NamedTuple):
-    """The owner of an object: the label of the session that created it (may be empty), and the folder."""
+    """The owner of an object: the mark of the session that created it (may be empty), and its folder."""
 
     mark: str
     folder: str

@@ -10,7 +10,7 @@ import msgspec
 
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes import attachments, naming
-from tare.plugins.backends.kubernetes.merging import Json as Json  # who makes manifests needs no other module
+from tare.plugins.backends.kubernetes.merging import Json as Json  # makers of manifests need no other import
 from tare.plugins.backends.kubernetes.merging import merged
 from tare.plugins.backends.kubernetes.objects import (
     AttachmentDefinition,

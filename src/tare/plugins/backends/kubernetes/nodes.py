@@ -64,7 +64,7 @@ class NodeSeen(msgspec.Struct, frozen=True):
         return ready == "True" and not self.spec.unschedulable
 
     def is_tolerated(self, tolerations: Iterable[Toleration], isolation: str | None = None) -> bool:
-        """Return whether pods may be on it that tolerate these taints, and the taint `isolation`."""
+        """Return whether pods with these tolerations may be on it; the taint `isolation` is tolerated too."""
         known = [*tolerations, Toleration(key=isolation, operator="Exists")] if isolation else [*tolerations]
         hard = (one for one in self.spec.taints if one.effect in {"NoSchedule", "NoExecute"})
         return all(any(_tolerates(one, taint) for one in known) for taint in hard)

@@ -40,7 +40,7 @@ class Condition(_Seen, frozen=True, kw_only=True):
 
 
 class Waiting(_Seen, frozen=True, kw_only=True):
-    """Why a container does not run yet."""
+    """The reason why a container does not run yet."""
 
     reason: str = ""
     message: str = ""

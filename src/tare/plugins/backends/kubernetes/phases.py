@@ -50,9 +50,9 @@ _NOTHING = "SetPodTemplateRestartPolicy"
 
 
 def phase_of(pods: Sequence[SeenPod], n_workers: int, *, has_launcher_last: bool) -> TaskPhase:
-    """Return the phase of a task with these pods and `n_workers` workers besides the starting pod.
+    """Return the phase of a task with these pods; `n_workers` of them should be workers.
 
-    With `has_launcher_last`, the launcher is created when the workers are ready.
+    One more pod starts the program. With `has_launcher_last`, it is created when the workers are ready.
     """
     workers = [pod for pod in pods if pod.role in {naming.WORKER, naming.SERVER}]
     starters = [pod for pod in pods if pod.role in {naming.LAUNCHER, naming.CLIENT}]
@@ -173,7 +173,7 @@ def ended_badly(pod: SeenPod) -> str:
 
 
 def _last_words(message: str) -> str:
-    """Return the last line that a container printed, without characters that a terminal could not show."""
+    """Return the last line that a container printed, with '?' for unprintable characters."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return "".join(one if one.isprintable() else "?" for one in lines[-1][:_MOST_WORDS]) if lines else ""
 

@@ -251,7 +251,7 @@ class Receiver:
                 self._verified.add(name)
                 continue
             if whole.sha256 is not None and self.n_there(name) >= whole.n_bytes:
-                self.forget(name)  # on a claim that pods share, this removes the only copy
+                self.forget(name)  # not on a claim that pods share, which has the only copy
             yield MissingPart(name, self.n_there(name), whole)
 
     def _is_home_of_client(self, name: str) -> bool:

@@ -69,7 +69,7 @@ class ResultsReader:
         """
         pods = [
             pod for pod in (in_flight_job.server, in_flight_job.starter) if pod is not None
-        ]  # the counters of the client come last
+        ]  # the client's counts
         outcomes: dict[str, Outcome] = {}
         for pod in pods:
             one = _homecoming(in_flight_job, pod)

@@ -75,7 +75,7 @@ _PAIR: dict[str, dict[str, object]] = {"iperf3": {}}
 def _study(
     context: CheckContext, workload: Mapping[str, Mapping[str, object]], nodes: int, *, is_mpi: bool
 ) -> dict[str, object]:
-    """Return the study of a workload on each network of the site."""
+    """Return a study that runs a workload on each network of the site."""
     networks = list(context.site.networks)
     own = {
         key: {**value, "mpi": is_mpi} for key, value in workload.items() if isinstance(value, dict) and value
