@@ -85,12 +85,12 @@ also reads logs of services, and result, CSV and JSON files."""
 
 
 class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
-    """One direction of elbencho; `phases` are those that its output must hold."""
+    """A workload that runs elbencho in one direction; its output must contain all `phases`."""
 
     phases: tuple[str, ...]
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what elbencho would refuse, or run without telling."""
+        """Yield a fault for each setting that elbencho would refuse or silently change."""
         block, size = int(case.parameters["block"]), int(case.parameters["size"])
         if block > size:
             yield f"block {block} is more than the size of a file, {size}; set size: {block}"
@@ -98,14 +98,14 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
             yield f"block {block} is no multiple of 512 as direct I/O needs; set block: 4096 or direct: false"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the call of elbencho; a read has one before it that writes the files."""
+        """Return the call of elbencho; a read workload has a stage before it that writes the files."""
         if self.phases[0] == "READ":
             prepare = _stage(case, "prepare", "--mkdirs", "--write", "--sync")
             return (prepare, _stage(case, "run", "--read", "--delfiles", "--deldirs"))
         return (_stage(case, "run", "--mkdirs", "--write", "--delfiles", "--deldirs"),)
 
     def expecting(self, case: Case) -> Self:
-        """Return the workload with a parser that expects the phases of its own command."""
+        """Return a copy that also expects the phases that remove files and directories."""
         return msgspec.structs.replace(self, phases=(*self.phases, "RMFILES", "RMDIRS"))
 
     def parse(self, lines: Iterable[str]) -> Parsed:
@@ -118,7 +118,7 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
 
 
 def _stage(case: Case, name: str, *phases: str) -> Stage:
-    """Return the call of elbencho for `phases`: alone on one node, the master of services on several."""
+    """Return the call of elbencho for `phases`; on several nodes it is the master of one service per node."""
     if case.layout.nodes == 1:
         return Stage(name=name, argv=_argv(case, *phases), is_mpi=False)
     port = int(case.parameters["port"])
@@ -138,11 +138,11 @@ def _argv(case: Case, *phases: str) -> tuple[str, ...]:
 
 
 _WORDS = ("ISO date,", "ERROR", "Phase: ", "Label,Phase,RuntimeMS")
-"""How lines begin that are of one of elbencho's files, or say that there is no result."""
+"""Beginnings of lines that are the head of a result file, or that report that there is no result."""
 
 
 class _Log:
-    """The results in a log or file, as its lines give them."""
+    """Collects the results in a log or result file, line by line."""
 
     def __init__(self, findings: Findings, expected: tuple[str, ...]) -> None:
         self._expected = expected
@@ -153,7 +153,7 @@ class _Log:
         self._is_whole = True
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         first = line[:1]
         if first == " ":
             self._text.read_row(line)
@@ -167,7 +167,7 @@ class _Log:
             self._text.read(line)
 
     def read_end(self, line: str) -> None:
-        """Take in the last line of a file where it lacks its end: some lines are whole without."""
+        """Read a last line without a line end; ``---`` and rows of CSV that end in a quote are whole."""
         if line == "---" or line.endswith('"'):
             self.read(line)
         elif line[:1].isdigit() or line[:1] == "{":
@@ -193,7 +193,7 @@ class _Log:
             self._findings.problem("this is a dry run, which measures nothing")
 
     def parsed(self) -> Parsed:
-        """Return the figures of every phase of every run."""
+        """Return the figures of all phases of all runs."""
         faults = [*self._faults()]
         tables = [] if self._text.is_mixed else self._tables()
         for fault in faults:
@@ -206,7 +206,7 @@ class _Log:
         return self._findings.parsed(is_complete=not faults)
 
     def _faults(self) -> Iterator[str]:
-        """Yield why these are not the whole results of whole runs."""
+        """Yield the reasons why the results are not complete."""
         if self._text.is_mixed:
             yield "the results of several programs are mixed line by line; no row can be told whose it is"
             return
@@ -222,7 +222,7 @@ class _Log:
 
 
 def _shortfalls(tables: list[Table], expected: Iterable[str]) -> Iterator[str]:
-    """Yield what is missing from `tables`: a phase that was asked for, or the end of the last run."""
+    """Yield what `tables` lack: a phase of `expected`, or the last phases of the last run."""
     for phase in expected:
         if not any(phase in table.names for table in tables):
             yield f"the output holds no results of phase {phase}"

@@ -1,7 +1,8 @@
-"""What elbencho says of its own run: in columns of CSV, in the `config` of JSON, on its command line in text.
+"""Read the settings of an elbencho run, from CSV columns, the `config` in JSON, or the command line in text.
 
-The names are those of parameters. Text says no more than the command line, which only result files have
-(--resfile): what is not on it is left out, but for flags, whose absence is their value.
+The settings are returned by the name of the workload's parameter. In text output they are known only from the
+command line, which only result files (--resfile) contain. A setting that is not on the command line is left
+out, except for flags: the absence of a flag means false.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _COUNTS = {
     "IO depth": "iodepth",
 }
 _FLAGS = {"direct IO": "direct", "random": "random"}
-"""Columns of CSV and the names of parameters; JSON writes the same with its own spelling."""
+"""Columns of CSV and the names of parameters; JSON spells some of the columns differently."""
 _JSON_NAMES = {"file size": "file_size", "block size": "block_size", "IO depth": "io_depth",
                "direct IO": "direct_io", "random": "random_offsets"}  # fmt: skip
 _VALUES = {
@@ -32,19 +33,19 @@ _VALUES = {
 _SIZES = frozenset({"size", "block", "files"})
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)", re.IGNORECASE)
 _POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
-"""Units count in 1024 (UnitTk.cpp: numHumanToBytes)."""
+"""Powers of 2 for each unit; units are powers of 1024 (UnitTk.cpp: numHumanToBytes)."""
 _WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
 _OF_OTHERS = frozenset({"--configfile", "-c", "--hostsfile", "--numhosts", "--numservers"})
-"""Options that say elsewhere what the command line then does not."""
+"""With these options, the hosts are not (only) those of --hosts on the command line."""
 
 
 def csv_facts(row: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:
-    """Yield what a row of CSV says of its run, by the name of the parameter."""
+    """Yield the settings of a run from a row of CSV, by the name of the parameter."""
     yield from _facts(row, {name: name for name in (*_COUNTS, *_FLAGS)})
 
 
 def json_facts(config: Mapping[str, str | int | float | None]) -> Iterator[tuple[str, Scalar]]:
-    """Yield what the `config` of a phase says of its run, where numbers and flags may be texts."""
+    """Yield the settings of a run from the `config` of a phase, where numbers and flags may be strings."""
     texts = {
         name: str(value).lower().replace("true", "1").replace("false", "0") for name, value in config.items()
     }
@@ -64,10 +65,10 @@ def _facts(row: Mapping[str, str], spelt: Mapping[str, str]) -> Iterator[tuple[s
 
 
 def command_facts(line: str) -> dict[str, Scalar]:
-    """Return what the command line of a run says of it.
+    """Return the settings of a run from its command line.
 
-    Nodes are the distinct host names of --hosts, and one without it. Where a file says more of the run
-    (--configfile), nothing is known for certain but what stands here.
+    `nodes` is the number of distinct host names in --hosts, and 1 without it. With --configfile, the absence
+    of a flag means nothing, so only the options on the command line are returned.
     """
     words = [
         match[1] if match[1] is not None else match[2] for match in _WORD.finditer(line.partition(": ")[2])
@@ -88,7 +89,7 @@ def command_facts(line: str) -> dict[str, Scalar]:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """Return the options in `words` with what follows them, or stands behind their ``=``."""
+    """Return the options in `words`, each with the word after it or the text after its ``=``."""
     found: dict[str, str] = {}
     for word, following in pairwise([*words, ""]):
         if word.startswith("-"):
@@ -105,7 +106,7 @@ def _number(text: str, name: str) -> int | None:
 
 
 def _n_hosts(text: str) -> int | None:
-    """Return how many hosts a list names, None where it holds ranges; one where there is no list."""
+    """Return the number of hosts in a list; None if the list contains ranges; 1 if it is empty."""
     if "[" in text:
         return None
     names = {name.partition(":")[0] for name in re.split(r"[,\s]+", text) if name}

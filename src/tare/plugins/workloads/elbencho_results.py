@@ -1,8 +1,9 @@
-"""Read what elbencho measured from any of its results: text, CSV, JSON, and the logs of its services.
+"""Read elbencho's results in each of its formats: text, CSV, JSON, and the logs of its services.
 
-A phase (MKDIRS, WRITE, READ …) has two columns: when the first thread was done, and when the last was
-(Statistics.cpp: printPhaseResults…). In text a phase is a block of labelled rows that ends with ``---``; in
-CSV (--csvfile) it is a row, and in JSON (--jsonfile) a line. Since 3.0, times in text have a unit each.
+Each phase (MKDIRS, WRITE, READ …) has two columns: the state when the first thread finished, and when the
+last thread finished (Statistics.cpp: printPhaseResults…). In text, a phase is a block of labelled rows that
+ends with ``---``; in CSV (--csvfile) it is a row; in JSON (--jsonfile) it is a line. Since 3.0, each time in
+text has a unit.
 """
 
 from __future__ import annotations
@@ -22,47 +23,47 @@ from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts, json
 
 MEBIBYTE = 1 << 20
 _MOVING = frozenset({"WRITE", "READ", "MKDIRS"})
-"""Phases that always have a rate."""
+"""Phases whose result always contains a rate."""
 _SILENT = frozenset({"SYNC", "DROPCACHE"})
-"""Phases between the others, which move no data of their own and come several times."""
+"""Phases between the others that move no data of their own and occur several times."""
 
 
 @dataclasses.dataclass
 class Phase:
-    """One phase: figures of merit by name, and by whether they are those of a mix's readers.
+    """One phase, with its figures by figure of merit and by whether they are of the readers in a mixed phase.
 
-    `total` is how much it did, in MiB or entries: the sum over services is that of their master.
+    `total` is the amount of work, in MiB or entries. The master's total is the sum of those of the services.
     """
 
     name: str
     figures: dict[tuple[str, bool], float] = dataclasses.field(default_factory=dict)
     total: float | None = None
     totals: set[str] = dataclasses.field(default_factory=set)
-    """The figures of which text gives totals."""
+    """The rates for which the text also has a total."""
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
-    """What it says of its run, by the name of the parameter."""
+    """The settings of its run, by the name of the parameter."""
 
     @property
     def lacks(self) -> set[str]:
-        """The rates that are missing beside a total, or the totals beside a rate: each has both."""
+        """The rates without a total and the totals without a rate; a whole phase has both of each."""
         rates = {name for name, is_read in self.figures if name in _TOTAL_OF.values() and not is_read}
         return rates ^ self.totals or ({"rate"} if not rates and self.name in _MOVING else set())
 
 
 @dataclasses.dataclass
 class Table:
-    """The phases of one run, in their order."""
+    """The phases of one run, in order."""
 
     phases: list[Phase] = dataclasses.field(default_factory=list)
 
     def add(self, phase: Phase) -> None:
-        """Append `phase`, unless it is one that measures nothing."""
+        """Append `phase`, unless it is a kind of phase that measures nothing."""
         if phase.name not in _SILENT:
             self.phases.append(phase)
 
     @property
     def facts(self) -> dict[str, Scalar]:
-        """Return what its phases say of the run."""
+        """Return the settings of the run, from all its phases."""
         return {name: value for phase in self.phases for name, value in phase.facts.items()}
 
     @property
@@ -100,18 +101,21 @@ _LABELS: Mapping[str, tuple[str, bool, float]] = {
         for mix in ("", " write", " read")
     },
 }
-"""Label to figure of merit, whether it is that of a mix's readers, and its factor to our unit."""
+"""For each label: figure of merit, whether it is of the readers in a mixed phase, and the factor to its unit."""
 _TOTAL_OF = {"MiB": "bandwidth", **dict.fromkeys(("iles", "irs", "bjects", "uckets"), "entries")}
-"""What a total counts, by its label, and the rate of the same."""
+"""For the label of each total: the rate that counts the same."""
 _OF_DATA = ("IOPS", "Throughput", "MiB/s", "MB/s")
-"""Rows that a phase of directories does not have."""
+"""Beginnings of the rows that a phase of directories does not have."""
 _TOTALS = re.compile(
     r"Total (?:MiB|files|dirs|objects|buckets)|(?:Files|Dirs|Objects|Buckets) total|MiB write"
 )
 
 
 class TextReader:
-    """Blocks of text: closed ones go into tables; `is_mixed` says that several tables came line by line."""
+    """Reads text: one block of rows per phase, which `finish` turns into `tables`.
+
+    `is_mixed` says that the lines of several outputs are interleaved.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -123,10 +127,10 @@ class TextReader:
         self._blocks: list[list[Phase]] = []
         self._facts: dict[str, Scalar] = {}
         self._announced: dict[str, Scalar] = {}
-        """What the command line says that stands above the table, and above the next one."""
+        """The settings on the command line above the next table; `_facts` are those of the current table."""
 
     def read(self, line: str) -> None:
-        """Take in a line that is no row of a block."""
+        """Read a line that is not a row of a block."""
         if line == "---":
             self._close()
         elif "Elapsed " in line:
@@ -146,7 +150,7 @@ class TextReader:
             self.services += 1
 
     def read_row(self, line: str) -> None:
-        """Take in a line that begins with a blank: a row of the block that is open."""
+        """Read a line that begins with a blank: a row of the open block."""
         if self.is_mixed:
             return
         label, _, text = line.partition(":")
@@ -169,7 +173,7 @@ class TextReader:
             self._open.totals.update(fom for word, fom in _TOTAL_OF.items() if word in label)
 
     def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
-        # With --dirstats, directories come below the files that they hold.
+        # With --dirstats, the rows of directories follow those of the files in them.
         phase = self._open.name if self._open else ""
         is_of_data = label.startswith(_OF_DATA)
         if self._open is None or phase in _SILENT or (is_of_data and "DIR" in phase):
@@ -190,7 +194,7 @@ class TextReader:
         self._open = None
 
     def finish(self) -> Iterator[str]:
-        """Make tables of the blocks; yield why that cannot be done."""
+        """Turn the blocks into tables; yield the reasons why they are not complete."""
         if self._open is not None:
             yield f"the results of phase {self._open.name} are cut short"
         if self._lacking:
@@ -203,7 +207,7 @@ class TextReader:
                 self.tables.extend(split(blocks) or [Table()])
 
     def _add_masters(self, blocks: Iterable[Phase]) -> Iterator[str]:
-        """Keep of each phase what the master says: its total is the sum of those of its services."""
+        """Keep only the master's block of each phase: its total is the sum of the services' totals."""
         groups: list[list[Phase]] = []
         for block in blocks:
             if not groups or groups[-1][0].name != block.name:
@@ -221,7 +225,7 @@ class TextReader:
 
 
 def _milliseconds(text: str) -> float:
-    """Return an elapsed time, NaN where it is none; a bare number counts milliseconds."""
+    """Return an elapsed time in ms, or NaN if `text` is not a time; a number without a unit is in ms."""
     if text.isdecimal():
         return float(text)
     match = _ELAPSED.fullmatch(text)
@@ -234,7 +238,7 @@ def _milliseconds(text: str) -> float:
 
 
 def split(phases: Iterable[Phase]) -> list[Table]:
-    """Return the tables of `phases`: a phase that comes again begins another run."""
+    """Return the tables of `phases`: a phase that occurs again, or other settings, begin a new run."""
     tables: list[Table] = []
     for phase in phases:
         if not tables or phase.name in tables[-1].names or _is_other(tables[-1].facts, phase.facts):
@@ -244,7 +248,7 @@ def split(phases: Iterable[Phase]) -> list[Table]:
 
 
 def _is_other(facts: Mapping[str, Scalar], more: Mapping[str, Scalar]) -> bool:
-    """Return whether two phases say of their run what cannot be of one."""
+    """Return whether the settings of two phases contradict each other, so that they are of different runs."""
     return any(facts.get(name, value) != value for name, value in more.items())
 
 
@@ -255,7 +259,7 @@ _CSV_LATENCIES = {"Ent": "entry_latency", "IO": "latency"}
 
 
 class CsvReader:
-    """Rows of a --csvfile, by the names of its columns, which grow with every version."""
+    """Reads a --csvfile by the names of its columns; newer versions have more columns."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -265,13 +269,13 @@ class CsvReader:
         self._seen: set[int] = set()
 
     def read_head(self, line: str) -> None:
-        """Take in the names of the columns."""
+        """Read the line with the names of the columns."""
         self._columns = line.split(",")
 
     def read(self, line: str) -> None:
-        """Take in a row. No value holds a comma: elbencho replaces them (Statistics.cpp)."""
+        """Read a row. No value contains a comma: elbencho replaces commas (Statistics.cpp)."""
         if self._columns is None:
-            self.broken_rows += line.endswith('"')  # what its columns are stands after it, or nowhere
+            self.broken_rows += line.endswith('"')  # the names of its columns come later, or are missing
             return
         values = line.split(",")
         if len(values) != len(self._columns) or (self._columns[-1] == "command" and not line.endswith('"')):
@@ -279,7 +283,7 @@ class CsvReader:
             return
         row = dict(zip(self._columns, values, strict=True))
         phase = Phase(row.get("operation", ""), dict(_csv_figures(row)), facts=dict(csv_facts(row)))
-        if phase.name not in _SILENT and hash(line) in self._seen:  # rows hold the moment of their phase
+        if phase.name not in _SILENT and hash(line) in self._seen:  # each row has a time stamp
             self._findings.mixed("a row of CSV stands there twice")
         self._seen.add(hash(line))
         self.phases.append(phase)
@@ -336,7 +340,7 @@ _json_phase = msgspec.json.Decoder(_JsonPhase)
 
 
 def json_phase(line: str) -> Phase | None:
-    """Return the phase that a line of a --jsonfile holds; None when it is not whole."""
+    """Return the phase in a line of a --jsonfile, or None if the line cannot be decoded."""
     try:
         phase = _json_phase.decode(line)
     except (UnicodeEncodeError, *NOT_JSON):

@@ -98,7 +98,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
         }
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the jobs of every JSON document, or else of fio's text or terse rows."""
+        """Read the jobs of all JSON documents, or without any, those of fio's text or terse rows."""
         findings = Findings(self.foms)
         log = _Log(findings, self.pattern, self.nodes or 1)
         for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
@@ -107,7 +107,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 
 
 class _Log:
-    """The results in a log, as its lines give them."""
+    """Collects the results in a log, line by line."""
 
     def __init__(self, findings: Findings, pattern: str, nodes: int) -> None:
         self._pattern = pattern
@@ -119,7 +119,7 @@ class _Log:
         self._is_interrupted = False
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         first = line[:1]
         if first == " " and self._json.is_open:
             self._json.add(line)
@@ -135,7 +135,7 @@ class _Log:
             self._text.read(line)
 
     def read_end(self, line: str) -> None:
-        """Take in the last line of a file where it lacks its end: a brace is whole without."""
+        """Read a last line without a line end: a closing brace is whole, a terse row is not."""
         if line == "}":
             self.read(line)
         elif line[:1].isdigit() and ";" in line:
@@ -149,7 +149,7 @@ class _Log:
             self._findings.problem(f"fio says {line[:200]}")
 
     def parsed(self) -> Parsed:
-        """Return the figures of every job."""
+        """Return the figures of all jobs."""
         self._json.finish()
         self._text.finish()
         runs, faults = self._results()
@@ -176,7 +176,7 @@ class _Log:
         return self._findings.parsed(is_complete=is_complete, is_end_told=not is_terse)
 
     def _require_pattern(self, jobs: list[Job]) -> None:
-        """Find what no job of a run did: that of a mix is not told by a workload, and is kept as `rw`."""
+        """Add a problem if no job of a run has the workload's pattern, or a mixed pattern that includes it."""
         printed = dict.fromkeys(str(job.facts["rw"]) for job in jobs if "rw" in job.facts)
         if printed and printed.keys().isdisjoint({self._pattern, *_MIXES.get(self._pattern, ())}):
             self._findings.problem(
@@ -184,7 +184,7 @@ class _Log:
             )
 
     def _results(self) -> tuple[list[list[Job]], list[str]]:
-        """Return the runs, and what is wrong with them, of the format that tells most."""
+        """Return runs and faults from the most detailed format in the log: JSON, then text, then terse."""
         if self._json.runs or self._json.faults:
             others = [*self._text.runs] or ([self._terse.jobs] if self._terse.jobs else [])
             if any(job.figures for jobs in others for job in jobs) and not _are_same(self._json.runs, others):
@@ -196,7 +196,7 @@ class _Log:
 
 
 def _are_same(runs: list[list[Job]], others: list[list[Job]]) -> bool:
-    """Return whether two formats tell of the same runs: as many, with the rates of the last one of each."""
+    """Return whether two formats report the same runs: as many runs and jobs, with equal rates in the last."""
     if len(runs) != len(others) or not runs or [len(jobs) for jobs in runs] != [len(jobs) for jobs in others]:
         return False
     for one, other in zip(runs[-1], others[-1], strict=True):
@@ -213,20 +213,20 @@ _MIXES: Mapping[str, tuple[str, ...]] = {
     "randread": ("randrw",),
     "randwrite": ("randrw", "randtrimwrite"),
 }
-"""Patterns of which a workload's operation is a part."""
+"""The mixed patterns that contain the operation of each workload."""
 _ROUNDED = 0.02
-"""How far a rate in text, of few digits, may be from that in JSON."""
+"""Relative difference allowed between a rate in text, which has few digits, and the rate in JSON."""
 
 
 def _common(jobs: list[Job]) -> dict[str, Scalar]:
-    """Return what all jobs of a run were asked for alike."""
+    """Return the settings that all jobs of a run have in common."""
     told = [job.facts for job in jobs if not job.is_sum]
     first = told[0] if told else {}
     return {name: value for name, value in first.items() if all(one.get(name) == value for one in told)}
 
 
 def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
-    """Yield how the jobs of `runs` fall short of a sum over as many clients as there are nodes."""
+    """Yield a fault for each run that lacks the results of some nodes, or the sum over all clients."""
     for jobs in runs:
         n_clients = len(jobs) - sum(job.is_sum for job in jobs)
         if n_clients != nodes or n_clients == len(jobs):
@@ -234,7 +234,7 @@ def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
 
 
 def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
-    """Yield each job with what tells it apart: host and name, and a number where names repeat."""
+    """Yield each job with its coordinates: its name, numbered if it repeats, and its host if several exist."""
     counts = Counter((job.host, job.name) for job in jobs)
     seen = Counter[tuple[str | None, str]]()
     hosts = {job.host for job in jobs if job.host}

@@ -1,7 +1,7 @@
-"""What fio says that a job was asked for: the options in JSON, and the line of each job above its text.
+"""Read the settings of a fio job: from its options in JSON, or from the line that announces it in text.
 
-The names are those of parameters, and `rw`, the pattern. Sizes of blocks that are ranges, or that differ
-between the operations of a job, are none of the whole job and left out.
+The settings are returned by the name of the workload's parameter; `rw` is the pattern. A block size is left
+out if it is a range, or if it differs between the operations of the job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OPTIONS = {"bs": "block", "blocksize": "block", "size": "size"}
 _COUNTS = {"iodepth": "iodepth", "numjobs": "threads"}
 _SIZE = re.compile(r"([0-9]{1,15})([kKmMgG]?)(?:i?[bB])?")
 _POWERS = {"": 0, "k": 10, "m": 20, "g": 30}
-"""fio's k is 1024 unless it is told otherwise (HOWTO: kb_base)."""
+"""Powers of 2 for each unit: fio's k is 1024 by default (HOWTO: kb_base)."""
 _MOST_DIGITS = 10
 _LINE = re.compile(r"(.*): \(g=([0-9]{1,9})\): rw=(\w+), bs=(.+), ioengine=([\w-]+), iodepth=([0-9]{1,9})")
 _BLOCK = re.compile(
@@ -24,7 +24,7 @@ _BLOCK = re.compile(
 
 
 def option_facts(options: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return what the options of a job in JSON say of it."""
+    """Return the settings of a job from its options in JSON."""
     return dict(_from_options(options))
 
 
@@ -44,7 +44,7 @@ def _from_options(options: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:
 
 
 def line_facts(line: str) -> tuple[tuple[str, int], dict[str, Scalar]] | None:
-    """Return name and group of the job that `line` announces, and what it says of it, if it does."""
+    """Return name, group and settings of the job that `line` announces; None if it announces no job."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None
@@ -55,7 +55,7 @@ def line_facts(line: str) -> tuple[tuple[str, int], dict[str, Scalar]] | None:
 
 
 def _block(pattern: str, text: str) -> int | None:
-    """Return the one size of block of a job's reads and writes, in bytes, where it is one."""
+    """Return the block size of a job's operations in bytes, or None if there are several sizes."""
     bounds = [(_bytes(low, one), _bytes(high, other)) for low, one, high, other in _BLOCK.findall(text)]
     if pattern in {"read", "randread"}:
         bounds = bounds[:1]

@@ -1,7 +1,7 @@
-"""Read what fio measured from its JSON (stat.c), of versions 2 and 3; fio_text reads its text.
+"""Read fio's JSON output (stat.c) of versions 2 and 3; fio_text reads its text output.
 
-JSON may follow words of fio and of its progress; jobs of a client are in ``client_stats``. Latencies are in
-microseconds until 2.x (``clat``), in nanoseconds since 3.0 (``clat_ns``).
+Messages and progress lines of fio may precede the JSON. The jobs of clients are in ``client_stats``.
+Latencies are in microseconds (``clat``) up to 2.x, and in nanoseconds (``clat_ns``) since 3.0.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tare.plugins.workloads.fio_facts import option_facts
 
 _PERCENTILES = {50.0: "latency_p50", 95.0: "latency_p95", 99.0: "latency_p99", 99.9: "latency_p999"}
 MOST_OF_AN_OPERATION = 3 + len(_PERCENTILES)
-"""Figures of one operation: bandwidth, iops, mean latency, percentiles."""
+"""How many figures one operation has at most: bandwidth, iops, mean latency, percentiles."""
 _SUM = "All clients"
 _DEFAULT_RANKS = frozenset(
     (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 )
-"""The percentiles that fio prints unless it is told others (--percentile_list)."""
+"""The percentiles that fio prints by default (--percentile_list changes them)."""
 PERCENTILE_FOMS = frozenset(_PERCENTILES.values())
-_MOST_LINES = 1_000_000  # of one document; more is no document of fio
+_MOST_LINES = 1_000_000  # of one document; a longer one is not from fio
 
 
 @dataclasses.dataclass
 class Job:
-    """One job, or a group of them that fio reports as one: figures of merit by operation."""
+    """One job, or a group of jobs that fio reports as one, with its figures by operation."""
 
     name: str
     group: int
@@ -41,11 +41,11 @@ class Job:
     host: str | None = None
     figures: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
-    """What it was asked for, by the name of the parameter."""
+    """Its settings, by the name of the parameter."""
     runtime_ms: float = 0.0
     pid: str = ""
     copies: int = 1
-    """How many jobs are reported as one, in text."""
+    """How many jobs the text reports as this one."""
 
     @property
     def is_sum(self) -> bool:
@@ -54,7 +54,7 @@ class Job:
 
     @property
     def n_figures(self) -> int:
-        """How many figures it has, of all operations."""
+        """How many figures it has, over all operations."""
         return sum(map(len, self.figures.values()))
 
 
@@ -76,7 +76,7 @@ class _Direction(msgspec.Struct):
 
     @property
     def lacks(self) -> bool:
-        """Whether a figure is missing that fio prints beside the others."""
+        """Whether a figure is missing that fio always prints with the others."""
         rates = (self.io_bytes, self.bw, self.iops)
         latency = self.clat_ns or self.clat
         if latency is None:
@@ -89,7 +89,7 @@ class _Direction(msgspec.Struct):
         )
 
     def figures(self) -> dict[str, float]:
-        """Return its figures: KiB/s, operations per second, microseconds."""
+        """Return its figures, in KiB/s, operations per second and microseconds."""
         found = {"bandwidth": self.bw, "iops": self.iops}
         latency, per_us = (self.clat_ns, 1000) if self.clat_ns else (self.clat or _Latency(), 1)
         values = {"latency": latency.mean}
@@ -117,7 +117,7 @@ class _JsonJob(msgspec.Struct):
         return max((one.runtime or 0.0 for one in directions if one), default=0.0)
 
     def job(self, common: Mapping[str, str] = {}) -> Job:
-        """Return it without the directions in which nothing was moved."""
+        """Return the job, without the operations that moved no data; `common` are the global options."""
         directions = {"read": self.read, "write": self.write, "trim": self.trim, "mixed": self.mixed}
         figures = {name: one.figures() for name, one in directions.items() if one and one.io_bytes}
         host = None if self.jobname == _SUM else self.hostname
@@ -143,19 +143,19 @@ class _Document(msgspec.Struct):
 
     @property
     def version_fact(self) -> dict[str, Scalar]:
-        """Return what it says of fio's version, which is not that of another document."""
+        """Return fio's version, which may differ from document to document; empty if it has none."""
         version = self.version.removeprefix("fio-")
         return {"program_version": version} if version else {}
 
     @property
     def printed_ms(self) -> float | None:
-        """Return when it was printed."""
+        """Return the time at which it was printed, in milliseconds; None if it has no time stamp."""
         seconds = None if self.timestamp is None else 1000 * self.timestamp
         return seconds if self.timestamp_ms is None else self.timestamp_ms
 
 
 def _faults(document: _Document) -> Iterator[str]:
-    """Yield which members a document lacks that its others show to be missing."""
+    """Yield the members that a document lacks although its other members imply them."""
     clients = [one for one in document.client_stats if one.jobname != _SUM]
     if any(one.hostname for one in clients) and not all(one.hostname for one in clients):
         yield "a job of fio's clients lacks its host"
@@ -167,16 +167,16 @@ def _faults(document: _Document) -> Iterator[str]:
 
 _decode = msgspec.json.Decoder(_Document).decode
 _JSON_LINE = re.compile(r'\s*[{}]|\s+["\[\]]|\s+-?[0-9.e+-]+,?$')
-"""How fio's lines look within a document; others are words of other programs."""
+"""The form of fio's lines within a document; other lines are output of other programs."""
 _NO_NUMBER = re.compile(r"(: *)-?(?:nan|inf)\b")
 _NO_NUMBERS = (" nan", " inf", "-nan", "-inf", ":nan", ":inf")
-"""One of these is in every text that matches, and unlike the pattern they are found fast."""
+"""Every text that matches the pattern contains one of these; searching for them is faster."""
 
 
 class JsonReader:
-    """The documents in a log; `faults` says which could not be read.
+    """Reads the JSON documents in a log; `faults` lists those that could not be read.
 
-    `is_open` says that a document has begun and not ended.
+    `is_open` says that a document has begun and has not ended.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -188,7 +188,7 @@ class JsonReader:
         self._printed_ms: float | None = None
 
     def read(self, line: str) -> None:
-        """Take in a line that begins a document, or one after that."""
+        """Read a line that begins a document, or a later line of it."""
         first = line[:1]
         if first == "{":
             self.finish()
@@ -201,13 +201,13 @@ class JsonReader:
                 self._decode()
 
     def add(self, line: str) -> None:
-        """Take in a line of the document that is open."""
+        """Read a line of the open document."""
         self._lines.append(line)
         if len(self._lines) > _MOST_LINES:
             self.finish()
 
     def finish(self) -> None:
-        """Give up the document that is open."""
+        """Discard the open document, if there is one, and record that it is cut short."""
         if self.is_open:
             self.is_open, self._lines = False, []
             self._fail("a JSON document of fio is cut short")
@@ -226,7 +226,7 @@ class JsonReader:
         try:
             try:
                 document = _decode(text)
-            except NOT_JSON:  # words of other programs, set in as the members are
+            except NOT_JSON:  # other programs printed indented lines in between
                 document = _decode("\n".join(filter(_JSON_LINE.match, text.split("\n"))))
         except (UnicodeEncodeError, *NOT_JSON) as error:
             self._fail(f"a JSON document of fio is broken: {error}")
@@ -246,9 +246,9 @@ class JsonReader:
             self._findings.keep(sum(job.n_figures for job in jobs))
 
     def _is_snapshot_of(self, jobs: list[Job], printed_ms: float | None) -> bool:
-        """Return whether the last document was a snapshot of these jobs (--status-interval).
+        """Return whether the previous document was a snapshot of these jobs (--status-interval).
 
-        It was where they had begun already when it was printed.
+        It was a snapshot if the same jobs had already begun when it was printed.
         """
         if not self.runs or self._printed_ms is None or printed_ms is None:
             return False
@@ -259,16 +259,16 @@ class JsonReader:
 
 
 _SLACK_MS = 500
-"""How far fio's clocks may be apart, of the run and of the document, which may count whole seconds."""
+"""Tolerance between the run time and the document's time stamp, which may be in whole seconds."""
 
 
 def number(text: str) -> float:
-    """Return the number in `text`, which has digits and at most one point; NaN where it is none."""
+    """Return the number in `text`, which has digits and at most one point; NaN if it is not a number."""
     digits = text.replace(".", "", 1)
     return float(text) if digits.isascii() and digits.isdigit() else math.nan
 
 
 def percentile(rank: str) -> str | None:
-    """Return the figure of merit of the percentile `rank`, if there is one."""
+    """Return the figure of merit of the percentile `rank`, or None if it has none."""
     value = number(rank)
     return _PERCENTILES.get(value)

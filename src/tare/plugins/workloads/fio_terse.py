@@ -1,6 +1,6 @@
-"""Read fio's terse output (--minimal), versions 3 to 5 of it: a row of fields with semicolons for each job.
+"""Read fio's terse output (--minimal), versions 3 to 5: one row per job, with fields separated by semicolons.
 
-A row is a head, the same fields for reads, writes and (from version 4 on) trims, and then processor use,
+A row has a head, the same fields for reads, writes and (from version 4 on) trims, and then processor use,
 depths, latencies and disks (stat.c: show_thread_status_terse_all; HOWTO: terse output).
 """
 
@@ -17,19 +17,19 @@ _HEAD = re.compile(r"[0-9];fio-[^;]+;")
 _OLD_HEAD = re.compile(r"2;[^;]*;[0-9]+;[0-9]+;(?:[^;]*;){100}")
 _N_HEAD = 5
 _N_REST = 5 + 7 + 22
-"""Processor use, distribution of depths, and of latencies; disks and a remark may follow."""
+"""Fields for processor use, depths and latencies; fields for disks and a remark may follow."""
 _N_FIELDS = {3: 41, 4: 41, 5: 47}
-"""Fields of each operation, by version of the format."""
+"""How many fields each operation has, by version of the format."""
 _OPERATIONS = {3: ("read", "write"), 4: ("read", "write", "trim"), 5: ("read", "write", "trim")}
 _FIGURES: Mapping[int, str] = {1: "bandwidth", 2: "iops", 10: "latency"}
-"""The place of each figure among the fields of an operation: KiB/s, operations per second, microseconds."""
+"""The index of each figure among the fields of an operation: KiB/s, operations per second, microseconds."""
 _RUNTIME = 3
-"""The place of the time in milliseconds among the fields of an operation."""
+"""The index of the run time in milliseconds among the fields of an operation."""
 _PERCENTILES = slice(12, 32)
 
 
 class TerseReader:
-    """The jobs of the rows in a log; `faults` says which could not be read."""
+    """Reads the rows in a log, one job each; `faults` says which rows could not be read."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -37,7 +37,7 @@ class TerseReader:
         self.faults: dict[str, None] = {}
 
     def read(self, line: str) -> None:
-        """Take in a line that begins with a digit."""
+        """Read a line that begins with a digit."""
         if _HEAD.match(line):
             self._read_row(int(line[0]), line.split(";"))
         elif line.startswith("2;") and _OLD_HEAD.match(line):
@@ -74,7 +74,7 @@ class TerseReader:
 
 
 def _is_snapshot(one: Job, other: Job) -> bool:
-    """Return whether `one` may be an earlier state of `other`: clones of one job run for as long as it."""
+    """Return whether `one` may be an earlier state of `other`: copies of one job have similar run times."""
     return (one.name, one.group) == (other.name, other.group) and other.runtime_ms > 1.2 * one.runtime_ms > 0
 
 

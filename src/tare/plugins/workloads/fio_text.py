@@ -1,4 +1,4 @@
-"""Read what fio measured from its text (stat.c), of versions 2 and 3; each latency has the unit that fits."""
+"""Read fio's text output (stat.c) of versions 2 and 3, in which fio chooses a unit for each latency."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG
 _PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
 _PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
 _SHARES = re.compile(r"\s+lat \([num]?sec\)\s*: [0-9>]")
-"""How many took how long: fio counts it where it has times to completion."""
+"""The distribution of latencies, which fio prints only if it also measured completion latencies."""
 _STATUS = re.compile(r"Run status group ([0-9]+) \(")
 _STATUS_ROW = re.compile(r"\s+(READ|WRITE|TRIM|MIXED): (?:bw|io)=\S+ .*(?:run|maxt)=\S*sec")
 _MICROSECONDS = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3, "sec": 1e6}
@@ -37,11 +37,11 @@ _KIBIBYTES = {
     "TiB": 1024.0**3,
 }
 _OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
-"""Until 2.x, KB are 1024 bytes (HOWTO: kb_base)."""
+"""Up to 2.x, KB means 1024 bytes (HOWTO: kb_base)."""
 
 
 class TextReader:
-    """The jobs in a log, run by run, and the groups whose closing status was seen with its operations."""
+    """Reads the jobs in a log, run by run, and the closing status of each group with its operations."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -54,10 +54,10 @@ class TextReader:
         self._lacks_latency = False
         self._asked: dict[tuple[str, int], dict[str, Scalar]] = {}
         self._announced: dict[tuple[str, int], dict[str, Scalar]] = {}
-        """What the jobs of the open run were asked for, and those of the next one, by name and group."""
+        """Settings of the jobs of the next run, by name and group; `_asked` has those of the current run."""
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if line.startswith("fio-"):
             self._begin(line.removeprefix("fio-"))
         elif "rw=" in line and (told := line_facts(line)):
@@ -68,7 +68,7 @@ class TextReader:
             name, group = match[1], int(match[2])
             job = Job(name, group, int(match[4]), pid=match[5], copies=int(match[3]))
             job.facts = self._asked.get((name, group), {}) | self._version_fact
-            # What has its process, too, is a snapshot of it (--status-interval): the last one is the result.
+            # An earlier job of the same process is a snapshot (--status-interval); the last is the result.
             self.runs[-1][:] = [one for one in self.runs[-1] if not _is_same_process(one, job)]
             self.runs[-1].append(job)
             self._findings.begin()
@@ -141,7 +141,7 @@ class TextReader:
                 figures[name] = float(value) * _THOUSANDS[thousands] * unit
 
     def finish(self) -> None:
-        """Tell of each job how many there were of its kind: text reports them one by one, or as one."""
+        """Add to each job the number of jobs of its kind; text reports such jobs one by one, or as one."""
         for jobs in self.runs:
             counts = Counter[tuple[str, int]]()
             for job in jobs:
@@ -150,7 +150,7 @@ class TextReader:
                 job.facts = {**job.facts, "threads": counts[job.name, job.group]}
 
     def faults(self) -> Iterator[str]:
-        """Yield which groups of jobs lack the status that closes them, and which lines are missing."""
+        """Yield the groups of jobs without a closing status, and the lines that are missing."""
         if self._lacks_latency:
             yield "fio's text lacks lines of latencies, which its other lines show to be missing"
         for jobs, statuses in zip(self.runs, self._statuses, strict=True):

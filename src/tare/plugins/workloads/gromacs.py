@@ -1,8 +1,8 @@
 """GROMACS: `gromacs.water`, molecular dynamics of a box of water (https://www.gromacs.org).
 
-The closing lines are those of print_perf() (nrnb.cpp): ``Time:`` and ``Performance:`` under a line that names
-the columns, all figures with three decimals. Versions 4 and GMX_DETAILED_PERF_STATS put Mnbf/s and MFlops
-before ns/day, so columns are found by their names.
+print_perf() (nrnb.cpp) prints the last lines of a run: ``Time:`` and ``Performance:``, below a line with the
+names of the columns. All figures have three decimals. Version 4 and GMX_DETAILED_PERF_STATS print Mnbf/s and
+MFlops before ns/day, so the parser finds columns by their names.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _FOMS = (
     ),
 )
 _COLUMNS = {"ns/day": "ns_per_day", "hour/ns": "hours_per_ns", "steps/hour": "steps_per_hour"}
-"""The figure of merit in each column of the ``Performance:`` line."""
+"""The figure of merit for each column of the ``Performance:`` line."""
 
 _PARAMETERS = (
     Parameter(
@@ -135,10 +135,10 @@ Heavy means a compressed frame of all positions every 10 steps (nstxout-compress
 
 
 class Gromacs(Application, frozen=True, kw_only=True):
-    """A simulation with mdrun, of a box of water or of a ready input."""
+    """A simulation with mdrun of a generated box of water, or of an input that the user provides."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what cannot be made of the case's settings."""
+        """Yield a fault for each setting that the workload cannot use."""
         yield from io_faults(case)
         if is_heavy(case) and case.parameters["tpr"]:
             yield "a .tpr holds its own output settings, so io has no effect on it; leave out io, or tpr"
@@ -149,7 +149,7 @@ class Gromacs(Application, frozen=True, kw_only=True):
                 yield f"sha256 is {sha256!r}, not 64 hexadecimal digits; write what sha256sum prints"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the making of the input, where there is none, and the simulation."""
+        """Return the stages that make the input, unless `tpr` names one, and the simulation."""
         ready = str(case.parameters["tpr"])
         if sha256 := str(case.parameters["sha256"]):
             link = serial("link", "ln", "--symbolic", "--force", ready, "ready.tpr")
@@ -158,7 +158,7 @@ class Gromacs(Application, frozen=True, kw_only=True):
         return (*steps, _simulation(case, ready or "water.tpr"))
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read md.log, or what mdrun prints (see model.Workload.parse)."""
+        """Read md.log, or the standard output of mdrun (see core.workload.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
         for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
@@ -178,7 +178,7 @@ def _preparation(parameters: Settings, *, is_heavy: bool) -> Iterator[Stage]:
 
 
 def _grompp(gmx: str, name: str, parameters: str, *, box: str) -> Stage:
-    """Return the stage that makes `name`.tpr out of run parameters and a box."""
+    """Return the stage that makes `name`.tpr from run parameters and a box."""
     argv = (gmx, "grompp", "-f", f"{name}.mdp", "-c", box, "-p", "topol.top", "-o", f"{name}.tpr")
     return serial(f"grompp-{name}", *argv, "-po", f"{name}.out.mdp",
                   files={f"{name}.mdp": parameters}, keeps=(f"{name}.tpr",))  # fmt: skip
@@ -200,7 +200,7 @@ _HEADS = frozenset(
         "There",
     }
 )  # fmt: skip
-"""The first characters of the lines that matter."""
+"""The first five characters of the lines that the parser reads."""
 
 _SIEVE = Sieve(
     "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: ",
@@ -219,7 +219,7 @@ _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 
 
 class _Log:
-    """The runs of one log, and the errors that GROMACS names."""
+    """Collects the runs of one log and the error messages of GROMACS."""
 
     def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
@@ -231,7 +231,7 @@ class _Log:
         self._error: list[str] | None = None
 
     def read(self, line: str) -> None:
-        """Take in a line: one of the few that matter, or a line of an error message."""
+        """Read one line: one with a known beginning, or a line of an error message."""
         if self._error is not None:
             self._read_error(line)
         elif line[:5] in _HEADS:
@@ -245,7 +245,7 @@ class _Log:
             self._read_performance(line)
         elif line.startswith("Using "):
             if match := _RANKS.fullmatch(line):
-                # Threads of GROMACS's own MPI are ranks, and one process to a launcher.
+                # With thread-MPI, ranks are threads of one process, so the launcher started only one.
                 is_mpi = match[2] == "process"
                 self._ranks.add(int(match[1]) if is_mpi else 1)
                 self._findings.say(ranks=int(match[1]))
@@ -280,7 +280,7 @@ class _Log:
             self._runs.begin()
 
     def _read_performance(self, line: str) -> None:
-        """Take in the last line of a run: as many figures as there are columns, three decimals each."""
+        """Read the last line of a run; it must have a figure with all its decimals for each column."""
         match = _FIGURES.fullmatch(line)
         words = match[1].split() if match else []
         columns, self._columns = self._columns, ()
@@ -297,7 +297,7 @@ class _Log:
         run.is_finished = True
 
     def _read_error(self, line: str) -> None:
-        """Take in a line after ``Program:``; title and message come after a blank line."""
+        """Read a line of an error message, which begins with ``Program:``; its text follows a blank line."""
         message = self._error
         if message is None:
             return
@@ -315,7 +315,7 @@ class _Log:
             self._error = None
 
     def parsed(self) -> Parsed:
-        """Return the figures of each run that came to its end, and of the last one in any case."""
+        """Return the figures of each finished run, and those of the last run even if it did not finish."""
         if self._error:
             self._findings.problem(f"GROMACS ended with an error: {' '.join(self._error)}")
         is_complete = self._runs.report(
@@ -328,7 +328,7 @@ class _Log:
 
 
 def _is_whole(column: str, word: str) -> bool:
-    """Return whether `word` has all its decimals: one for steps/hour, three for the others."""
+    """Return whether `word` has all its decimals: one for steps/hour, three for the other columns."""
     value = figure(word)
     return value is not None and len(word.partition(".")[2]) == (1 if column == "steps/hour" else 3)
 

@@ -1,22 +1,22 @@
-"""Inputs of a box of water for GROMACS: topology and run parameters (.mdp)."""
+"""GROMACS input for a box of water: topology and run parameters (.mdp)."""
 
 from __future__ import annotations
 
 _WATERS_PER_NM3 = 33.0
-"""Liquid water at 300 K has 33.4 molecules in a nm³; gmx solvate leaves some out where box edges meet."""
+"""Liquid water at 300 K has 33.4 molecules per nm³; gmx solvate leaves some out where box edges meet."""
 
 _FRAME_STEPS = 10
-"""Steps between two frames that heavy output writes."""
+"""Steps between two frames of heavy output."""
 
 
 def box_edge_nm(kiloatoms: float) -> float:
-    """Return the edge of the cube that holds about `kiloatoms` thousand atoms of water."""
+    """Return the edge in nm of a cube with about `kiloatoms` thousand atoms of water."""
     waters = kiloatoms * 1000 / 3
     return float((waters / _WATERS_PER_NM3) ** (1 / 3))
 
 
 def topology() -> str:
-    """Return the system topology, to the end of which gmx solvate writes how many molecules there are."""
+    """Return the system topology; gmx solvate appends the number of molecules to it."""
     return """\
 #include "oplsaa.ff/forcefield.itp"
 #include "oplsaa.ff/spce.itp"
@@ -29,12 +29,12 @@ water
 
 
 def minimisation(electrostatics: str) -> str:
-    """Return the parameters of a short steepest descent, which takes out close contacts at the box edges."""
+    """Return the parameters of a short steepest descent, which removes close contacts at the box edges."""
     return f"integrator = steep\nnsteps = 100\nemtol = 1000\nnstlog = 10\n{_forces(electrostatics)}"
 
 
 def simulation(electrostatics: str, *, is_heavy: bool) -> str:
-    """Return the parameters of the simulation; its length is left to mdrun -nsteps."""
+    """Return the parameters of the simulation; mdrun -nsteps sets its length."""
     return f"""\
 integrator = md
 dt = 0.002

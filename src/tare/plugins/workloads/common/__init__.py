@@ -1,1 +1,1 @@
-"""What families of workloads share: reading logs, keeping findings, kinds of programs."""
+"""Code that several workloads share: reading logs, collecting findings, and starting servers and services."""

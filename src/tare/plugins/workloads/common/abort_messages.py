@@ -1,4 +1,4 @@
-"""How logs say that a run came to a bad end: the words of MPI libraries and of schedulers."""
+"""Find messages in a log that report an aborted or killed run: those of MPI libraries and schedulers."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _ABORT_WORDS = ("MPI_A", "TERMINATION", "signal ", "forrtl")
 _KILL_WORDS = (
     "CANCELLED", "TIME LIMIT", "kill", "exception type=", "Segmentation fault", "Bus error", "Killed",
 )  # fmt: skip
-"""One of these words is in every line that matches."""
+"""Every line that matches a pattern above contains one of these words, so other lines are skipped quickly."""
 _BATCH = 256
-"""How many lines are looked through for words at once."""
+"""How many lines are searched for these words at once."""
 
 
 class AbortMessage:
-    """What a log says about a bad end, if anything.
+    """The first abort message and the first kill message of a log, if there are any.
 
-    An abort is a problem whatever else the log holds. Words about a kill may be those of another job
-    step, so they only explain why an output is not complete.
+    An abort message is always a problem. A kill message may belong to another job step, so it is reported
+    only to explain why an output is not complete.
     """
 
     def __init__(self) -> None:
@@ -52,16 +52,16 @@ class AbortMessage:
         self._kill = ""
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a log as they are, and take in those that speak of an end."""
+        """Yield the lines of a log unchanged, and record its abort and kill messages."""
         source = iter(lines)
         while batch := list(islice(source, _BATCH)):
             self.look(batch, "".join(batch))
             yield from batch
 
     def look(self, batch: list[str], text: str) -> None:
-        """Take in those of a log's lines that speak of an end; `text` is all of them together.
+        """Record the abort and kill messages among the lines of `batch`.
 
-        Few do, so that a batch without any of the words goes by unread.
+        `text` is the batch as one string. Such messages are rare: a batch without their words is skipped.
         """
         sought = (() if self._abort else _ABORT_WORDS) + (() if self._kill else _KILL_WORDS)
         if words := [word for word in sought if word in text]:
@@ -71,7 +71,7 @@ class AbortMessage:
                         self.read(part)
 
     def read(self, line: str) -> None:
-        """Take in a line of the log."""
+        """Record `line` if it is the first abort message or the first kill message."""
         if any(word in line for word in _ABORT_WORDS):
             if not self._abort and (aborts(line) or _ABORT.search(line)):
                 self._abort = line.strip()[:200]
@@ -79,7 +79,7 @@ class AbortMessage:
             self._kill = line.strip()[:200]
 
     def report(self, findings: Findings, *, is_complete: bool) -> None:
-        """Add what was read to `findings`."""
+        """Add the recorded messages to `findings` as problems."""
         if self._abort:
             findings.problem(f"the run was aborted: {self._abort}")
         if self._kill and not is_complete:

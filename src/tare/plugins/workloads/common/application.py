@@ -1,4 +1,4 @@
-"""What applications share: the I/O factor, where heavy output goes, and inputs that are linked or edited."""
+"""Code that application workloads share: the factor `io`, the output folder, and linked or edited inputs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ run's own that is removed after it, or into the working folder where the case na
 
 
 class Application(Benchmark, frozen=True, kw_only=True):
-    """A workload that prints on how many ranks it ran; `ranks` is what its case asked for."""
+    """A workload whose program prints its number of ranks; `ranks` is the number that the case asked for."""
 
     ranks: int | None = None
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the ranks of `case`."""
+        """Return a copy that expects the number of ranks of `case`."""
         return msgspec.structs.replace(self, ranks=case.layout.ranks)
 
 
 def check_ranks(findings: Findings, found: Iterable[int], expected: int | None) -> None:
-    """Add a problem where a program ran on other ranks than asked for.
+    """Add a problem for each number in `found` (ranks that a program printed) that is not `expected`.
 
-    A program of another MPI than the launcher's starts as often as there are ranks, alone each time.
+    A program that was built with another MPI than the launcher's runs as many independent copies of one rank.
     """
     for ranks in sorted(found):
         if expected is not None and ranks != expected:
@@ -48,15 +48,16 @@ def is_heavy(case: Case) -> bool:
 
 
 def io_faults(case: Case) -> Iterator[str]:
-    """Yield a fault where `case` asks for a level of I/O that applications do not have."""
+    """Yield a fault if `case` asks for a level of `io` that applications do not have."""
     if case.io is not None and case.io not in _IO_LEVELS:
         yield f"io is {case.io!r}, but {case.workload} knows {' and '.join(_IO_LEVELS)}; set io: heavy"
 
 
 def output_folder(case: Case) -> str:
-    """Return where `case` writes its results: on its storage path if that is what it measures.
+    """Return the folder for the results of `case`.
 
-    That is the run's own folder there, which is empty when it begins.
+    With heavy output and a storage path, this is the run's own folder on that path, which is empty when the
+    run begins; otherwise it is the working folder.
     """
     return "{storage}" if is_heavy(case) and case.storage else "."
 
@@ -68,7 +69,7 @@ def serial(
     keeps: Iterable[str] = (),
     inputs: Iterable[str] = (),
 ) -> Stage:
-    """Return a stage of one process, without MPI."""
+    """Return a stage that runs one process, without MPI."""
     return Stage(
         name=name, argv=argv, files=files or {}, is_mpi=False, keeps=tuple(keeps), inputs=tuple(inputs)
     )
@@ -85,26 +86,27 @@ CHECKSUMS = Parameter(
     default="",
     summary="a file of SHA-256 sums of the inputs, as sha256sum writes it; on other inputs the run fails",
 )
-"""The parameter of workloads whose inputs are files of the user's."""
+"""A parameter for workloads whose input files the user provides."""
 
 
 def checked(case: Case) -> tuple[Stage, ...]:
-    """Return the stage that fails where links in the working folder lead to other files than the sums say.
+    """Return a stage that fails if a linked input file differs from the case's checksums.
 
-    None where the case gives no sums. See `linked`; names in the file are relative to the linked folder.
+    Return no stage if the case gives no checksums. File names in the file of checksums are relative to the
+    linked folder (see `linked`).
     """
     sums = str(case.parameters["checksums"])
     return (_sum_check(sums),) if sums else ()
 
 
 def checked_file(name: str, sha256: str) -> Stage:
-    """Return the stage that fails where the file `name` of the working folder has another sum."""
+    """Return a stage that fails if the file `name` in the working folder has another sum than `sha256`."""
     stage = _sum_check(f"{name}.sha256")
     return msgspec.structs.replace(stage, files={f"{name}.sha256": f"{sha256.lower()}  {name}\n"})
 
 
 def sum_faults(case: Case) -> Iterator[str]:
-    """Yield a fault where the file of sums would not be found."""
+    """Yield a fault if the path of the file of checksums is not absolute."""
     if case.parameters["checksums"]:
         yield from folder_faults("checksums", str(case.parameters["checksums"]))
 
@@ -114,12 +116,12 @@ def _sum_check(sums: str) -> Stage:
 
 
 def folder_faults(parameter: str, folder: str) -> Iterator[str]:
-    """Yield a fault where links to `folder` would lead nowhere."""
+    """Yield a fault if `folder` is not absolute: links to a relative path would be broken."""
     if not folder.startswith(("/", "{storage}")):
         yield f"{parameter} is {folder!r}, which is relative to nothing; write an absolute path"
 
 
 def edited(name: str, files: Iterable[str], *expressions: str) -> Stage:
-    """Return the stage that edits `files` with sed(1) `expressions`; a link becomes a file of its own."""
+    """Return a stage that edits `files` with sed(1) `expressions`; sed replaces a link by an edited copy."""
     words = [word for expression in expressions for word in ("-e", expression)]
     return serial(name, "sed", "--in-place", "--regexp-extended", *words, *files)

@@ -1,4 +1,12 @@
-"""What workloads have in common: their constant parts, and the collecting of findings."""
+"""The base class of workloads, and the collection of a parser's findings.
+
+A parser reads an output as follows::
+
+    findings = Findings(self.foms)
+    for line in findings.lines(lines):
+        findings.measure("bandwidth", 12.5, bytes=1024)
+    return findings.parsed(is_complete=True)
+"""
 
 from __future__ import annotations
 
@@ -17,15 +25,15 @@ from tare.plugins.workloads.common.output_limit import MOST_FIGURES, OutputLimit
 from tare.plugins.workloads.common.text import Sieve, colourless, plain
 
 _FRAME = 4
-"""How many figures a run or a table weighs by itself."""
+"""How many figures a run or a table without figures counts for in the limit on memory (see output_limit)."""
 _MOST_PROBLEMS = 20
-"""Enough to see what is wrong; a broken log of any length stays small in memory."""
+"""How many problems are kept; the limit keeps memory small when a long log is broken."""
 _MOST_VALUES = 100
-"""Of one fact in one output; what varies more is no setting of it."""
+"""How many values of one fact are kept per output; a fact with more values is not a setting."""
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a workload that is plain data (see model.Workload); a family adds `stages` and `parse`."""
+    """The plain data of a workload (see core.workload.Workload); subclasses add `stages` and `parse`."""
 
     name: str
     summary: str
@@ -37,23 +45,23 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     needs_transport: bool = True
 
     def derive(self, settings: Settings) -> Mapping[str, Scalar]:
-        """Return no further names."""
+        """Return no derived settings; a subclass may add some."""
         return {}
 
     def faults(self, case: Case) -> Iterable[str]:
-        """Find nothing that keeps `case` from running."""
+        """Return no faults; a subclass reports here what prevents `case` from running."""
         return ()
 
     def expecting(self, case: Case) -> Self:
-        """Return the workload as it is: its output tells by itself whether it is complete."""
+        """Return the workload unchanged: its output alone shows whether it is complete."""
         return self
 
 
 def coordinates(facts: Sequence[Mapping[str, Scalar]]) -> list[dict[str, Scalar]]:
-    """Return what tells the runs of one output apart, of which each printed its `facts`.
+    """Return coordinates that distinguish the runs of one output, given the `facts` that each run printed.
 
-    These are the facts in which they differ, and `run` only where facts repeat: a number says nothing of what
-    was measured.
+    The coordinates are the facts whose values differ between runs. A number `run` is added only if several
+    runs have the same facts, because a number does not describe what was measured.
     """
     names = dict.fromkeys(name for one in facts for name in one)
     varied = [name for name in names if len({one.get(name) for one in facts}) > 1]
@@ -68,27 +76,28 @@ def coordinates(facts: Sequence[Mapping[str, Scalar]]) -> list[dict[str, Scalar]
 
 
 def tell_apart(number: int, count: int) -> dict[str, Scalar]:
-    """Return the coordinate of run `number` of the `count` runs in one output: none where it is alone."""
+    """Return the coordinate `run` of run `number` out of `count`; no coordinate if there is only one run."""
     return {"run": number} if count > 1 else {}
 
 
 class Banner:
-    """How a program prints its own version: group 1 of `pattern`, in lines that hold `word`."""
+    """How a program prints its version: group 1 of `pattern` matches it, in lines that contain `word`."""
 
     def __init__(self, word: str, pattern: str) -> None:
         self._word = word
         self._search = re.compile(pattern).findall
 
     def versions(self, text: str) -> list[str]:
-        """Return the versions in `text`."""
+        """Return all versions that `text` contains."""
         return self._search(colourless(text)) if self._word in text else []
 
 
 class Findings:
-    """What a parser has found so far; `foms` give the units, and nothing else may be measured.
+    """What a parser has found so far: measurements, printed facts and problems.
 
-    A parser reads the output through `lines`, and tells by `keep` and `begin` what it holds on to until the
-    end: then an output of any length takes no more memory than one of `room.MOST_FIGURES` figures.
+    `foms` are the figures of merit that may be measured, with their units. A parser reads the output through
+    `lines`, and calls `keep` and `begin` for everything that it keeps until the end. This limits memory: an
+    output of any length takes no more than one with `output_limit.MOST_FIGURES` figures.
     """
 
     def __init__(self, foms: Iterable[Fom]) -> None:
@@ -109,9 +118,9 @@ class Findings:
         sieve: Sieve | None = None,
         banner: Banner | None = None,
     ) -> Iterator[str]:
-        """Yield the lines of `output` (see text.plain) until more is kept than there is room for.
+        """Yield the lines of `output` (see text.plain), until the limit on kept figures is reached.
 
-        The versions that the program's `banner` tells are recorded as printed.
+        Program versions that match `banner` are recorded as the fact `program_version`.
         """
         look = watch
 
@@ -126,15 +135,15 @@ class Findings:
         return plain(output, on_torn, keeps_blanks=keeps_blanks, watch=look, sieve=sieve, room=self._room)
 
     def keep(self, n_figures: int = 1) -> None:
-        """Take room for figures, which are kept until `parsed`."""
+        """Count figures that are kept until `parsed`, for the limit on memory."""
         self._room.take(n_figures)
 
     def begin(self) -> None:
-        """Take room for a run or a table, which is kept even where it never gets a figure."""
+        """Count a run or a table for the limit on memory; it is kept even if it never gets a figure."""
         self._room.take(_FRAME)
 
     def measure(self, fom: str, value: float, **at: Scalar) -> None:
-        """Record one value with its coordinates; one that is not finite is a problem instead."""
+        """Record one value with its coordinates; record a value that is not finite as a problem instead."""
         if math.isfinite(value):
             if at != self._last_at:  # the figures of one row share their coordinates
                 self._last_at = at
@@ -148,18 +157,18 @@ class Findings:
             self.problem(f"{fom}{place} is {value}, which is no measurement")
 
     def say(self, **facts: Scalar) -> None:
-        """Record what the program printed of itself, such as ``ranks=4``; a value is kept once."""
+        """Record facts that the program printed about itself, such as ``ranks=4``; keep equal values once."""
         for name, value in facts.items():
             values = self._printed.setdefault(name, {})
             if len(values) < _MOST_VALUES:
                 values.setdefault(value)
 
     def mixed(self, what: str) -> None:
-        """Record that the output cannot be read as one run after the other, because of `what`."""
+        """Record the problem that the output is not one run after the other; `what` is the evidence."""
         self.problem(f"lines of several runs are mixed, doubled or out of order: {what}")
 
     def problem(self, sentence: str) -> None:
-        """Record why the run must not count; the same sentence is kept once."""
+        """Record a reason why the run must not count; equal sentences are kept once."""
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.setdefault(sentence)
 
@@ -171,9 +180,10 @@ class Findings:
         n_messages: int = 0,
         is_end_told: bool = True,
     ) -> Parsed:
-        """Return everything found.
+        """Return everything that was found.
 
-        Where several versions of the program wrote the output, each figure must say which one it is of.
+        If several versions of the program wrote the output, each figure must have the coordinate
+        `program_version`; otherwise a problem is added.
         """
         fault = self._room.fault
         versions = self._printed.get("program_version", {})

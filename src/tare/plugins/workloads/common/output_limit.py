@@ -1,18 +1,18 @@
-"""How much of one output is kept: a log that is appended to for ever must not fill the memory."""
+"""Limit how much of one output a parser keeps, so that an ever-growing log cannot fill the memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sized
 
 MOST_FIGURES = 50_000
-"""Of one output. The longest real one that is known holds 7310: perftest, a report every 12 s for a day."""
+"""Limit for one output. The longest known real one has 7310: perftest, a report every 12 s for a day."""
 
 
 class OutputLimit:
-    """The room that a parser has for what it finds, and the lines for which there was none.
+    """A limit on the number of figures that a parser keeps, and a count of the lines that it did not read.
 
-    A figure takes one place. What holds none yet, such as a table of which there is only the head, takes some
-    too, because a log may be made of nothing else.
+    Each figure takes one place. Objects without figures, such as a table with only a head, take places too,
+    because a log may contain nothing else.
     """
 
     def __init__(self, most: int) -> None:
@@ -22,11 +22,11 @@ class OutputLimit:
         self._n_left_out = 0
 
     def take(self, n_places: int = 1) -> None:
-        """Take places for something that is kept until the end of the output."""
+        """Take `n_places` for something that is kept until the end of the output."""
         self._n_taken += n_places
 
     def is_full_after(self, read: Sized, rest: Iterable[str]) -> bool:
-        """Return whether more was taken than there is; then the `rest` of the lines is counted, not read."""
+        """Return whether the limit is exceeded after the lines `read`; if so, only count those of `rest`."""
         self._n_read += len(read)
         if self._n_taken <= self._most:
             return False
@@ -35,7 +35,7 @@ class OutputLimit:
 
     @property
     def fault(self) -> str | None:
-        """Return what was left out, and the cure; None where everything was read."""
+        """Return a message about the lines left out, with the cure; None if everything was read."""
         if not self._n_left_out:
             return None
         n_lines = self._n_read + self._n_left_out

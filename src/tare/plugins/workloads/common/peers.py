@@ -1,4 +1,4 @@
-"""Tools that are two programs: a server on the first node and a client on the second."""
+"""Workloads made of two programs: a server on the first node and a client on the second."""
 
 from __future__ import annotations
 
@@ -82,15 +82,15 @@ case $rank in
     ;;
 esac
 """
-"""The two find each other by files in the working folder, which all nodes share; listing it makes NFS look
-again."""
+"""Server and client synchronise through files in the working folder, which all nodes share. The script lists
+the folder instead of testing for a file, because a listing makes NFS refresh its cache."""
 
 
 class PeerBenchmark(Benchmark, frozen=True, kw_only=True):
-    """A server and a client, as `peer_stage` starts them."""
+    """A workload with a server and a client, which `peer_stage` starts."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield why there is no room for both."""
+        """Yield a fault if the case has fewer than two ranks."""
         if case.layout.ranks < 2:
             yield f"{self.name} is a server and a client; set nodes: 2, or ranks: 2 for both on one node"
 
@@ -98,11 +98,12 @@ class PeerBenchmark(Benchmark, frozen=True, kw_only=True):
 def peer_stage(
     case: Case, server: Sequence[str], client: Sequence[str], port: int, protocol: str = "tcp"
 ) -> Stage:
-    """Return a stage whose rank 0 runs `server`, and rank 1 `client` once `port` is open on rank 0.
+    """Return a stage in which rank 0 runs `server`, and rank 1 runs `client` once `port` is open on rank 0.
 
-    The client's output is the stage's; the server's is kept in ``server.out``. The server is ended after
-    the client, so it need not end by itself. The client's words may hold ``{address0}``;
-    one such as ``numeric:{address0}`` becomes the IPv4 address of that name, for tools that know no names.
+    The output of the stage is that of the client; the server's output goes to ``server.out``. The server is
+    stopped after the client ends, so it need not end by itself. The client's words may contain
+    ``{address0}``, the server's address. A word ``numeric:{address0}`` is replaced by its IPv4 address, for
+    tools that do not resolve host names.
     """
     return Stage(
         argv=("sh", "{work}/peer.sh", f"{protocol}:{port}", *server, "--", *client),

@@ -1,4 +1,4 @@
-"""The runs that one output holds: most often one, but logs are appended to and concatenated."""
+"""The runs in one output: usually one, but logs may be appended to or concatenated."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tare.plugins.workloads.common.benchmark import Findings, tell_apart
 
 @dataclasses.dataclass
 class OutputRun:
-    """One run: its figures by name of the FOM, and whether it came to its end."""
+    """One run: its figures by figure of merit, and whether it finished."""
 
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
     is_finished: bool = False
     is_begun: bool = False
-    """Whether the output has its beginning."""
+    """Whether the output contains the line that begins the run."""
 
 
 class Runs:
-    """The runs of an output in the order in which they began."""
+    """The runs of one output, in the order in which they began."""
 
     def __init__(self, findings: Findings, n_figures: int) -> None:
-        """Begin with none; each is going to have at most `n_figures`, for which `findings` has room."""
+        """Create an empty list; each run counts as `n_figures` figures towards the limit of `findings`."""
         self._findings = findings
         self._n_figures = n_figures
         self._runs: list[OutputRun] = []
@@ -34,7 +34,7 @@ class Runs:
 
     @property
     def open(self) -> OutputRun:
-        """Return the run that is under way; one begins where there is none."""
+        """Return the unfinished run; add a new run if there is none."""
         last = self.last
         if last is None or last.is_finished:
             if last is not None and last.is_begun:
@@ -43,7 +43,7 @@ class Runs:
         return last
 
     def begin(self) -> OutputRun:
-        """Return a new run; one under way that has no figures yet is the same run."""
+        """Begin a run and return it; an unfinished last run without figures is reused."""
         last = self.last
         if last is None or last.is_finished or last.figures:
             last = self._add()
@@ -59,8 +59,8 @@ class Runs:
     def report(self, *, end: str, nothing: str) -> bool:
         """Add figures and problems to the findings; return whether the output is complete.
 
-        A run that was cut off and followed by another does not count. `end` says what the last run lacks
-        when it is not finished, `nothing` what the output lacks when it holds no run.
+        An unfinished run that is followed by another does not count. `end` is the problem that is reported if
+        the last run is unfinished, `nothing` the problem if there is no run.
         """
         findings = self._findings
         runs = [run for run in self._runs if run.is_finished or run is self._runs[-1]]

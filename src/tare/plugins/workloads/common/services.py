@@ -1,4 +1,4 @@
-"""Tools that are a service on every node and a master that sets them to work."""
+"""Workloads made of a service on every node and a master that controls the services."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ status=$?
 [ "$status" -ne 255 ] || status=1 # by 255, ssh means that it could not reach the host
 exit "$status"
 """
-"""Ranks find each other by files in the working folder, which all nodes share; see also peers.py."""
+"""The ranks synchronise through files in the working folder, which all nodes share; see also peers.py."""
 
 
 def node_layout(case: Case) -> Layout:
-    """Return one rank on each node of `case`: each node has one service, whose threads do the work."""
+    """Return a layout with one rank per node of `case`: a node has one service, whose threads do the work."""
     nodes = case.layout.nodes
     return Layout(nodes=nodes, ranks=nodes, threads=case.layout.threads, bind=case.layout.bind)
 
@@ -145,9 +145,10 @@ def services_stage(
 ) -> Stage:
     """Return a stage that runs `service` on every node of `case`, and `master` once all listen on `port`.
 
-    The words `each` follow those of the master once for each node. In them and in the service's, ``%r`` is
-    the number of the node and ``%a`` its address on the case's network. The master finds all addresses, one
-    a line, in ``{work}/NAME/hosts``, and `files` below ``{work}/NAME``. Its output is the stage's.
+    The words of `each` are appended to the master's command once per node. In these words and in those of
+    `service`, ``%r`` stands for the number of the node and ``%a`` for its address on the case's network. The
+    file ``{work}/NAME/hosts`` holds all addresses, one per line; `files` are written below ``{work}/NAME``.
+    The output of the stage is that of the master.
     """
     own = {f"{name}/{path}": text for path, text in (files or {}).items()}
     call = ("sh", f"{{work}}/{name}/services.sh", str(case.layout.nodes), str(port), "{address0}")

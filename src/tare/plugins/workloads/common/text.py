@@ -1,4 +1,7 @@
-"""Read the lines of real logs: colours, carriage returns and a torn end taken away."""
+"""Clean the lines of real logs: remove colours, tags and carriage returns, and drop a truncated last line.
+
+For example, ``[1,0]<stdout>: 4096  12.3`` (Open MPI with --tag-output) becomes ``4096  12.3``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from itertools import islice
 from tare.plugins.workloads.common.output_limit import OutputLimit
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-"""Control sequences of a terminal (ECMA-48): CSI, OSC and two-character ones."""
+"""Control sequences of a terminal (ECMA-48): CSI, OSC and those of two characters."""
 
 
 def colourless(text: str) -> str:
@@ -20,31 +23,32 @@ def colourless(text: str) -> str:
 
 
 _TAG = re.compile(r"\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s\]]+\])?<std(?:out|err)>:")
-"""What Open MPI puts before each line with --tag-output: job, rank, perhaps host and pid, and the stream."""
+"""The tag of Open MPI's --tag-output before each line: job, rank, sometimes host and pid, and the stream."""
 _BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}")
-"""What else may stand before each line: a rank (srun --label, mpiexec -prepend-rank), or blanks."""
-_FEWEST = 3  # lines that tell whether it stands before all of them
+"""Other prefixes of lines: a rank (srun --label, mpiexec -prepend-rank), or blanks."""
+_FEWEST = 3  # lines that are needed to decide that all lines have the prefix
 
 
 _MOST_DIGITS = 400
 _ENDLESS = re.compile(f"[0-9]{{{_MOST_DIGITS},}}")
-"""What no program prints for a number: it is larger than any, and `int` refuses it from 4300 digits on."""
+"""More digits than any program prints for a number; `int` raises ValueError from 4300 digits on."""
 
 
 def _starred(line: str) -> str:
-    """Return `line` with stars for numbers without end, as Fortran prints them (see `figure`)."""
+    """Return `line` with overlong numbers replaced by stars, as Fortran prints an overflow (see `figure`)."""
     return _ENDLESS.sub(lambda found: "*" * len(found[0]), line)
 
 
 _BATCH = 256
-"""How many lines are looked through at once; usual ones are some tens of kilobytes together."""
+"""How many lines are processed at once; together they usually have some tens of kilobytes."""
 
 
 class Sieve:
-    """The lines that a parser looks at, so that the others of a long log go by many at a time.
+    """A filter for the lines that a parser needs; it skips the other lines of a long log many at a time.
 
-    `heads` is a regex of how they begin. Lines that hold one of `words` matter too; they are few, so that all
-    lines of a batch with such a word go through, and those of the next one, which may go on with its matter.
+    `heads` is a regex for the beginning of the lines that pass. Lines that contain one of `words` are needed
+    too. Such words are rare, so if a batch contains one, all lines of that batch pass, and all lines of the
+    next batch, where the same message may continue.
     """
 
     def __init__(self, heads: str, *words: str) -> None:
@@ -52,9 +56,9 @@ class Sieve:
         self._words = words
 
     def sift(self, batch: list[str], text: str, *, was_near: bool) -> tuple[list[str], bool]:
-        """Return the lines of `batch` that go through, and whether there was a word; `text` is all of it.
+        """Return the lines of `batch` that pass, and whether the batch contains one of the words.
 
-        `was_near` says that there was one in the batch before.
+        `text` is the batch as one string. `was_near` says whether the previous batch contained a word.
         """
         picked = self._lines.findall("\n" + text)
         is_near = len(picked) < len(batch) and any(word in text for word in self._words)
@@ -70,16 +74,18 @@ def plain(
     sieve: Sieve | None = None,
     room: OutputLimit | None = None,
 ) -> Iterator[str]:
-    """Yield `lines` as they would be read on paper, without line ends and the blanks before them.
+    """Yield `lines` without line ends and trailing blanks, and without what is not part of their text.
 
-    Takes off a byte order mark, terminal colours, Open MPI's tags, and the rank or the blanks that stand
-    before all of the first lines; splits at the carriage returns with which progress bars overwrite
-    themselves. A file's last line that has no line end was cut short: it is left out, because half a number
-    looks like a number; `on_torn` is given it instead, for formats that show whether a line is whole. Lines
-    that never had ends (``splitlines``) are all kept. `keeps_blanks`, which keeps tags and ranks too, is for
-    patterns that were not written for this parser.
-    `watch` is given each batch of lines as they are, and the text of them together. Of lines that the `sieve`
-    keeps back, some may be left out. Soon after `room` is full, the lines end; those left are counted.
+    This removes a byte order mark, terminal colours, Open MPI's tags, and a rank or blanks that precede all
+    of the first lines. It splits lines at carriage returns, with which progress bars overwrite themselves.
+
+    A last line without a line end was cut short. It is left out, because half a number looks like a number,
+    and is passed to `on_torn` instead, for formats that show whether a line is whole. If no line has an end
+    (``splitlines``), all lines are kept.
+
+    `keeps_blanks` keeps blanks, tags and ranks, for patterns that were not written for this parser. `watch`
+    is called with each batch of unchanged lines, and with the batch as one string. Lines that do not pass
+    `sieve` may be left out. When the limit `room` is exceeded, no more lines follow, and the rest is counted.
     """
     source = iter(lines)
     first = next(source, None)
@@ -115,7 +121,7 @@ def plain(
 
 
 def _before(lines: Iterable[str]) -> str:
-    """Return what stands before each of `lines` and is no part of it."""
+    """Return the prefix that all of `lines` share: a rank, or blanks; empty if there is none."""
     told = list(filter(str.strip, lines))
     match = _BEFORE.match(max(told)) if len(told) >= _FEWEST else None  # the last in order has fewest blanks
     return match[0] if match and all(line.startswith(match[0]) for line in told) else ""
@@ -129,7 +135,7 @@ def _clean(
     has_ends: bool,
     keeps_blanks: bool,
 ) -> Iterator[str]:
-    """Yield lines of which some hold more than their text, one by one, without what stands `before` it."""
+    """Yield cleaned lines one by one: without colours, tags, carriage returns and the prefix `before`."""
     ends = "\r\n" if keeps_blanks else None
     ends_of_tags = {line[tag.end() :][:1] for line in lines if (tag := _TAG.match(line))}
     tag_end = " " if ends_of_tags == {" "} else ""  # Open MPI 5 puts a blank after the tag
@@ -157,17 +163,18 @@ _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|\*+", re.IGNORE
 
 
 def figure(word: str) -> float | None:
-    """Return the number that `word` is, NaN where a program printed NaN, infinity or stars, else None."""
+    """Return the number in `word`; NaN if it is NaN, infinity or stars; None if it is not a number."""
     if _FIGURE.fullmatch(word):
         return float(word)
     return math.nan if _NO_FIGURE.fullmatch(word) else None
 
 
 def doubled_name(text: str) -> str | None:
-    """Return a name that an object of the JSON in `text` has twice, as where lines were lost between two.
+    """Return a name that occurs twice in an object of the JSON in `text`.
 
-    Decoders keep the last of them silently. Objects of nothing but text are left out: they hold options,
-    which may be given twice. None where there is none, or where the text is no JSON.
+    This happens when lines between two objects were lost. JSON decoders silently keep the last value. Objects
+    whose values are all strings are ignored: they hold options, which may be given twice. Return None if
+    there is no such name, or if the text is not JSON.
     """
     found: list[str] = []
 
@@ -184,5 +191,5 @@ def doubled_name(text: str) -> str | None:
 
 
 def aborts(line: str) -> bool:
-    """Return whether `line` is an MPI's word that a rank called MPI_Abort (Open MPI; MPICH, Intel MPI)."""
+    """Return whether `line` reports that a rank called MPI_Abort (Open MPI; MPICH, Intel MPI)."""
     return "MPI_A" in line and ("MPI_ABORT was invoked" in line or "alled MPI_Abort(" in line)
