@@ -101,7 +101,7 @@ _LABELS: Mapping[str, tuple[str, bool, float]] = {
         for mix in ("", " write", " read")
     },
 }
-"""For each label: figure of merit, whether it is of the readers in a mixed phase, and the factor to its unit."""
+"""For each label: figure of merit, whether it is of a mixed phase's readers, and the factor to its unit."""
 _TOTAL_OF = {"MiB": "bandwidth", **dict.fromkeys(("iles", "irs", "bjects", "uckets"), "entries")}
 """For the label of each total: the rate that counts the same."""
 _OF_DATA = ("IOPS", "Throughput", "MiB/s", "MB/s")

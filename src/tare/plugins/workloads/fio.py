@@ -176,7 +176,7 @@ class _Log:
         return self._findings.parsed(is_complete=is_complete, is_end_told=not is_terse)
 
     def _require_pattern(self, jobs: list[Job]) -> None:
-        """Add a problem if no job of a run has the workload's pattern, or a mixed pattern that includes it."""
+        """Add a problem if no job of a run has the workload's pattern, or a mix that contains it."""
         printed = dict.fromkeys(str(job.facts["rw"]) for job in jobs if "rw" in job.facts)
         if printed and printed.keys().isdisjoint({self._pattern, *_MIXES.get(self._pattern, ())}):
             self._findings.problem(
@@ -196,7 +196,7 @@ class _Log:
 
 
 def _are_same(runs: list[list[Job]], others: list[list[Job]]) -> bool:
-    """Return whether two formats report the same runs: as many runs and jobs, with equal rates in the last."""
+    """Return whether two formats report the same runs: as many runs and jobs, with equal last rates."""
     if len(runs) != len(others) or not runs or [len(jobs) for jobs in runs] != [len(jobs) for jobs in others]:
         return False
     for one, other in zip(runs[-1], others[-1], strict=True):
@@ -234,7 +234,7 @@ def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
 
 
 def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
-    """Yield each job with its coordinates: its name, numbered if it repeats, and its host if several exist."""
+    """Yield each job with its coordinates: its name, numbered if it repeats, and its host."""
     counts = Counter((job.host, job.name) for job in jobs)
     seen = Counter[tuple[str | None, str]]()
     hosts = {job.host for job in jobs if job.host}

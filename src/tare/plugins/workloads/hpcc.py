@@ -1,8 +1,8 @@
 """HPC Challenge: `hpcc` (https://hpcchallenge.org, https://icl.utk.edu/hpcc).
 
-hpccoutf.txt holds a section for each of its tests and, at the end, a summary of ``name=value`` lines (hpcc.c:
-HPCC_Finalize) whose names have been the same since 1.0. A test that was not run has the value -1. Runs are
-appended to the file, and each begins with a banner.
+hpccoutf.txt has a section for each test and, at the end, a summary of ``name=value`` lines (hpcc.c:
+HPCC_Finalize), whose names have not changed since 1.0. The value of a test that was not run is -1. HPCC
+appends each run to the file, and each run begins with a banner.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _PRIMARY = frozenset(
         "RandomlyOrderedRingBandwidth_GBytes",
     }
 )
-"""Those that the HPC Challenge awards and its web site rank by."""
+"""The figures by which the HPC Challenge awards and its web site rank systems."""
 
 _ON_NETWORK = _PRIMARY - {"StarSTREAM_Triad"}
-"""Those of tests whose ranks wait for messages of each other."""
+"""The figures of tests whose ranks wait for each other's messages."""
 
 _OF_COMPUTING = frozenset(
     {"HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "StarFFT_Gflops", "MPIFFT_Gflops"}
 )
-"""Those of tests that processors and memory bound, on all ranks at once."""
+"""The figures of tests that run on all ranks at once and are bound by processors and memory."""
 
 
 def _answers(name: str) -> tuple[QuestionKind, ...]:
@@ -70,7 +70,7 @@ _METRICS: dict[str, tuple[str, ...]] = {
     ),
     "s": ("HPL_time", "PTRANS_time", *(f"{test}_time" for test in _UPDATES)),
 }
-"""HPCC's own names of its results, by unit; GB are 10⁹ bytes, GUP 10⁹ updates."""
+"""HPCC's names of its results, by unit; a GB is 10⁹ bytes, a GUP 10⁹ updates."""
 
 _LOWER_IS_BETTER = frozenset({"us", "s"})
 
@@ -88,12 +88,12 @@ _FOMS = tuple(
 )
 _NAMES = frozenset(fom.name for fom in _FOMS)
 _ALWAYS = frozenset(name for name in _NAMES if not name.endswith("_LCG") and "_LCG_" not in name)
-"""The lines of every summary since 1.0; a test that was not run has one, too."""
+"""The lines that every summary has had since 1.0, also for tests that were not run."""
 _FACTS = {"CommWorldProcs": "ranks", "HPL_N": "n", "HPL_NB": "nb"}
-"""What a summary says of its run, by HPCC's name; -1 stands for a test that was not run."""
+"""The settings of a run in its summary, by HPCC's name; the value of a test that was not run is -1."""
 
 _LEAST = 1e-200
-"""A test that was not run has -1, and in 1.5.0 sometimes what lay in memory: 0, or 2.3e-310."""
+"""The least value of a test that was run. Others have -1, or in 1.5.0 uninitialised memory: 0, 2.3e-310."""
 
 _PTRANS = """\
 ##### This line (no. 32) is ignored (it serves as a separator). ######
@@ -117,15 +117,15 @@ class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
     """The HPC Challenge."""
 
     def faults(self, case: Case) -> Iterable[str]:
-        """Find why the size of the matrix is not known."""
+        """Return the reasons why the size of the matrix is unknown or invalid."""
         return size_faults(case)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of hpcc; its HPL must write into HPCC's own file (device 8)."""
+        """Return the call of hpcc; its HPL must write to HPCC's own file (device 8)."""
         return (Stage(argv=("hpcc",), files={"hpccinf.txt": hpl_dat(case, device=8) + _PTRANS}),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the summary of every run, and what failed before it."""
+        """Read the summary of every run, and the failed checks before it."""
         findings = Findings(self.foms)
         log = _Log(findings)
         for line in findings.lines(lines, banner=_BANNER):
@@ -142,7 +142,7 @@ class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
 
 @dataclasses.dataclass
 class _Run:
-    """One run: its summary, and how far it came."""
+    """One run: its summary, and how far it got."""
 
     figures: dict[str, str] = dataclasses.field(default_factory=dict)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
@@ -154,11 +154,11 @@ class _Run:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it came to its end and its summary has every line."""
+        """Whether it finished and its summary has every line."""
         return self.is_finished and self.figures.keys() >= _ALWAYS
 
     def problems(self) -> Iterator[str]:
-        """Yield why the run must not count."""
+        """Yield the reasons why the run must not count."""
         lost = sorted(_ALWAYS - self.figures.keys())
         if self.is_finished and lost:
             yield f"lacks lines of its summary: {', '.join(lost[:3])}"
@@ -171,14 +171,14 @@ class _Run:
 
 
 class _Log:
-    """The runs of HPCC in a file, as its lines give them."""
+    """Collects the runs of HPCC in a file, line by line."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._runs: list[_Run] = []
 
     def read_mark(self, line: str) -> None:
-        """Take in the beginning or the end of a run or of its summary."""
+        """Read a line that begins or ends a run or its summary."""
         if line.startswith("This is the DARPA") or not self._runs:
             self._runs.append(_Run())
             self._findings.begin()
@@ -191,7 +191,7 @@ class _Log:
             run.is_finished = run.is_summed_up and run.success is not None
 
     def read_value(self, line: str) -> None:
-        """Take in a line that may be one of the summary."""
+        """Read a line with ``=``, which may belong to the summary."""
         if not self._runs or not self._runs[-1].is_in_summary:
             return
         name, _, value = line.partition("=")
@@ -204,13 +204,13 @@ class _Log:
             self._runs[-1].success = value
 
     def read_failure(self, line: str) -> None:
-        """Take in a check that failed: a residual, or a RandomAccess with too many errors."""
+        """Read a failed check: a residual, or a RandomAccess with too many errors."""
         if self._runs and line.startswith(("||", "Found ", "WALL", "CPU")):
             self._runs[-1].failures.append(" ".join(line.split()))
             self._findings.keep()
 
     def parsed(self) -> Parsed:
-        """Return every figure of every run whose test was run."""
+        """Return the figures of all runs, except those of tests that were not run."""
         runs = self._runs
         if not runs:
             self._findings.problem("the output holds no run of HPCC")

@@ -1,9 +1,10 @@
 """HPCG, the conjugate gradients benchmark: `hpcg` (https://github.com/hpcg-benchmark/hpcg).
 
-Its report has three shapes (ReportResults.cpp): the YAML of 2.x and 3.0 (``key: value``, indented below the
+Its report has three formats (ReportResults.cpp): the YAML of 2.x and 3.0 (``key: value``, indented below the
 name of the section), the text of 3.1 (``section::key=value``), and the standard output of some optimised
-builds (``section key value``). Each is written at the very end, from one rank. NVIDIA's builds also sum up on
-standard output (``final =  202.6 GF (…``), before the report or, in old ones, in its stead.
+builds (``section key value``). One rank writes it at the very end of the run. NVIDIA's builds also print a
+summary to standard output (``final =  202.6 GF (…``), before the report; old builds print it instead of the
+report.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ _LAST_WORDS = (
     "You have selected",
     "After confirmation",
 )
-"""How the lines begin that follow a rating, at least one of them in every version."""
+"""Beginnings of the lines after a rating; every version prints at least one of them."""
 
 _FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "n", "t", "f", "v", *(name[0] for name in _SECTIONS)})
-"""How lines of a report begin; all others are passed over quickly."""
+"""The first characters of lines of a report; all other lines are skipped."""
 
 _KERNELS = {"DDOT": "ddot", "WAXPBY": "waxpby", "SpMV": "spmv", "MG": "mg", "SymGS": "symgs"}
 
@@ -106,7 +107,7 @@ _FIGURES: Mapping[tuple[str, str], tuple[str, str | None]] = {
     **{(_RATES, f"Raw {kernel}"): ("kernel_rate", name) for kernel, name in _KERNELS.items()},
     **{(_TIMES, kernel): ("kernel_time", name) for kernel, name in _KERNELS.items()},
 }
-"""Section and key to the figure of merit and its kernel."""
+"""For each section and key: the figure of merit, and its kernel if it has one."""
 
 _MACHINE, _DOMAIN = "Machine Summary", "Local Domain Dimensions"
 _FACTS: Mapping[tuple[str, str], str] = {
@@ -114,14 +115,14 @@ _FACTS: Mapping[tuple[str, str], str] = {
     (_MACHINE, "Threads per processes"): "threads",
     **{(_DOMAIN, name): name for name in ("nx", "ny", "nz")},
 }
-"""Section and key to what a report says of its run."""
+"""For each section and key: the setting of the run that it reports."""
 
 _INTEL_BANNER = re.compile(r"n[0-9]+-[0-9]+p-[0-9]+t(?: version: .*)?")
-"""How reports of Intel's builds begin, which name themselves after the run's size, ranks and threads."""
+"""The first line of a report of Intel's builds: a name made of the run's size, ranks and threads."""
 
 _SUM = re.compile(r"(total|final) = +([0-9]+\.[0-9]) GF \( *[0-9.]+ GB/s Effective\) .*")
 _SUMS = {"total": "raw", "final": "rating"}
-"""NVIDIA's name of each rate: of the iterations alone, and with all overheads."""
+"""NVIDIA's names of the rate of the iterations alone, and of the rate with all overheads."""
 
 _DESCRIPTION = """\
 Solves a sparse system of nx × ny × nz equations a rank by preconditioned conjugate gradients, for time_s
@@ -140,7 +141,7 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
     """The HPCG benchmark."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield which dimensions cannot be coarsened three times."""
+        """Yield a fault for each dimension that cannot be coarsened three times."""
         for name in _DIMENSIONS:
             size = int(case.parameters[name])
             if size and (size < 2 * _COARSENINGS or size % _COARSENINGS):
@@ -148,13 +149,13 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
                 yield f"{name} is {size}, but HPCG needs multiples of 8 from 16 on; set {name}: {near}"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of xhpcg; its options need their prefixes under some MPIs (hpcg init.cpp)."""
+        """Return the call of xhpcg; with some MPIs its options need their prefixes (hpcg init.cpp)."""
         side = case.parameters["nx"]
         sizes = (f"--{name}={case.parameters[name] or side}" for name in _DIMENSIONS)
         return (Stage(argv=("xhpcg", *sizes, f"--rt={float(case.parameters['time_s']):.0f}")),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the reports, one for each run."""
+        """Read the reports, one per run."""
         findings = Findings(self.foms)
         log = _Log(findings)
         for line in findings.lines(lines, on_torn=log.read_end):
@@ -164,7 +165,7 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
 
 @dataclasses.dataclass
 class _Report:
-    """One report: its figures by section and key, and what it says of itself."""
+    """One report: its figures by section and key, its settings, and its failed tests."""
 
     figures: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
@@ -174,7 +175,7 @@ class _Report:
 
 
 class _Log:
-    """The reports in a log, as its lines give them."""
+    """Collects the reports in a log, line by line."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -185,7 +186,7 @@ class _Log:
         self._sums: dict[str, float] = {}
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
         if line[:1] not in _FIRST_LETTERS:
@@ -216,12 +217,12 @@ class _Log:
                 self._findings.problem("a residual is not a number; HPCG diverged")
 
     def read_end(self, line: str) -> None:
-        """Take in the last line of a file where it lacks its end: only words that need none are whole."""
+        """Read a last line without a line end, if it is a closing remark: its beginning is enough."""
         if line.partition("::")[2].startswith(_LAST_WORDS) or line.strip().startswith(_LAST_WORDS):
             self.read(line)
 
     def _read_words(self, line: str) -> None:
-        """Take in ``section key value``, with nothing but blanks between."""
+        """Read a line ``section key value``, separated by blanks."""
         section = next(name for name in _SECTIONS if line.startswith(name))
         rest = line[len(section) :].strip()
         key, _, value = rest.rpartition(" ")
@@ -248,7 +249,7 @@ class _Log:
             self._findings.keep()
 
     def parsed(self) -> Parsed:
-        """Return the figures of every report."""
+        """Return the figures of all reports."""
         findings, reports = self._findings, self._reports
         if not reports and self._has_residuals:
             findings.problem("this is HPCG's log of residuals; the rating is in HPCG-Benchmark*.txt")
@@ -285,7 +286,10 @@ def _is_complete(report: _Report) -> bool:
 
 
 def _missing(report: _Report) -> set[str]:
-    """Return of what a report has the time and no rate, the rate and no time, or some of three figures."""
+    """Return the kernels that have a time without a rate, or a rate without a time.
+
+    If only some of the three figures of MPI_Allreduce are there, return the name of their section.
+    """
     kinds = {key.split()[0] for section, key in report.figures if section == _REDUCTIONS}
     if ("Min" in kinds) != ("Max" in kinds) or (kinds and "Avg" not in kinds):
         return {_REDUCTIONS}

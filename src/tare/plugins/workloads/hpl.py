@@ -1,8 +1,8 @@
 """HPL, the High-Performance Linpack: `hpl` (https://www.netlib.org/benchmark/hpl/).
 
 Each test of a sweep prints a row (HPL_pdtest.c: ``W`` and the encoded variant, N, NB, P, Q, time, Gflops) and
-then the verdicts on its residuals: three in HPL 1.x, one since. A footer counts the tests. Intel's, NVIDIA's
-and AMD's builds add columns and lines of progress, whose rates are no results.
+then the verdicts on its residuals: three in HPL 1.x, one in later versions. A footer counts the tests. The
+builds of Intel, NVIDIA and AMD add columns and progress lines; the rates in progress lines are not results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROW = re.compile(
 )
 _TORN_ROW = re.compile(r"\s*W[RC]C?[0-9]\w*\s+[0-9]+\s")
 _MANTISSA = re.compile(r"[0-9]\.[0-9]+e[+-][0-9]{2,3}")
-"""How HPL prints rates; one that was cut short does not match."""
+"""The format of HPL's rates; a rate that was cut short does not match."""
 _RESIDUAL = re.compile(r"\s*\|\|Ax-b\|\|.*=\s*(\S+)\s+\.\.\.\.\.\. (\w+)")
 _COUNT = re.compile(r"\s*([0-9]+) tests (completed|skipped)(?: and (passed|failed)| without)?")
 
@@ -47,11 +47,11 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
     """The Linpack benchmark."""
 
     def faults(self, case: Case) -> Iterable[str]:
-        """Find why the size of the matrix is not known."""
+        """Return the reasons why the size of the matrix is unknown or invalid."""
         return size_faults(case)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of xhpl, with its input file."""
+        """Return the call of xhpl, with its input file."""
         return (Stage(argv=("xhpl",), files={"HPL.dat": hpl_dat(case)}),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
@@ -73,7 +73,7 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
 
 @dataclasses.dataclass
 class _Test:
-    """One row, with the verdicts that follow it."""
+    """One row, with the verdicts after it."""
 
     variant: str
     n: int
@@ -91,7 +91,7 @@ class _Test:
 
 @dataclasses.dataclass
 class _Run:
-    """One call of HPL: its tests, and what the footer counts."""
+    """One run of HPL: its tests, and the counts in its footer."""
 
     tests: list[_Test] = dataclasses.field(default_factory=list)
     completed: int = 0
@@ -101,7 +101,7 @@ class _Run:
     is_finished: bool = False
 
     def faults(self) -> Iterator[str]:
-        """Yield how the run falls short of its end."""
+        """Yield the reasons why the run is not complete."""
         if not self.is_finished:
             yield "the output lacks HPL's closing line; the run did not come to its end"
         elif self.completed != len(self.tests):
@@ -112,7 +112,7 @@ class _Run:
 
 
 class _Log:
-    """The runs of HPL in a log, as its lines give them."""
+    """Collects the runs of HPL in a log, line by line."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -124,7 +124,7 @@ class _Log:
         return self._runs[-1]
 
     def read_row(self, line: str) -> None:
-        """Take in a line that may be the row of a test."""
+        """Read a line that may be the row of a test."""
         match = _ROW.fullmatch(line)
         time, gflops = (figure(match[6]), figure(match[7])) if match else (None, None)
         if match is None or time is None or gflops is None:
@@ -139,7 +139,7 @@ class _Log:
         self._findings.begin()
 
     def read_mark(self, line: str) -> None:
-        """Take in a banner, a verdict, or a line of the footer."""
+        """Read a banner, a verdict, or a line of the footer."""
         if line.startswith("HPLinpack"):
             self._runs.append(_Run())
             self._findings.begin()
@@ -172,8 +172,8 @@ class _Log:
             run.is_unchecked |= verdict is None
 
     def parsed(self) -> Parsed:
-        """Return the tests as measurements, and whether they are all that HPL counts."""
-        # A start that came to nothing, and that was repeated in the same log, takes nothing away.
+        """Return the tests as measurements; they are complete if the footer counts as many."""
+        # A failed start without tests that was repeated in the same log is ignored.
         runs = [run for run in self._runs if run.tests or run.is_finished] or self._runs
         tests = [test for run in runs for test in run.tests]
         if not tests:
@@ -194,7 +194,7 @@ class _Log:
 
 
 def _facts(test: _Test) -> dict[str, Scalar]:
-    """Return the settings of a test, as its row has them."""
+    """Return the settings in the row of a test."""
     return {"n": test.n, "nb": test.nb, "p": test.p, "q": test.q, "variant": test.variant}
 
 

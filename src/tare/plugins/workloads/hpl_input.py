@@ -1,4 +1,4 @@
-"""What HPL and HPCC are told: problem size, process grid, and the file with all of it."""
+"""The input of HPL and HPCC: problem size, process grid, and the input file with both."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SIZE_PARAMETERS = (
         summary="block size: what suits the BLAS, such as 192, 232 (AMD), 384 (Intel)",
     ),
 )
-"""How large the matrix is; both benchmarks share it."""
+"""The parameters for the size of the matrix, for both benchmarks."""
 
 _TEMPLATE = """\
 HPLinpack benchmark input file
@@ -78,11 +78,11 @@ HPL.out      output file name (if any)
 1            Equilibration (0=no,1=yes)
 8            memory alignment in double (> 0)
 """
-"""The choices are those of HPL's own TUNING notes for clusters: 1-ring modified broadcast, look-ahead 1."""
+"""The settings follow HPL's TUNING notes for clusters: 1-ring modified broadcast, look-ahead 1."""
 
 
 def size_faults(case: Case) -> Iterator[str]:
-    """Yield why the order of the matrix is not known, or why the matrix cannot be."""
+    """Yield the reasons why the order of the matrix is unknown, too large, or less than one block."""
     n, nb = int(case.parameters["n"]), int(case.parameters["nb"])
     share = float(case.parameters["memory"])
     if n == 0 and not case.parameters["node_memory"]:
@@ -98,7 +98,7 @@ def size_faults(case: Case) -> Iterator[str]:
 
 
 def order(case: Case) -> int:
-    """Return the order N of the matrix: N² doubles fill the share of memory, in whole blocks of `nb`."""
+    """Return the order N of the matrix: N² doubles fill the share of memory, N is a multiple of `nb`."""
     n = int(case.parameters["n"])
     if n:
         return n
@@ -108,15 +108,15 @@ def order(case: Case) -> int:
 
 
 def grid(ranks: int) -> tuple[int, int]:
-    """Return P × Q = `ranks`, the most square with P no more than Q, as HPL runs best on networks."""
+    """Return the most square grid (P, Q) with P × Q = `ranks` and P ≤ Q: HPL runs best on it on networks."""
     p = next(p for p in range(math.isqrt(ranks), 0, -1) if ranks % p == 0)
     return p, ranks // p
 
 
 def hpl_dat(case: Case, *, device: int = 6) -> str:
-    """Return the input of HPL for one run of `case`; HPCC takes the same with lines of its own below.
+    """Return the input file of HPL for one run of `case`; HPCC's begins with the same lines.
 
-    `device` is where HPL writes: 6 for standard output, another for the file.
+    `device` is where HPL writes: 6 for standard output, another number for the file.
     """
     p, q = grid(case.layout.ranks)
     return _TEMPLATE.format(device=device, n=order(case), nb=case.parameters["nb"], p=p, q=q)

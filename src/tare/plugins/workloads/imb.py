@@ -1,7 +1,8 @@
-"""Intel MPI Benchmarks, MPI-1 part: `imb.pingpong`, `imb.alltoall` … (https://github.com/intel/mpi-benchmarks).
+"""Intel MPI Benchmarks, MPI-1: `imb.pingpong`, `imb.alltoall` … (https://github.com/intel/mpi-benchmarks).
 
-The tables are those of IMB 3.2 to 2021 (IMB_output.c): columns 13 wide and flush right, times and bandwidths
-with two decimals, one table for each group of ranks, and a closing line when all of it went well.
+The parser reads the tables of IMB 3.2 to 2021 (IMB_output.c). Their columns are 13 wide and right-aligned,
+times and bandwidths have two decimals, and each group of ranks has a table of its own. A successful run
+prints a closing line.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ _BENCHMARKS = (
     ("Bcast", _COLLECTIVE, "MPI_Bcast: one rank's message to all ranks."),
     ("Barrier", _SYNCHRONISATION, "MPI_Barrier: the time in which all ranks meet."),
 )  # fmt: skip
-"""IMB's name of each benchmark, the columns of its table, and what it measures."""
+"""For each benchmark: IMB's name, the columns of its table, and what it measures."""
 
 _BOTH_WAYS = frozenset({"Sendrecv", "Exchange"})
-"""Benchmarks whose rates count what a rank sends and what it receives."""
+"""Benchmarks whose rates count the bytes that a rank sends and those that it receives."""
 
 
 _SIZES = (
@@ -108,21 +109,21 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
 
     @property
     def has_sizes(self) -> bool:
-        """Whether it sends messages of several sizes."""
+        """Whether the benchmark sends messages of several sizes."""
         return "#bytes" in self.columns
 
     @property
     def is_multiple(self) -> bool:
-        """Whether it runs on many pairs of ranks at once, which IMB is told by an option."""
+        """Whether the benchmark runs on many pairs of ranks at once, with IMB's option -multi."""
         return self.benchmark.startswith(MULTIPLE)
 
     @property
     def least_bytes(self) -> int:
-        """The smallest message that is not empty."""
+        """The size of the smallest message that is not empty."""
         return _least_bytes(self.benchmark)
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what IMB would refuse, or answer with another benchmark than the one asked for."""
+        """Yield the reasons why IMB would refuse the case, or run something else than it asks for."""
         ranks = case.layout.ranks
         if ranks < 2:
             yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
@@ -145,7 +146,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
             )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of IMB-MPI1."""
+        """Return the call of IMB-MPI1."""
         layout = case.layout.pair() if self.columns == _ONE_WAY else case.layout
         argv = ["IMB-MPI1", "-npmin", str(layout.ranks)]
         if self.has_sizes:
@@ -158,7 +159,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=(*argv, self.benchmark.removeprefix(MULTIPLE)), layout=layout),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the tables of this benchmark, and whether IMB came to its end (see model.Workload.parse)."""
+        """Read the tables of this benchmark, and whether IMB finished (see core.workload.Workload.parse)."""
         findings = Findings(self.foms)
         log = ImbLog(self, findings)
         for line in findings.lines(lines, banner=_BANNER):
@@ -174,7 +175,7 @@ def _sizes(case: Case) -> tuple[int, int]:
 
 
 def _sizes_of(benchmark: str, columns: tuple[str, ...]) -> tuple[Parameter, ...]:
-    """Return the parameters of sizes; by default no collective is empty, as that would move nothing."""
+    """Return the parameters for sizes; collectives start at a message that is not empty by default."""
     if "#bytes" not in columns:
         return ()
     if columns != _COLLECTIVE:
@@ -186,7 +187,7 @@ def _sizes_of(benchmark: str, columns: tuple[str, ...]) -> tuple[Parameter, ...]
 
 
 def _least_bytes(benchmark: str) -> int:
-    """Return the smallest message of `benchmark` that is not empty."""
+    """Return the size of the smallest message of `benchmark` that is not empty."""
     return FLOAT_BYTES if "educe" in benchmark else 1
 
 

@@ -1,4 +1,4 @@
-"""Read the tables of one benchmark that IMB prints, and whether they are whole."""
+"""Read the tables that IMB prints for one benchmark, and check that they are complete."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ COLUMNS = {
     "Mbytes/sec": _fom("bandwidth", "MB/s", Better.HIGHER, "10⁶ bytes per second"),
     "Msg/sec": _fom("message_rate", "msg/s", Better.HIGHER, "messages per second, all pairs together"),
 }
-"""The figure of merit in each column of IMB's tables."""
+"""The figure of merit for each column of IMB's tables."""
 
 _COUNTS = frozenset({"#bytes", "#repetitions", "Msg/sec"})
-"""Columns of whole numbers; the others have two decimals."""
+"""Columns of whole numbers; the other columns have two decimals."""
 
 MULTIPLE = "Multi-"
 
-FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so their messages are multiples of it
+FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so the sizes of their messages are multiples of this
 
 _MARK = re.compile(
     r"""\#\s* (?:
@@ -54,14 +54,14 @@ _MARK = re.compile(
 
 @functools.cache
 def _row_pattern(columns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what a whole row looks like; NaN, overflown fields and most numbers cut short do not match."""
+    """Return a pattern for a whole row; NaN, overflown fields and most truncated numbers do not match."""
     fields = ("([0-9]{1,15})" if name in _COUNTS else r"([0-9]{1,15}\.[0-9]{2})" for name in columns)
     return re.compile(r"\s*" + r"\s+".join(fields))
 
 
 @dataclasses.dataclass
 class _Table:
-    """The rows of one group of ranks, by column, and the sizes that were announced; None where unknown."""
+    """The rows of one group of ranks, and the announced sizes and ranks; None if unknown."""
 
     run: int
     smallest: int | None = None
@@ -72,7 +72,7 @@ class _Table:
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
 
     def faults(self) -> Iterator[str]:
-        """Yield how the rows fall short of what was announced."""
+        """Yield the differences between the rows and the announced sizes."""
         if not self.rows:
             yield "has no rows"
         elif self.smallest is not None and self.largest is not None:
@@ -88,7 +88,7 @@ class _Table:
 
 
 class ImbLog:
-    """The tables of one benchmark, as the lines of a log give them."""
+    """Collects the tables of one benchmark from a log, line by line."""
 
     def __init__(self, workload: ImbBenchmark, findings: Findings) -> None:
         self._workload = workload
@@ -101,7 +101,7 @@ class ImbLog:
         self._finished_runs: set[int] = set()
 
     def read_mark(self, line: str) -> None:
-        """Take in a line with a ``#``: banner, limits, the head of a table, or the closing line."""
+        """Read a line with a ``#``: banner, limits, the head of a table, or the closing line."""
         mark = _MARK.match(line)
         if mark is None:
             if self._open is not None and "#repetitions" in line:
@@ -142,12 +142,12 @@ class ImbLog:
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
 
     def read_row(self, line: str) -> None:
-        """Take in a line that starts with a digit: a row, a broken row, or something between the rows."""
+        """Read a line that starts with a digit: a row, a broken row, or other text between the rows."""
         table, columns = self._open, self._workload.columns
         if table is None or table.width is None:
             return
         row = self._row.fullmatch(line)
-        # A row is as wide as its head; a count that was cut short shows by nothing else.
+        # A row is as wide as its head; only the width shows that a count in the last column was cut short.
         if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
             table.rows.append(tuple(map(float, row.groups())))
             self._findings.keep(len(self._workload.foms))
@@ -161,7 +161,7 @@ class ImbLog:
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
     def parsed(self) -> Parsed:
-        """Return the rows as measurements, and whether they are all that was announced."""
+        """Return the rows as measurements; they are complete if all announced sizes are there."""
         findings, tables = self._findings, self._tables_that_count()
         groups = Counter(table.ranks for table in tables)
         if not tables:
@@ -189,7 +189,7 @@ class ImbLog:
         )
 
     def _tables_that_count(self) -> list[_Table]:
-        """Return all tables but those of a run that was cut off and repeated in the same log."""
+        """Return all tables, except those of an unfinished run that was repeated in the same log."""
         last_run = {table.ranks: table.run for table in self._tables}
         return [
             table
@@ -213,9 +213,10 @@ class ImbLog:
 
 
 def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
-    """Return the least that any node sends and receives: a message each time, or a byte in a barrier.
+    """Return a lower bound for the bytes that each node sends and receives.
 
-    In a ping-pong and a ping-ping each rank sends one and receives one.
+    Each repetition moves at least one message, or one byte in a barrier. In a ping-pong or a ping-ping, each
+    rank sends one message and receives one.
     """
     if not workload.has_sizes:
         return sum(int(row[0]) for row in rows)
@@ -224,7 +225,7 @@ def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) ->
 
 
 def _n_messages(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
-    """Return how many messages any node sends and receives at least, each awaited before the next."""
+    """Return a lower bound for the messages that each node sends and receives one after the other."""
     if not workload.has_sizes:
         return sum(int(row[0]) for row in rows)
     return sum(2 * int(row[1]) for row in rows) if "PingPong" in workload.benchmark else 0

@@ -1,4 +1,4 @@
-"""Workloads that a study declares in YAML: a command, and regexes or JSON paths for its figures of merit."""
+"""Workloads that a study defines in YAML: a command, and regexes or JSON paths for its figures of merit."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import figure
 
 _LATER = ("work", "storage", "storage_path", "hosts")
-"""Places that are filled in when a run starts (see model.Stage); until then they stay as they are."""
+"""Placeholders that are filled in when a run starts (see core.workload.Stage); here they are kept."""
 
 _SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
-"""What a command that starts its own processes asks for: how many, and where."""
+"""Placeholders of a command that starts its own processes: how many to start, and where."""
 
 _TOKEN = re.compile(r"(\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}|[{}])")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
@@ -32,7 +32,7 @@ _SHOWN = 120  # characters of an output line that a problem quotes
 
 
 class InlineWorkload:
-    """A workload as a study defines it. Raises UsageError for a regex that cannot be used."""
+    """A workload that a study defines. Raises UsageError for a regex that cannot be used."""
 
     def __init__(self, definition: InlineDefinition) -> None:
         self.name = definition.name
@@ -50,25 +50,26 @@ class InlineWorkload:
 
     @property
     def digest(self) -> str:
-        """Return a hash of the definition, the same on every machine and of every version."""
+        """Return a hash of the definition; it is the same on every machine and in every version of Tare."""
         text = msgspec.json.encode(_lasting(self._definition))
         return hashlib.blake2b(text, digest_size=8).hexdigest()
 
     def derive(self, settings: Settings) -> Mapping[str, Scalar]:
-        """Return no further names."""
+        """Return no derived settings."""
         return {}
 
     @property
     def _spreads(self) -> bool:
-        """Whether the command is told of nodes or ranks, and so can start processes on them itself."""
+        """Whether a placeholder for nodes or ranks is used: then the command can start processes itself."""
         one = self._definition
         texts = (*one.command, *one.env.values(), *one.files.values())
         return any(token.strip("{}") in _SPREAD for text in texts for token in _TOKEN.findall(text))
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what the placeholders of command, environment and files ask for in vain.
+        """Yield a fault for each placeholder of command, environment or files that cannot be filled in.
 
-        A program that neither an MPI starts on each rank, nor is told of nodes or ranks, would use one.
+        Also yield a fault if the case has several nodes or ranks but the command would use one: it is not
+        started by MPI on each rank, and has no placeholder for nodes or ranks.
         """
         definition, values = self._definition, case.settings
         if not definition.is_mpi and not self._spreads and max(case.layout.nodes, case.layout.ranks) > 1:
@@ -86,7 +87,7 @@ class InlineWorkload:
             yield from _template_faults(f"files.{name}", text, values, ())
 
     def expecting(self, case: Case) -> Self:
-        """Return the workload as it is."""
+        """Return the workload unchanged."""
         return self
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
@@ -103,7 +104,7 @@ class InlineWorkload:
         return (stage,)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the figures and make the checks (see model.Workload.parse)."""
+        """Read the figures and make the checks (see core.workload.Workload.parse)."""
         findings = Findings(self.foms)
         figures = {fom.name: _Figure(fom, findings) for fom in self.foms}
         unmet = list(self._must)
@@ -136,11 +137,11 @@ class InlineWorkload:
 
 
 _NEWER = frozenset({"limit", "answers"})
-"""Fields that figures of merit have gained: how they are judged and drawn is no part of what is hashed."""
+"""Fields that later versions added to figures of merit, for judging and drawing them; they are not hashed."""
 
 
 def _lasting(value: object) -> object:
-    """Return `value` as plain data, in the order in which the first version of Tare hashed it."""
+    """Return `value` as plain data, with the fields and the order that the first version of Tare hashed."""
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
         told = {one.name: getattr(value, one.name) for one in fields}
@@ -158,7 +159,7 @@ def _shown(text: str) -> str:
 
 
 class _Figure:
-    """The values of one figure of merit, as text, by coordinates; None where there are several."""
+    """The values of one figure of merit, as text, by coordinates; None if there are several values."""
 
     def __init__(self, fom: Fom, findings: Findings) -> None:
         self.fom = fom
@@ -173,7 +174,7 @@ class _Figure:
             self._findings.keep()
 
     def report(self, *, is_torn: bool) -> None:
-        """Tell the values that are single numbers, and what is wrong with the others."""
+        """Add the values that are single numbers to the findings, and a problem for each other value."""
         findings = self._findings
         if not self.values:
             torn = ", whose last line has no end and was left out: it may be cut short" if is_torn else ""
@@ -193,7 +194,7 @@ class _Figure:
 
 
 class _FomRegex:
-    """A regex whose first group that is no coordinate holds the value."""
+    """A regex for a figure of merit; its first group that is not a coordinate matches the value."""
 
     def __init__(self, workload: str, definition: InlineFom, regex: str) -> None:
         self.fom = definition.fom
@@ -214,7 +215,7 @@ class _FomRegex:
         self._value = groups[0]
 
     def read(self, line: str, into: _Figure) -> None:
-        """Add what `line` holds."""
+        """Add the values in `line`."""
         for match in self._pattern.finditer(line):
             into.add(match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by))
 
@@ -236,18 +237,18 @@ def _coordinate(text: str) -> Scalar:
 # JSON
 
 _MOST_CHARACTERS = 64 << 20
-"""Of an output in which JSON is sought, because it is decoded as a whole."""
+"""The limit for an output in which JSON is searched, because JSON is decoded as a whole."""
 
 
 class _Document:
-    """The lines of an output as they go by, of which the first are kept; `is_cut` says that not all are."""
+    """Keeps the first lines of an output while they are read; `is_cut` says that some were not kept."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.is_cut = False
 
     def keep(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield `lines`, and keep them."""
+        """Yield `lines`, and keep them up to the limit."""
         room = _MOST_CHARACTERS
         for line in lines:
             room -= len(line)
@@ -264,7 +265,7 @@ def _read_json(
     figures: Mapping[str, _Figure],
     findings: Findings,
 ) -> None:
-    """Add what the JSON documents in `lines` hold at `paths`, wherever one of them has it."""
+    """Add the values at `paths` in all JSON documents in `lines`."""
     documents = list(_documents("\n".join(lines), findings))
     for fom, path in paths:
         for document in documents:
@@ -273,7 +274,7 @@ def _read_json(
 
 
 def _documents(text: str, findings: Findings) -> Iterator[object]:
-    """Yield the JSON documents that start a line of `text`: one that spans it all, or one a line."""
+    """Yield the JSON documents in `text`, each beginning at the start of a line; one may span many lines."""
     decoder = json.JSONDecoder()
     start = re.compile(r"^\ufeff?[ \t]*(?=[{\[])", re.MULTILINE)
     position = 0
@@ -290,7 +291,7 @@ def _documents(text: str, findings: Findings) -> Iterator[object]:
 
 
 def _at(document: object, steps: list[str]) -> Iterator[object]:
-    """Yield what lies at `steps`, if anything; a key may hold dots itself, as fio's percentiles do."""
+    """Yield the value at `steps`, if there is one; a key may contain dots, as fio's percentiles do."""
     if not steps:
         yield document
     elif isinstance(document, list):
@@ -308,7 +309,7 @@ def _at(document: object, steps: list[str]) -> Iterator[object]:
 
 
 def _template_faults(where: str, text: str, values: Settings, later: tuple[str, ...]) -> Iterator[str]:
-    """Yield why the placeholders of `text` cannot be filled from `values`, each with its cure."""
+    """Yield the reasons why placeholders of `text` cannot be filled from `values`, each with its cure."""
     n_unknown = 0
     for token in dict.fromkeys(_TOKEN.findall(text)):
         name = token.strip("{}")
@@ -330,7 +331,7 @@ def _template_faults(where: str, text: str, values: Settings, later: tuple[str, 
 
 
 def _nearest(name: str, values: Settings, later: tuple[str, ...]) -> str:
-    """Return the cure for a placeholder that nothing fills."""
+    """Return the cure for an unknown placeholder."""
     known = sorted({*values, *later})
     near = nearest_name(name, known)
     more = f", … ({len(known) - _MOST_UNKNOWN} more)" if len(known) > _MOST_UNKNOWN else ""

@@ -1,9 +1,10 @@
 """IOR, bandwidth of a parallel file system: `ior` (https://github.com/hpc/ior).
 
-A test prints a row for every repetition and direction (ior-output.c: PrintReducedResult), rounded, under a
-head that names the columns; then ``Max Write`` and ``Max Read``, and a summary of all tests with decimals.
-Versions differ in the columns of both; version 2 sums up each test before its ``Max Write``, and does not
-number them. The io500 application calls IOR as a library and prints only rows.
+A test prints a rounded row for every repetition and direction (ior-output.c: PrintReducedResult), below a
+head with the names of the columns. ``Max Write`` and ``Max Read`` follow, and a summary of all tests with
+decimals. The columns of rows and summaries differ between versions. Version 2 prints a summary of each test
+before its ``Max Write``, and does not number tests. The io500 application calls IOR as a library and prints
+only rows.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
     """The IOR benchmark."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what IOR would refuse."""
+        """Yield a fault for each setting that IOR would refuse."""
         block, transfer = int(case.parameters["block"]), int(case.parameters["transfer"])
         if block % transfer:
             near = max(block // transfer, 1) * transfer
             yield f"block {block} is no multiple of transfer {transfer}, as IOR needs; set block: {near}"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of ior."""
+        """Return the call of ior."""
         parameters = case.parameters
         argv = [
             "ior",
@@ -62,7 +63,7 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=(*argv, "-o", "{storage}/ior.data"), shares_storage=True),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read rows and summaries of every test, or JSON, and what went wrong between them."""
+        """Read the rows and summaries of all tests, or JSON, and the error messages between them."""
         findings = Findings(self.foms)
         log = IorLog(findings)
         for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):

@@ -1,7 +1,8 @@
 """Read IOR's JSON (-O summaryFormat=JSON) of versions 3.1 to 4.0 (ior-output.c: PrintHeader and so on).
 
-A document holds tests, each with its parameters and results, a list of repetitions or a list of lists of
-them, and a summary of all tests. Warnings stand between its lines, as IOR prints both to one place.
+A document contains tests and a summary of all tests. Each test has parameters and results: a list of
+repetitions, or a list of lists of repetitions. Warnings may stand between the lines, because IOR prints both
+to the same stream.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from tare.core.errors import NOT_JSON
 from tare.core.values import Scalar
 
 _MOST_LINES = 1_000_000
-"""Of one document; more is no document of IOR."""
+"""The limit for one document; a longer one is not from IOR."""
 _LINE = re.compile(r'\s*(?:["{}\[\]]|,$)')
-"""How IOR's lines look within a document; others are words of IOR or of other programs."""
+"""The form of IOR's lines within a document; other lines are messages of IOR or of other programs."""
 _NO_NUMBER = re.compile(r"(:\s*)-?(?:nan|inf)\b")
 
 
@@ -36,7 +37,7 @@ _SUMMARY_NAMES = {
     "bandwidth": "bwMeanMIB",
     "iops": "OPsMean",
 }
-"""IOR's name of each figure of merit."""
+"""IOR's names of the figures of merit and fields."""
 
 
 class _Result(msgspec.Struct, rename=_RESULT_NAMES):
@@ -59,12 +60,12 @@ class _Summary(msgspec.Struct, rename=_SUMMARY_NAMES):
     iops: float | None = None
 
     def figures(self) -> dict[str, float]:
-        """Return its figures by figure of merit."""
+        """Return the figures, by figure of merit."""
         return _known(self, ("bandwidth_max", "bandwidth_min", "bandwidth", "iops"))
 
 
 def _known(values: msgspec.Struct, names: Iterable[str]) -> dict[str, float]:
-    """Return the figures of these names; IOR prints -1 for what it does not know."""
+    """Return the known figures with these names; IOR prints -1 for an unknown value."""
     found = {name: getattr(values, name) for name in names}
     return {name: value for name, value in found.items() if value is not None and value >= 0}
 
@@ -79,7 +80,7 @@ class _Parameters(msgspec.Struct, rename="camel"):
 
     @property
     def facts(self) -> dict[str, Scalar]:
-        """Return what the test was asked for, by the name of the parameter."""
+        """Return the parameters of the test, by the name of the workload's parameter."""
         flags = {"file_per_process": self.file_per_proc, "random": self.random_offset}
         counts = {"segments": self.segment_count, "transfer": self.transfer_size, "block": self.block_size}
         known: dict[str, Scalar] = {name: bool(value) for name, value in flags.items() if value is not None}
@@ -103,27 +104,27 @@ class _Test(msgspec.Struct, rename="pascal"):
 
     @property
     def repetitions(self) -> int | None:
-        """Return how many there should be."""
+        """Return the expected number of repetitions, or None if it is unknown."""
         asked = self.parameters.repetitions
         return self.options.repetitions if asked is None else asked
 
     @property
     def facts(self) -> dict[str, Scalar]:
-        """Return what the test says of itself, by the name of the parameter."""
+        """Return the settings of the test, by the name of the workload's parameter."""
         options = self.options
         counts = {"nodes": options.nodes, "ranks": options.tasks, "ranks_per_node": options.per_node}
         known: dict[str, Scalar] = {name: value for name, value in counts.items() if value is not None}
         return known | ({"api": options.api.upper()} if options.api else {}) | self.parameters.facts
 
     def rows(self) -> Iterator[tuple[str, dict[str, float]]]:
-        """Yield direction and figures of each repetition."""
+        """Yield the direction and the figures of each repetition."""
         for one in self.results or self.options.results:
             for result in one if isinstance(one, list) else [one]:
                 yield result.access, _known(result, (*_RESULT_NAMES, "latency"))
 
 
 class Document(msgspec.Struct):
-    """One call of IOR."""
+    """The output of one IOR run."""
 
     tests: list[_Test]
     version: str = msgspec.field(default="", name="Version")
@@ -135,9 +136,9 @@ _decode = msgspec.json.Decoder(Document).decode
 
 
 class JsonReader:
-    """The documents in a log, one after the other; `fault` says why one of IOR's cannot be read.
+    """Reads the documents in a log, one after the other; `fault` says why a document could not be read.
 
-    `is_open` says that a document has begun and not ended.
+    `is_open` says that a document has begun and has not ended.
     """
 
     def __init__(self) -> None:
@@ -146,7 +147,7 @@ class JsonReader:
         self._lines: list[str] = []
 
     def read(self, line: str) -> Document | None:
-        """Take in a line that begins a document, or one after that; return the document that it ends."""
+        """Read a line that begins a document, or a later line; return the document if the line ends one."""
         if line == "{":
             self.finish()
             self.is_open, self._lines = True, [line]
@@ -159,7 +160,7 @@ class JsonReader:
         return None
 
     def finish(self) -> None:
-        """Give up the document that is open."""
+        """Discard the open document, if there is one, and record the fault if it is from IOR."""
         if self.is_open and _is_iors(self._close()):
             self.fault = "IOR's JSON is cut short"
 
@@ -178,12 +179,12 @@ class JsonReader:
             return None
 
     def _close(self) -> str:
-        """Return the text of the document, which ends here."""
+        """End the document and return its text."""
         text = "\n".join(self._lines)
         self.is_open, self._lines = False, []
         return text
 
 
 def _is_iors(text: str) -> bool:
-    """Return whether a document, or the beginning of one, is of IOR and not of another program."""
+    """Return whether a document, or the beginning of one, is from IOR and not from another program."""
     return '"Command line":' in text or '"tests":' in text

@@ -1,4 +1,4 @@
-"""Read what IOR prints: rows and summaries of its tests as text, of all versions, or JSON (see ior_json)."""
+"""Read IOR's output: rows and summaries of its tests as text of all versions, or JSON (see ior_json)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROW_COLUMNS = {
     "close(s)": "close_time",
     "total(s)": "total_time",
 }
-"""The figure of merit in each column of a row."""
+"""The figure of merit for each column of a row."""
 
 _SUMMARY_COLUMNS = {
     "Max(MiB)": "bandwidth_max",
@@ -49,7 +49,7 @@ _SIZE = re.compile(r"([0-9]{1,15}) (bytes|KiB|MiB|GiB|TiB)")
 _POWERS = {"bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
 _API_VERSION = re.compile(r"-[0-9][0-9.]*$")
-"""What version 2 puts after the name of an interface: ``HDF5-1.8.16 (Parallel)``."""
+"""The version that IOR 2 appends to the name of an interface: ``HDF5-1.8.16 (Parallel)``."""
 
 _CLIENTS = re.compile(r"([0-9]{1,9}) \(([0-9]{1,9}) per node\)")
 
@@ -62,7 +62,7 @@ _ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
 
 @dataclasses.dataclass
 class _Test:
-    """One test: rows by direction, and what the summary says of each direction, by figure of merit."""
+    """One test: its rows by direction, and the figures of its summary by direction and figure of merit."""
 
     number: int
     repetitions: int | None = None
@@ -78,7 +78,7 @@ class _Test:
 
 @dataclasses.dataclass
 class _Run:
-    """One call of IOR."""
+    """One run of IOR."""
 
     tests: dict[int, _Test] = dataclasses.field(default_factory=dict)
     asked: frozenset[str] = frozenset()
@@ -86,16 +86,16 @@ class _Run:
     is_finished: bool = False
 
     def test(self, number: int) -> _Test:
-        """Return the test of this number, a new one when it is the first to be heard of."""
+        """Return the test with this number; create it if it is new."""
         return self.tests.setdefault(number, _Test(number))
 
     @property
     def last_test(self) -> _Test | None:
-        """Return the test that was heard of last, if any."""
+        """Return the test that was created last, or None."""
         return next(reversed(self.tests.values()), None)
 
     def faults(self) -> Iterator[str]:
-        """Yield what the run lacks."""
+        """Yield the reasons why the run is not complete."""
         if not self.is_finished and not self.is_library:
             yield "the output lacks IOR's closing line; the run did not come to its end"
         for test in self.tests.values():
@@ -113,7 +113,7 @@ class _Run:
 
 
 class IorLog:
-    """The runs in a log, as its lines give them."""
+    """Collects the runs in a log, line by line."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -123,18 +123,18 @@ class IorLog:
         self._json = JsonReader()
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if (self._json.is_open or line == "{") and (document := self._json.read(line)):
             self._begin(_run_of(document))
         if line.startswith(("write ", "read ", "remove ")):
             self._read_row(line.split())
         elif line.startswith(("access ", "Operation ")) and " : " not in line:
             self._is_summary = line[0] == "O"
-            heads = line.partition(" Op grep ")[0]  # heads of version 2 that its rows do not fit
+            heads = line.partition(" Op grep ")[0]  # in version 2, the rows have no such columns
             self._columns = heads.replace(" (", "(").replace("Std Dev", "StdDev").split()
         elif (
             line.startswith(_ERROR_WORDS)
-            or "ncorrect data on" in line  # what it read is not what it wrote
+            or "ncorrect data on" in line  # the data read differ from the data written
             or "FAILED comparison" in line
         ):
             self._findings.problem(f"IOR says {' '.join(line.split())[:200]}")
@@ -147,7 +147,7 @@ class IorLog:
             self._read_option(self._runs[-1], line)
 
     def read_end(self, line: str) -> None:
-        """Take in the last line of a file where it lacks its end: a brace is whole without."""
+        """Read a last line without a line end: only a closing brace is whole."""
         if line == "}":
             self.read(line)
 
@@ -197,7 +197,7 @@ class IorLog:
             test.rows.setdefault(direction, []).append(dict(_figures(row, _ROW_COLUMNS)))
 
     def parsed(self) -> Parsed:
-        """Return the figures of every test."""
+        """Return the figures of all tests."""
         runs = self._runs
         self._json.finish()
         faults = [self._json.fault] if self._json.fault else []
@@ -212,7 +212,7 @@ class IorLog:
         return self._findings.parsed(is_complete=not faults)
 
     def _places(self) -> Iterator[tuple[_Test, dict[str, Scalar]]]:
-        """Yield every test with what tells it apart: what it printed, and numbers only where that repeats."""
+        """Yield every test with its coordinates: settings that differ, and numbers if settings repeat."""
         tests = [test for run in self._runs for test in run.tests.values()]
         numbers = [
             tell_apart(number, len(self._runs)) | ({"test": test.number} if len(run.tests) > 1 else {})
@@ -236,7 +236,7 @@ class IorLog:
 
 
 def _facts(option: str, value: str) -> dict[str, Scalar]:
-    """Return what a line of IOR's options says, by the name of the parameter."""
+    """Return the setting in a line of IOR's options, by the name of the workload's parameter."""
     word = value.split()[0]
     if option in _COUNTS and value.isdecimal() and len(value) < _MOST_DIGITS:
         return {_COUNTS[option]: int(value)}
@@ -268,13 +268,13 @@ def _run_of(document: Document) -> _Run:
 
 
 def _directions(command: str) -> frozenset[str]:
-    """Return the directions that a command line asks for."""
+    """Return the directions that a command line of IOR selects."""
     words = command.replace('"', " ").split()
     return frozenset(name for name, flag in (("write", "-w"), ("read", "-r")) if flag in words)
 
 
 def _figures(row: Mapping[str, str], columns: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    """Yield the figures in `row`; ``-`` and ``NA`` stand where there is none."""
+    """Yield the figures in `row`; ``-`` and ``NA`` stand for missing values."""
     for column, fom in columns.items():
         value = figure(row.get(column, ""))
         if value is not None:
@@ -282,7 +282,7 @@ def _figures(row: Mapping[str, str], columns: Mapping[str, str]) -> Iterator[tup
 
 
 def _overall(rows: list[Mapping[str, float]], summary: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    """Yield what counts for all repetitions: the summary's word, or that of the only row there is."""
+    """Yield the figures over all repetitions: those of the summary, or else those of the only row."""
     yield from summary.items()
     if len(rows) == 1:
         bandwidth = summary.get("bandwidth_max", rows[0].get("row_bandwidth"))

@@ -79,12 +79,12 @@ takes one stream."""
 
 
 class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
-    """The one workload of iperf 2; `time_s` is what the case asked for, where there is a case."""
+    """The workload of iperf 2; `time_s` is the time that the case asks for, or None without a case."""
 
     time_s: float | None = None
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what would have no sum."""
+        """Yield a fault for settings for which iperf 2 prints no sum."""
         yield from super().faults(case)
         if case.parameters["protocol"] == "udp" and case.parameters["streams"] != 1:
             yield "iperf 2 does not add up the UDP reports of several streams; set streams: 1, or use iperf3"
@@ -95,11 +95,11 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
             yield "iperf 2 does not sum directions; with bidirectional, set protocol: tcp and streams: 1"
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the time that `case` asks for."""
+        """Return a copy with the time that `case` asks for."""
         return msgspec.structs.replace(self, time_s=float(case.parameters["time_s"]))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one launch of server and client."""
+        """Return the stage that starts server and client."""
         asked, port = case.parameters, int(case.parameters["port"])
         is_udp = asked["protocol"] == "udp"
         udp = ["-u"] if is_udp else []
@@ -112,7 +112,7 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
         return (peer_stage(case, server, client, port, protocol="udp" if is_udp else "tcp"),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read text or CSV (see model.Workload.parse)."""
+        """Read text or CSV (see core.workload.Workload.parse)."""
         return parse_output(lines, self.foms, self.time_s)
 
 

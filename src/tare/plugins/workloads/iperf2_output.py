@@ -1,7 +1,7 @@
-"""Read what iperf 2 prints: text, client's and server's, and CSV (-y C), of versions 2.0 to 2.2.
+"""Read the output of iperf 2.0 to 2.2: the text of client and server, and CSV (-y C).
 
-The formats are those of Reporter/ReportOutputs.c. Rows of intervals (-i) look like the row of the whole
-test, which comes last and starts at 0 again.
+Reporter/ReportOutputs.c defines the formats. Rows of intervals (-i) look like the row of the whole test,
+which is the last one and starts at 0 again.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CONNECTION = re.compile(
     r"\S+ port (?P<far>[0-9]{1,5})\b"
 )
 _SHORT_S = 1.05
-"""A lone row that is no longer may as well be the first of many intervals (-i 1)."""
+"""A single row that is not longer than this may be the first of many intervals (-i 1)."""
 
 
 class IntervalRow(NamedTuple):
-    """One row: what moved from `start_s` to `end_s`, and how datagrams fared where it tells."""
+    """One row: the data moved from `start_s` to `end_s`, and for UDP the jitter and loss of datagrams."""
 
     start_s: float
     end_s: float
@@ -42,19 +42,19 @@ class IntervalRow(NamedTuple):
 
 @dataclasses.dataclass
 class _Flow:
-    """The rows of one stream, or of the sum over streams, of which only the last can be the whole test."""
+    """The rows of one stream or of the sum over streams; only the last row can be that of the whole test."""
 
     n_rows: int = 0
     last: str = ""
-    """Its line of text: most rows are intervals, and long logs have many."""
+    """The line of the last row; it is parsed late, because most rows are intervals."""
 
     def take(self, row: str) -> None:
-        """Take in a row."""
+        """Record a row."""
         self.n_rows += 1
         self.last = row
 
     def whole(self, least_s: float) -> IntervalRow | None:
-        """Return the row of the whole test, if it is there; a lone one of `least_s` may be an interval's."""
+        """Return the row of the whole test, or None; a single row of up to `least_s` may be an interval."""
         row = _row_of(self.last)
         if row is None or row.start_s != 0:
             return None
@@ -63,7 +63,7 @@ class _Flow:
 
 @dataclasses.dataclass
 class _Run:
-    """One test: its flows by who counted (sent, or arrived) and stream."""
+    """One test: its flows by stream and by side (True for the sender's count, False for the receiver's)."""
 
     flows: dict[tuple[bool, str], _Flow] = dataclasses.field(default_factory=dict)
     n_connections: int = 0
@@ -72,9 +72,9 @@ class _Run:
     has_head: bool = False
     is_mixed: bool = False
     ports: dict[bool, str] = dataclasses.field(default_factory=dict)
-    """The port that it connects to, and the one that it listens on (True)."""
+    """The port that it connects to (False), and the port that it listens on (True)."""
     ways: dict[str, bool] = dataclasses.field(default_factory=dict)
-    """Whether the other end connected, by stream, in the order of the connections."""
+    """For each stream, in the order of connections: whether the other end opened the connection."""
     is_udp: bool = False
     is_client: bool = False
     is_closed: bool = False
@@ -82,7 +82,7 @@ class _Run:
     last_stamp: str = ""
 
     def add(self, stream: str, row: str, *, is_sent: bool) -> bool:
-        """Take in a row; return whether it is the first of its stream."""
+        """Record a row; return whether it is the first of its stream."""
         is_csv = not row.startswith("[")
         self.is_mixed |= self.is_csv is not None and self.is_csv != is_csv
         self.is_csv = is_csv
@@ -95,13 +95,13 @@ class _Run:
 
     @property
     def directions(self) -> dict[str, str]:
-        """The direction of each stream; the test's client is the end that connected first."""
+        """The direction of each stream; the client of the test is the end that connected first."""
         first = next(iter(self.ways.values()), False)
         return {stream: _FORWARD if way == first else _REVERSE for stream, way in self.ways.items()}
 
     @property
     def is_bidirectional(self) -> bool:
-        """Whether both ends send at once (-d): the client listens, too."""
+        """Whether both ends send at once (-d): then the client also listens."""
         return self.is_client and self.is_server
 
     @property
@@ -109,9 +109,9 @@ class _Run:
         return any(flow.n_rows for flow in self.flows.values())
 
     def totals(self, time_s: float | None) -> Iterator[tuple[bool, IntervalRow]]:
-        """Yield the rows that stand for the whole test: the sum's, or the only stream's.
+        """Yield the rows for the whole test: those of the sum, or those of the only stream.
 
-        Of a test in both directions, of which iperf gives no sum that says which, there are none.
+        A test in both directions yields none, because iperf's sum does not say which direction it is of.
         """
         if self.is_bidirectional:
             return
@@ -125,7 +125,7 @@ class _Run:
                 yield is_sent, row
 
     def both_ways(self, time_s: float | None) -> dict[str, IntervalRow]:
-        """Return the row of the whole test in each direction, of a test in both with a stream in each."""
+        """Return the row of the whole test by direction, if both ends sent with one stream each."""
         found: dict[str, IntervalRow] = {}
         for (_, stream), flow in self.flows.items():
             row = flow.whole(0.0 if self.is_closed else _SHORT_S)
@@ -135,7 +135,7 @@ class _Run:
         return found if self.is_bidirectional and len(found) == len(streams) == _ENDS else {}
 
     def faults(self, time_s: float | None) -> Iterator[str]:
-        """Yield what keeps it from being whole."""
+        """Yield the reasons why the test is not complete."""
         totals = dict(self.totals(time_s))
         streams = {stream for _, stream in self.flows if stream != "SUM"}
         n_streams = max(len(streams), self.n_connections)
@@ -158,16 +158,16 @@ class _Run:
 
 
 def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None) -> Parsed:
-    """Return the figures of every test, numbered by `run` where there are several.
+    """Return the figures of all tests, with coordinates that distinguish them if there are several.
 
-    `time_s` is how long a test was to take, where a case tells.
+    `time_s` is the time that the case asks for, or None if there is no case.
     """
     findings = Findings(foms)
     reader = _Reader(findings)
     for line in findings.lines(lines, on_torn=reader.read_torn):
         reader.read(line)
     runs = [(run, list(run.faults(time_s))) for run in reader.end()]
-    if any(not faults for _, faults in runs):  # a test that failed before it began was tried again
+    if any(not faults for _, faults in runs):  # ignore a test that failed to start and was repeated
         runs = [(run, faults) for run, faults in runs if run.has_rows]
     if not runs:
         findings.problem("the output holds no result of iperf 2")
@@ -189,7 +189,7 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None
         for fault in faults:
             findings.problem(f"run {number}: {fault}" if len(runs) > 1 else fault)
     is_complete = bool(runs) and not any(faults for _, faults in runs)
-    is_counted = len(runs) < 2 or not any(run.is_csv for run, _ in runs)  # nothing in CSV tells how many
+    is_counted = len(runs) < 2 or not any(run.is_csv for run, _ in runs)  # CSV does not mark tests
     return findings.parsed(
         is_complete=is_complete,
         payload_bytes=payload_bytes if is_complete else None,
@@ -198,7 +198,7 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None
 
 
 def _facts(run: _Run) -> dict[str, Scalar]:
-    """Return what a test says of itself, by the name of the parameter."""
+    """Return the settings of a test, by the name of the workload's parameter."""
     if not run.is_client:
         return {}
     n_streams = len({stream for _, stream in run.flows if stream != "SUM"})
@@ -226,7 +226,7 @@ _FAILURE = re.compile(
 
 
 class _Reader:
-    """The tests of a log, in order."""
+    """Collects the tests of a log, in order."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -237,12 +237,12 @@ class _Reader:
         return self._runs
 
     def read_torn(self, line: str) -> None:
-        """Take in the last line when it has no line end: only a row of datagrams shows its own end."""
+        """Read a last line without a line end: only a row with datagrams is known to be whole."""
         if (row := _ROW.search(line)) and row["loss"] is not None:
             self.read(line)
 
     def read(self, line: str) -> None:
-        """Take in one line."""
+        """Read one line."""
         if line.startswith("["):
             self._read_bracket(line)
         elif line[:1].isdigit() or line.startswith(("+", "-0", "-1")):
@@ -259,7 +259,7 @@ class _Reader:
             self._read_failure(line)
 
     def _begin(self, *, is_banner: bool = False) -> _Run:
-        """Return the test that begins: another when the last one has rows, or failed before a banner."""
+        """Return the test that begins: a new one if the last has rows, or failed and a banner follows."""
         last = self._runs[-1] if self._runs else None
         if last is None or last.has_rows or (is_banner and last.failure):
             self._add(_Run(is_udp=last.is_udp, is_client=last.is_client) if last else _Run())
@@ -303,7 +303,7 @@ class _Reader:
         stream = "SUM" if number == "-1" else f"{near} - {far}" if near < far else f"{far} - {near}"
         run = self._runs[-1] if self._runs else None
         flow = run.flows.get((is_sent, stream)) if run else None
-        # Streams of one test run side by side; another test's is not half over when the last one ends.
+        # Streams of one test run at the same time. A stream whose middle is after the last row is a new test.
         if run is None or (
             flow is None and stream != "SUM" and _seconds(stamp) - float(end) / 2 >= _seconds(run.last_stamp)
         ):
@@ -317,7 +317,7 @@ class _Reader:
 
 
 def _row_of(line: str) -> IntervalRow | None:
-    """Return the row that a line of text or CSV holds, if it is one."""
+    """Return the row in a line of text or CSV, or None if the line is not a row."""
     if match := _ROW.match(line):
         rate, amount = gbit_per_s(match), least_bytes(match)
     elif match := _CSV.match(line):
@@ -331,7 +331,7 @@ def _row_of(line: str) -> IntervalRow | None:
 
 
 def _seconds(stamp: str) -> float:
-    """Return a time such as 20171119160019 as seconds since the epoch; the zone does not matter here."""
+    """Return a time such as 20171119160019 as seconds since the epoch, in UTC; 0 if it is not a time."""
     try:
         return datetime.strptime(stamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
     except ValueError:

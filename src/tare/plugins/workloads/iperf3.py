@@ -76,16 +76,16 @@ do not say how much UDP data arrived: then there is only `throughput_sent`."""
 
 
 class Iperf3(PeerBenchmark, frozen=True, kw_only=True):
-    """The one workload of iperf3; its parameters choose protocol and direction."""
+    """The workload of iperf3; its parameters set protocol and direction."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what iperf3 would refuse."""
+        """Yield a fault for each setting that iperf3 would refuse."""
         yield from super().faults(case)
         if case.parameters["reverse"] and case.parameters["bidirectional"]:
             yield "reverse and bidirectional exclude each other; set reverse: false"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one launch of server and client."""
+        """Return the stage that starts server and client."""
         asked, port = case.parameters, int(case.parameters["port"])
         client = ["iperf3", "-c", "{address0}", "-p", str(port), "-J", "-t", f"{float(asked['time_s']):g}"]
         client += ["-O", f"{float(asked['omit_s']):g}"] if asked["omit_s"] else []
@@ -100,7 +100,7 @@ class Iperf3(PeerBenchmark, frozen=True, kw_only=True):
         return (peer_stage(case, ["iperf3", "-s", "-1", "-p", str(port)], client, port),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read JSON or text (see model.Workload.parse)."""
+        """Read JSON or text (see core.workload.Workload.parse)."""
         return parse_output(lines, self.foms)
 
 

@@ -1,4 +1,4 @@
-"""Read one test from iperf3's JSON, which is that of iperf_api.c (iperf_print_results and JSON_write)."""
+"""Read one test from iperf3's JSON (iperf_api.c: iperf_print_results and JSON_write)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tare.plugins.workloads.iperf3_run import FORWARD, REVERSE, Iperf3Run, add_f
 
 
 def run_of(document: Mapping[str, object]) -> Iperf3Run:
-    """Return the test that a whole document tells of."""
+    """Return the test in a whole document."""
     run = Iperf3Run(facts=_facts(JsonObject(document.get("start")).child("test_start")))
     if "error" in document:
         run.problems.append(f"iperf3 failed: {document['error']}")
@@ -21,7 +21,7 @@ def run_of(document: Mapping[str, object]) -> Iperf3Run:
         both = end.child(f"sum{suffix}")  # UDP; alone before 3.10
         add_figure(run, "throughput", received.number("bits_per_second"), direction, unit=1e9)
         rate = (sent if sent.names else both).number("bits_per_second")
-        if rate or received.number("bits_per_second") is None:  # a receiver's own record of sending nothing
+        if rate or received.number("bits_per_second") is None:  # otherwise a receiver reports sending nothing
             add_figure(run, "throughput_sent", rate, direction, unit=1e9)
         add_figure(run, "retransmits", sent.number("retransmits"), direction)
         counts = received if received.number("lost_percent") is not None else both
@@ -45,7 +45,7 @@ _FLAGS = {"reverse": "reverse", "bidir": "bidirectional"}
 
 
 def _facts(test: JsonObject) -> dict[str, Scalar]:
-    """Return what a document says of its test, by the name of the parameter."""
+    """Return the settings of a test, by the name of the workload's parameter."""
     facts: dict[str, Scalar] = {}
     for key, name in _FACTS.items():
         if (value := test.number(key)) is not None and value > 0:
@@ -57,7 +57,7 @@ def _facts(test: JsonObject) -> dict[str, Scalar]:
 
 
 class JsonObject:
-    """A JSON object whose members may be missing or of another kind."""
+    """A JSON object whose members may be missing or have another type."""
 
     def __init__(self, value: object) -> None:
         self._members: Mapping[str, object] = value if isinstance(value, dict) else {}
@@ -68,15 +68,15 @@ class JsonObject:
         return frozenset(self._members)
 
     def child(self, name: str) -> JsonObject:
-        """Return a member that is an object, or an empty one."""
+        """Return the member `name` if it is an object, otherwise an empty object."""
         return JsonObject(self._members.get(name))
 
     def text(self, name: str) -> str:
-        """Return a member that is a text, or an empty one."""
+        """Return the member `name` if it is a string, otherwise an empty string."""
         value = self._members.get(name)
         return value if isinstance(value, str) else ""
 
     def number(self, name: str) -> float | None:
-        """Return a member that is a number."""
+        """Return the member `name` if it is a number, otherwise None."""
         value = self._members.get(name)
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

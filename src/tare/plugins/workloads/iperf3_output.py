@@ -1,6 +1,6 @@
-"""Read what iperf3 prints: JSON (-J, --json-stream) and text, client's and server's, of versions 3.0 to 3.19.
+"""Read the output of iperf3 3.0 to 3.19: JSON (-J, --json-stream) and text, of client and server.
 
-The JSON is that of iperf_api.c (iperf_print_results and JSON_write), the text that of iperf_locale.c.
+iperf_api.c (iperf_print_results and JSON_write) defines the JSON, iperf_locale.c the text.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tare.plugins.workloads.iperf3_text import ROW, TextRun
 
 _BANNER = Banner("iperf 3", r'\biperf (3[0-9.]*\+?)(?=["\s])')
 _MOST_CHARACTERS = 64 << 20
-"""A document longer than this is not iperf3's: a day of one-second intervals takes half of it."""
+"""The limit for one document; a day of one-second intervals takes half of it."""
 
 _INTERVALS = re.compile(r'(\s*"intervals":\s*)\[\{?')
-"""The head of the member that holds most of a document, and nothing that is read."""
+"""The head of the member `intervals`, which is most of a document, and which the parser does not need."""
 
 
 def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
-    """Return the figures of every test, numbered by `run` where there are several."""
+    """Return the figures of all tests, with coordinates that distinguish them if there are several."""
     findings = Findings(foms)
     reader = _Reader(findings)
     for line in findings.lines(lines, on_torn=reader.read_torn, banner=_BANNER):
@@ -48,7 +48,7 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
 
 
 class _Reader:
-    """Tells documents from text, and keeps the tests of both in order."""
+    """Separates documents from text, and collects the tests of both in order."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -63,24 +63,24 @@ class _Reader:
         self._is_in_intervals = False
 
     def read(self, line: str) -> None:
-        """Take in one line."""
+        """Read one line."""
         if self._document is not None:
             self._read_document(self._document, line)
         elif line[:1] == "[" and self._text is not None and not self._text.wants(line):
-            return  # an interval, as most lines of a long log
+            return  # an interval, like most lines of a long log
         elif "{" in line and (start := line.lstrip()).startswith("{"):
             self._begin_document(line, start)
         else:
             self._read_text(line)
 
     def read_torn(self, line: str) -> None:
-        """Take in the last line when it has no line end: only what cannot be the beginning of more."""
+        """Read a last line without a line end, if it cannot be the beginning of a longer line."""
         if line == self._close or line.strip() == "iperf Done." or (line.startswith("{") and _decode(line)):
             self.read(line)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether some tests of the text have a head and others none, or other rows than others without."""
+        """Whether only some tests of the text have a head, or tests without a head have different rows."""
         heads = {one.has_head for one in self._texts}
         return len(heads) > 1 or (heads == {False} and len({one.ends for one in self._texts}) > 1)
 
@@ -117,7 +117,7 @@ class _Reader:
             return
         if self._is_in_intervals:
             if not line.startswith((self._member, self._close)):
-                return  # as most lines of a long document
+                return  # like most lines of a long document
             self._is_in_intervals = False
             if line != self._close:
                 lines.append(",")
@@ -138,7 +138,7 @@ class _Reader:
                 self._take(document)
 
     def _take(self, document: Mapping[str, object]) -> None:
-        """Keep what a document, or one event of a stream of them, says."""
+        """Record the test in a document, or in one event of a stream (--json-stream)."""
         event, data = document.get("event"), document.get("data")
         if event in {None, "start"}:
             start = JsonObject(data if event else document.get("start"))
@@ -192,5 +192,5 @@ def _decode(text: str) -> dict[str, object] | None:
 
 
 def _is_json(line: str) -> bool:
-    """Return whether a line may be of a document, not of something that wrote in between."""
+    """Return whether a line may be part of a document, and not output of another program in between."""
     return re.match(r'\s*(?:"[^"]*":|[\]\[{}])', line) is not None

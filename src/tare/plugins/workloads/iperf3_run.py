@@ -1,4 +1,4 @@
-"""One test of iperf3, whatever it was printed as: its figures, its facts, and what went wrong."""
+"""One test of iperf3, from JSON or text: its figures, its settings, and its problems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FORWARD, REVERSE = "client to server", "server to client"
 
 
 class Figure(NamedTuple):
-    """A value, and of which of two directions it is."""
+    """A value, and its direction if the test had two."""
 
     fom: str
     value: float
@@ -20,18 +20,18 @@ class Figure(NamedTuple):
 
 @dataclasses.dataclass
 class Iperf3Run:
-    """One test: its figures, and what keeps it from being whole."""
+    """One test: its figures, its settings, and the reasons why it is not complete."""
 
     figures: list[Figure] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
     payload_bytes: int = 0
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
-    """What it says of itself, by the name of the parameter."""
+    """Its settings, by the name of the workload's parameter."""
 
 
 def add_figure(
     run: Iperf3Run, fom: str, value: float | None, direction: str | None = None, *, unit: float = 1
 ) -> None:
-    """Add a figure to a test, in units of `unit`, unless there is none."""
+    """Add `value` / `unit` to a test as a figure, unless `value` is None."""
     if value is not None:
         run.figures.append(Figure(fom, value / unit, direction))

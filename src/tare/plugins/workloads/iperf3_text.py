@@ -1,4 +1,4 @@
-"""Read one test from iperf3's text, which is that of iperf_locale.c."""
+"""Read one test from iperf3's text (iperf_locale.c)."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class TextRun:
 
     @property
     def has_head(self) -> bool:
-        """Whether it began with the line that names its other end."""
+        """Whether it began with the line that names the other end."""
         return self._is_client is not None
 
     @property
     def ends(self) -> frozenset[str]:
-        """The ends of which its summary has rows."""
+        """The ends (sender, receiver, both) for which its summary has rows."""
         return frozenset(end for _, end, _ in self._rows)
 
     @property
@@ -58,16 +58,16 @@ class TextRun:
         return self._is_client is not None or bool(self._streams) or bool(self._rows)
 
     def wants(self, line: str) -> bool:
-        """Return whether a line that begins with a bracket is more than the row of an interval."""
+        """Return whether a line that begins with a bracket is needed; rows of intervals are not."""
         is_interval = "/sec" in line and not line.endswith(("sender", "receiver"))
         return not is_interval or (self._in_summary and " 0.00-" in line)
 
     def has(self, row: re.Match[str]) -> bool:
-        """Return whether it already has this row of a summary, so that another test's summary begins."""
+        """Return whether it already has this row of a summary, so that the row begins another test's."""
         return self._end_of(row) is not None and self._key(row) in self._rows
 
     def read_row(self, row: re.Match[str]) -> None:
-        """Take in a row; those of intervals only tell that there is such a stream."""
+        """Read a row; a row of an interval only shows that its stream exists."""
         if row["id"] != "SUM":
             self._streams.add(row["id"])
         if self._end_of(row) is not None:
@@ -77,12 +77,12 @@ class TextRun:
             self._rows[key] = row
 
     def read(self, line: str) -> None:
-        """Take in any other line."""
+        """Read a line that is not a row."""
         if line.startswith("- - - - -"):
             self._in_summary = True
         elif line.startswith("iperf Done."):
             self.is_done = True
-        elif _STREAM.match(line):  # verbose logs number these otherwise than the rows
+        elif _STREAM.match(line):  # in verbose logs, these numbers differ from those of the rows
             self._n_connections += 1
         elif line.startswith("Reverse mode, remote host "):
             self._is_reverse = True
@@ -94,7 +94,7 @@ class TextRun:
             self._failure = line
 
     def _end_of(self, row: re.Match[str]) -> str | None:
-        """Return which end a row of the summary speaks of: before 3.2, UDP has one row for both."""
+        """Return the end that a row of the summary is about; before 3.2, UDP has one row for both ends."""
         for end in ("sender", "receiver"):
             if row["rest"].endswith(end):
                 return end
@@ -108,7 +108,7 @@ class TextRun:
         return (row["id"], self._end_of(row) or "", _DIRECTIONS.get(row["role"] or ""))
 
     def run(self) -> Iperf3Run:
-        """Return the figures of the test, and what keeps it from being whole."""
+        """Return the figures of the test, and the reasons why it is not complete."""
         run = Iperf3Run(problems=list(self._faults()))
         if self._is_client:
             run.facts["reverse"] = self._is_reverse
@@ -137,7 +137,7 @@ class TextRun:
         return run
 
     def _totals(self) -> Iterator[tuple[str, str | None, re.Match[str]]]:
-        """Yield the rows that stand for the whole test: the sums, or those of the only stream."""
+        """Yield the rows for the whole test: the sums, or the rows of the only stream."""
         n_rows = Counter((end, way) for _, end, way in self._rows)
         for (stream, end, way), row in self._rows.items():
             if stream == "SUM" or n_rows[end, way] == 1:

@@ -1,7 +1,7 @@
 """LAMMPS: `lammps.lj`, the Lennard-Jones liquid of its benchmark folder (https://www.lammps.org/bench.html).
 
-Each `run` ends with ``Loop time of … on … procs for … steps with … atoms`` and, since 2014, a line
-``Performance:`` in the terms of its unit style (Finish::end). Since 2013 the last line is
+Each `run` ends with ``Loop time of … on … procs for … steps with … atoms``. Since 2014 a line
+``Performance:`` follows, in the units of the input's unit style (Finish::end). Since 2013 the last line is
 ``Total wall time:``.
 """
 
@@ -138,22 +138,22 @@ The script's own dump commands decide on its I/O, so the factor `io` is not for 
 
 
 class Lammps(Application, frozen=True, kw_only=True):
-    """A LAMMPS run; subclasses say of what."""
+    """A LAMMPS run; subclasses choose the input."""
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read what LAMMPS prints, or log.lammps (see model.Workload.parse)."""
+        """Read the standard output of LAMMPS, or log.lammps (see core.workload.Workload.parse)."""
         return parse_output(lines, _FOMS, self.ranks)
 
 
 class LennardJones(Lammps, frozen=True, kw_only=True):
-    """The Lennard-Jones liquid, its input generated."""
+    """The Lennard-Jones liquid, with a generated input."""
 
     def faults(self, case: Case) -> Iterable[str]:
-        """Yield what cannot be made of the case's settings."""
+        """Return a fault for each setting that the workload cannot use."""
         return io_faults(case)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the run; heavy output gets an empty folder first."""
+        """Return the call of LAMMPS, with its generated input."""
         parameters = case.parameters
         edge = max(round((int(parameters["atoms"]) / 4) ** (1 / 3)), 10)
         argv = [str(parameters["program"]), *str(parameters["arguments"]).split(), "-in", "in.lj"]
@@ -164,17 +164,17 @@ class LennardJones(Lammps, frozen=True, kw_only=True):
 
 
 class Script(Lammps, frozen=True, kw_only=True):
-    """An input script of the user's own."""
+    """An input script that the user provides."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield that a script has no I/O factor."""
+        """Yield a fault for wrong paths, and for a factor `io`, which a script does not have."""
         yield from folder_faults("folder", str(case.parameters["folder"]))
         yield from sum_faults(case)
         if case.io is not None:
             yield "a script holds its own output settings, so io has no effect on it; leave out io"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the run in a folder of links."""
+        """Return the run in a folder of links to the input files."""
         parameters = case.parameters
         words = str(parameters["arguments"]).split()
         argv = (str(parameters["program"]), *words, "-in", str(parameters["script"]))
@@ -182,7 +182,7 @@ class Script(Lammps, frozen=True, kw_only=True):
 
 
 def _lennard_jones(*, is_heavy: bool) -> str:
-    """Return the input of the liquid; `edge`, `steps` and `place` are set on the command line."""
+    """Return the input of the liquid; the command line sets `edge`, `steps` and `place`."""
     dump = "dump results all custom 10 ${place}/dump.lammpstrj id type x y z vx vy vz\n" if is_heavy else ""
     return f"""\
 units lj

@@ -1,4 +1,4 @@
-"""Read what LAMMPS prints of each of its runs (Finish::end), or its log.lammps."""
+"""Read the output of LAMMPS for each of its runs (Finish::end), from standard output or log.lammps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tare.plugins.workloads.common.text import Sieve, figure
 
 _BANNER = Banner("LAMMPS (", r"LAMMPS \(([0-9]+ \w+ [0-9]{4}[^()]*)\)")
 _MOST_FIGURES = 8
-"""Of one run."""
+"""How many figures one run has at most."""
 
 _RATES = {
     "ns/day": ("ns_per_day", 1.0),
@@ -32,11 +32,11 @@ _RATES = {
     "Gatom-step/s": ("atom_steps_per_s", 1e-3),
     "Tatom-step/s": ("atom_steps_per_s", 1e-6),
 }
-"""The figure of merit of each unit of the ``Performance:`` line, and the divisor that makes it the FOM's."""
+"""For each unit of the ``Performance:`` line: the figure of merit, and the divisor that gives its unit."""
 
 
 def parse_output(lines: Iterable[str], foms: Iterable[Fom], ranks: int | None) -> Parsed:
-    """Return the figures of every run of every start; `ranks` are those asked for, where a case tells."""
+    """Return the figures of all runs; `ranks` is the number that the case asks for, None without a case."""
     findings = Findings(foms)
     log = _Log(findings, ranks)
     for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
@@ -45,7 +45,7 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], ranks: int | None) -
 
 
 _HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini"})
-"""The first characters of the lines that matter; that of the use of processors starts with a figure."""
+"""The first four characters of the lines that the parser reads, except the one with ``% CPU use``."""
 
 _SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
 
@@ -55,12 +55,12 @@ _USE = re.compile(r"([0-9]+\.[0-9]+)% CPU use with (\d+) MPI tasks x (no|\d+) Op
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _FIRST_WITH_WALL_TIME = 2014
 _DIGITS = 0.01
-"""How far rate × time may be from the steps: LAMMPS prints rates with three decimals or more."""
+"""Relative difference allowed between rate × time and the steps; rates have three decimals or more."""
 
 
 @dataclasses.dataclass
 class _Loop:
-    """One `run` of a script: what it did, and its figures. Without steps it measures nothing."""
+    """One `run` of a script: its steps, atoms and figures. A run of 0 steps measures nothing."""
 
     steps: int
     n_atoms: int
@@ -69,23 +69,23 @@ class _Loop:
     has_use: bool = False
     has_performance: bool = False
     is_minimisation: bool = False
-    """Whether it moved atoms to a minimum of energy, which has no performance."""
+    """Whether it was an energy minimisation, for which LAMMPS prints no line ``Performance:``."""
 
     @property
     def facts(self) -> dict[str, Scalar]:
-        """Return what tells it apart from others."""
+        """Return the settings that distinguish it from other runs."""
         return {"steps": self.steps, "n_atoms": self.n_atoms}
 
     @property
     def is_consistent(self) -> bool:
-        """Whether its rate, of four digits at least, is that of its own time."""
+        """Whether its rate agrees with its time; a rate of at most 1 has too few digits for this check."""
         rate, seconds = self.figures.get("timesteps_per_s"), self.figures["loop_time"]
         return rate is None or not rate > 1 or abs(rate * seconds / self.steps - 1) < _DIGITS
 
 
 @dataclasses.dataclass
 class _Session:
-    """One start of LAMMPS: its runs' figures, and whether it came to its end."""
+    """One start of LAMMPS: its runs, and whether it finished."""
 
     year: int | None = None
     loops: list[_Loop] = dataclasses.field(default_factory=list)
@@ -95,7 +95,7 @@ class _Session:
 
 
 class _Log:
-    """The starts of LAMMPS that one log holds."""
+    """Collects the starts of LAMMPS in one log."""
 
     def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
@@ -107,7 +107,7 @@ class _Log:
         self._is_broken = False
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         head = line[:4]
         if head in _HEADS:
             self._read_head(line, head)
@@ -143,7 +143,7 @@ class _Log:
                     session.is_finished = True
 
     def _read_wall(self, line: str) -> None:
-        """Take in the last line of a start."""
+        """Read the last line of a start, ``Total wall time:``."""
         if (wall := _WALL.fullmatch(line)) and self._sessions:
             if self._sessions[-1].wall_time is not None:
                 self._findings.mixed("a second total wall time of one start")
@@ -156,7 +156,7 @@ class _Log:
         self._findings.begin()
 
     def _read_loop(self, line: str) -> None:
-        """Take in the end of a run; a run of no steps sets up the system and measures nothing."""
+        """Read the end of a run; a run of 0 steps sets up the system and measures nothing."""
         self._loop = None
         if match := _LOOP.fullmatch(line):
             seconds = figure(match[1])
@@ -190,7 +190,7 @@ class _Log:
                 self._findings.problem(f"the performance is not all there: {line}")
 
     def parsed(self) -> Parsed:
-        """Return the figures of each run."""
+        """Return the figures of all runs."""
         sessions = [one for one in self._sessions if one.is_finished or one is self._sessions[-1]]
         loops = [loop for session in sessions for loop in session.loops]
         for gap in _gaps(sessions):
@@ -220,7 +220,10 @@ class _Log:
 
 
 def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:
-    """Yield which lines a run lacks that others of the same start have; ``post no`` leaves out all."""
+    """Yield the lines that a run lacks although others of the same start have them.
+
+    A run with ``post no`` has none of these lines.
+    """
     for loops in (session.loops for session in sessions):
         if any(one.has_performance and not one.has_use for one in loops) and any(
             one.has_use for one in loops

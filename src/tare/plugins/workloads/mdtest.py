@@ -1,9 +1,9 @@
 """mdtest, metadata rates of a file system: `mdtest` (https://github.com/hpc/ior, src/mdtest.c).
 
-A run prints a table of rates and, since 3.0, may print one of times with the same names of rows. The rows of
-operations that were not asked for are zero. Versions differ in the title (``SUMMARY:``, ``SUMMARY rate:``,
-``SUMMARY rate (in ops/sec):``), in a colon after the name, and in columns for ranks before the usual ones;
-1.8 does not read files.
+A run prints a table of rates. Since 3.0 it may also print a table of times with the same row names. Rows of
+operations that were not selected are zero. Versions differ in the title (``SUMMARY:``, ``SUMMARY rate:``,
+``SUMMARY rate (in ops/sec):``), in a colon after the row name, and in columns for ranks before the usual
+ones. Version 1.8 does not read files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NEEDED = {
     "Directory": ("creation", "stat", "removal"),
     "Tree": ("creation", "removal"),
 }
-"""The rows that every version prints for each kind of entry that it tests, but for reads before 1.9."""
+"""The rows that every version prints for each kind of entry that it tests; before 1.9 there are no reads."""
 _HEADS = re.compile(r"\s+Operation\s+Max\s")
 _LAUNCH = re.compile(r"mdtest-\S+ was launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node\(s\)")
 _UNDONE = re.compile(
@@ -39,7 +39,7 @@ _UNDONE = re.compile(
     r" (?:tree )?(?:directory|file)\b|rename\(\) of file .* failed)",
     re.IGNORECASE,
 )
-"""What mdtest goes on after, and times as if it had been done (mdtest.c, aiori-POSIX.c)."""
+"""Warnings after which mdtest continues and counts the failed operation as done (mdtest.c, aiori-POSIX.c)."""
 _TASKS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,15}) (?:files|directories|files/directories)")
 _WITHOUT_READS = re.compile(r"mdtest-1\.[0-8]\b")
 
@@ -56,7 +56,7 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
     """The mdtest benchmark."""
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of mdtest."""
+        """Return the call of mdtest."""
         parameters = case.parameters
         argv = ["mdtest", "-n", str(parameters["items"]), "-i", str(parameters["repetitions"])]
         argv += {"files": ["-F"], "directories": ["-D"], "both": []}[str(parameters["entries"])]
@@ -67,12 +67,12 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=(*argv, "-d", "{storage}"), shares_storage=True),)
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what contradicts itself."""
+        """Yield a fault for settings that contradict each other."""
         if case.parameters["entries"] == "directories" and case.parameters["file_size"]:
             yield "directories hold no data; set file_size: 0, or entries: files"
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the tables of every run, and what went wrong before or after them."""
+        """Read the tables of all runs, and the error messages before or after them."""
         findings = Findings(self.foms)
         log = _Log(findings)
         for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
@@ -82,14 +82,14 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
 
 @dataclasses.dataclass
 class _Table:
-    """One table of rates or times, with its rows: largest, least and mean value."""
+    """One table of rates or times; each row has the largest, least and mean value."""
 
     fom: str
     rows: dict[str, tuple[float | None, ...]] = dataclasses.field(default_factory=dict)
     has_heads: bool = False
 
     def missing(self, *, has_reads: bool) -> Iterator[str]:
-        """Yield the names of rows that every version prints."""
+        """Yield the names of the missing rows, out of those that every version prints."""
         kinds = {"Tree", *(name.split()[0] for name in self.rows)}
         for kind in sorted(kinds):
             for what in _NEEDED[kind]:
@@ -99,7 +99,7 @@ class _Table:
 
 @dataclasses.dataclass
 class _Run:
-    """The tables of one call of mdtest."""
+    """The tables of one run of mdtest."""
 
     tables: list[_Table] = dataclasses.field(default_factory=list)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
@@ -108,7 +108,7 @@ class _Run:
 
 
 class _Log:
-    """The runs in a log, as its lines give them."""
+    """Collects the runs in a log, line by line."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -116,7 +116,7 @@ class _Log:
         self._undone = ""
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if line.startswith("-- started at"):
             self._runs.append(_Run())
             self._findings.begin()
@@ -136,13 +136,13 @@ class _Log:
             self._runs[-1].is_finished = True
         elif line.startswith("ERROR") or " FAILED in " in line:
             self._findings.problem(f"mdtest says {line[:200]}")
-        elif line.startswith("WARNING") and _UNDONE.match(line):  # it goes on, and counts it as done
+        elif line.startswith("WARNING") and _UNDONE.match(line):  # mdtest continues and counts it as done
             self._undone = self._undone or line[:200]
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
 
     def read_end(self, line: str) -> None:
-        """Take in the last line of a file where it lacks its end: the closing one is whole without."""
+        """Read a last line without a line end, if it is the closing line."""
         if line.startswith("-- finished at"):
             self.read(line)
 
@@ -174,8 +174,8 @@ class _Log:
             self._findings.problem(f"mdtest's table has a broken row: {' '.join(line.split())}")
 
     def parsed(self) -> Parsed:
-        """Return the rows of everything that was run."""
-        # A start that came to nothing, and that was repeated in the same log, takes nothing away.
+        """Return the rows of all operations that were run."""
+        # A failed start without tables that was repeated in the same log is ignored.
         runs = [run for run in self._runs if run.tables] or self._runs
         faults = [*_faults(runs)]
         for fault in faults:
@@ -191,13 +191,13 @@ class _Log:
     def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         for operation, values in table.rows.items():
             for fom, value in zip((f"{table.fom}_max", f"{table.fom}_min", table.fom), values, strict=True):
-                # Zero says that the operation was not asked for; NA, that there is no such value.
+                # Zero means that the operation was not selected; NA means that there is no such value.
                 if value is not None and (value or math.isnan(value)):
                     self._findings.measure(fom, value, operation=operation, **at)
 
 
 def _faults(runs: list[_Run]) -> Iterator[str]:
-    """Yield what the runs lack."""
+    """Yield the reasons why the runs are not complete."""
     if not any(run.tables for run in runs):
         yield "the output holds no table of mdtest"
     if not all(run.is_finished for run in runs):

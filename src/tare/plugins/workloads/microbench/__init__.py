@@ -1,7 +1,7 @@
 """Tare's own microbenchmark: `tare.p2p` and `tare.collectives`, one C source for every MPI.
 
-The program is ``microbench.c``, beside this file. It is compiled with the `mpicc` of each platform, and
-prints lines of JSON, which ``output.py`` reads.
+The program is ``microbench.c`` in this folder. The `mpicc` of each platform compiles it. It prints lines of
+JSON, which ``output.py`` reads.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tare.plugins.workloads.common.benchmark import Benchmark, Findings
 from tare.plugins.workloads.microbench.output import STATISTICS, Log
 
 _LARGEST_BYTES = 1 << 30
-"""What the program can send: MPI-3 counts are ints."""
+"""The largest message that the program can send: counts in MPI-3 are ints."""
 
 _POINT_TO_POINT = ("pingpong", "bandwidth")
 _COLLECTIVE = ("barrier", "bcast", "allreduce", "allgather", "alltoall")
 
 
 def _foms(figure: str, unit: str, better: Better, *by: str) -> tuple[Fom, ...]:
-    """Return one figure of merit for each statistic; summaries show the median."""
+    """Return one figure of merit for each statistic; the median is the primary one."""
     return tuple(
         Fom(
             name=f"{figure}_{name}",
@@ -158,22 +158,22 @@ def source() -> str:
 
 
 _COMPILERS = ("cc", "gcc")
-"""What compiler wrappers call; their own content tells nothing of it."""
+"""The compilers that wrappers such as mpicc call; the content of a wrapper does not change with them."""
 
 
 class Microbench(Benchmark, frozen=True, kw_only=True):
-    """Some operations of the program; `ranks` is what its case asked for."""
+    """A workload that runs `operations` of the program; `ranks` is the number of ranks that a case needs."""
 
     operations: tuple[str, ...]
     is_pair: bool
     ranks: int | None = None
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the ranks that run for `case`."""
+        """Return a copy with the number of ranks that run for `case`."""
         return msgspec.structs.replace(self, ranks=self._layout(case).ranks)
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what the program would refuse."""
+        """Yield a fault for each setting that the program would refuse."""
         if case.layout.ranks < 2:
             yield f"{self.name} needs 2 ranks or more, and the case has 1; set ranks: 2, or nodes: 2"
         smallest, largest = int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"])
@@ -194,7 +194,7 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
             yield f"{self.name} measures each operation once; choose from operations: {every}"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the call of the compiler and that of the program."""
+        """Return the calls of the compiler and of the program."""
         text, asked = source(), case.parameters
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         build = Stage(
@@ -224,7 +224,7 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
         return case.layout.pair() if self.is_pair else case.layout
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the rows of these operations (see model.Workload.parse)."""
+        """Read the rows of these operations (see core.workload.Workload.parse)."""
         findings = Findings(self.foms)
         log = Log(findings, self.foms, self.operations, self.ranks)
         # A brace shows that the last line is whole.

@@ -1,4 +1,4 @@
-"""What microbench.c prints: a header, a row for each operation and size, and an end that counts them."""
+"""Read the output of microbench.c: a header, a row for each operation and size, and the number of rows."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ STATISTICS = {
     "max": "maximum",
     "mean": "mean",
 }
-"""What is told of all iterations of one size, by the end of the figure's name."""
+"""The statistics over all iterations of one size, by the suffix of the figure's name."""
 
 _ASCENDING = ("min", "p1", "p25", "p50", "p75", "p90", "p99", "p999", "max")
 
 _FIGURES = {"pingpong": "latency", "bandwidth": "bandwidth"}
-"""How figures of an operation begin; those of collective operations are times."""
+"""The prefix of the figures of each operation; for collective operations it is `time`."""
 
 _MARK = '{"tare":"'
 _VERSION = 1
 
 
 class _Line(msgspec.Struct, frozen=True, tag_field="tare"):
-    """A line of the program; fields that a later program adds are passed over."""
+    """A line of the program's output; fields that later versions of the program add are ignored."""
 
 
 class _Header(_Line, frozen=True, tag="header"):
@@ -70,30 +70,30 @@ class _Row(_Line, frozen=True, tag="row"):
 
     @property
     def at(self) -> dict[str, Scalar]:
-        """Return the coordinates: a barrier has no size."""
+        """Return the coordinates of the row; a barrier has no size."""
         at: dict[str, Scalar] = {} if self.op in _FIGURES else {"op": self.op}
         return at if self.op == "barrier" else {**at, "bytes": self.bytes}
 
     @property
     def payload_bytes(self) -> int:
-        """Return the least that each node sends and receives, as in a barrier of a byte each time."""
+        """Return a lower bound for the bytes that each node sends and receives; a barrier counts one byte."""
         ways = 2 if self.op == "pingpong" else 1
         return self.n * ways * self.window * (1 if self.op == "barrier" else self.bytes)
 
     @property
     def n_messages(self) -> int:
-        """Return how many messages each node sends and receives at least, each awaited before the next."""
+        """Return a lower bound for the messages that each node sends and receives one after the other."""
         return {"pingpong": 2 * self.n, "barrier": self.n}.get(self.op, 0)
 
     def statistics(self) -> Iterator[tuple[str, float]]:
-        """Yield the end of a figure's name and its value."""
+        """Yield the suffix of each figure's name and its value."""
         for name in STATISTICS:
             value: float | None = getattr(self, name)
             if value is not None:
                 yield name, value
 
     def is_in_order(self) -> bool:
-        """Return whether the values can be those of one sample."""
+        """Return whether the statistics can be of one sample: percentiles grow, the mean is in range."""
         known = dict(self.statistics())
         ascending = [known[name] for name in _ASCENDING if name in known]
         return self.n > 0 and ascending == sorted(ascending) and self.min <= self.mean <= self.max
@@ -104,7 +104,7 @@ class _End(_Line, frozen=True, tag="end"):
 
 
 class _Samples(_Line, frozen=True, tag="samples"):
-    """All samples of one size (--dump)."""
+    """A line with all samples of one size (--dump)."""
 
 
 _DECODER = msgspec.json.Decoder(_Header | _Row | _End | _Samples)
@@ -112,14 +112,14 @@ _DECODER = msgspec.json.Decoder(_Header | _Row | _End | _Samples)
 
 @dataclasses.dataclass
 class _Run:
-    """The rows of one run of the program; `n_expected` is what its end announces."""
+    """The rows of one run of the program; `n_expected` is the number of rows in its last line."""
 
     header: _Header | None
     rows: list[_Row] = dataclasses.field(default_factory=list)
     n_expected: int | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield what keeps the run from being complete."""
+        """Yield the reasons why the run is not complete."""
         if self.header is None:
             yield "the output lacks its first line"
         if self.n_expected is None:
@@ -132,7 +132,7 @@ class _Run:
 
 
 class Log:
-    """The runs of one output; only the rows of `operations` become measurements."""
+    """Collects the runs of one output; only the rows of `operations` become measurements."""
 
     def __init__(
         self, findings: Findings, foms: Iterable[Fom], operations: Sequence[str], ranks: int | None
@@ -146,7 +146,7 @@ class Log:
         self._is_broken = False
 
     def read(self, line: str) -> None:
-        """Take in a line of the output."""
+        """Read one line of the output."""
         start = line.find(_MARK)
         if start < 0:
             return
@@ -174,7 +174,7 @@ class Log:
             self._break(f"the figures of {row.op} at {row.bytes} bytes contradict each other")
 
     def _open(self) -> _Run:
-        """Return the run under way; what comes after an end or without a header is one without a header."""
+        """Return the open run; lines after an end, or before any header, begin a run without a header."""
         if not self._runs or self._runs[-1].n_expected is not None:
             self._begin(_Run(None))
         return self._runs[-1]
@@ -188,7 +188,7 @@ class Log:
         self._is_broken = True
 
     def parsed(self) -> Parsed:
-        """Return the rows as measurements; a run that was cut off and followed by another does not count."""
+        """Return the rows as measurements; an unfinished run that is followed by another does not count."""
         findings = self._findings
         runs = [run for run in self._runs if run.n_expected is not None or run is self._runs[-1]]
         faults = [fault for run in runs for fault in run.faults()]
