@@ -1,8 +1,8 @@
 """NAMD: `namd.stmv`, `namd.apoa1`, its published benchmarks (https://www.ks.uiuc.edu/Research/namd/).
 
-The figures are those of Controller.C: a few ``Info: Benchmark time:`` lines, once load balancing has
-settled, in days/ns and, in builds of 3.0, in ns/day; ``PERFORMANCE:`` lines since 3.0; and ``WallClock:`` at
-the end of the run, good or bad.
+Controller.C prints the figures. After load balancing it prints a few lines ``Info: Benchmark time:``, in
+days/ns or, in builds of 3.0, in ns/day. Since 3.0 it also prints lines ``PERFORMANCE:``. The last line is
+``WallClock:``, also for runs that fail.
 """
 
 from __future__ import annotations
@@ -98,24 +98,24 @@ Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, d
 
 
 class Namd(Application, frozen=True, kw_only=True):
-    """A published input of NAMD, by the name of its configuration file."""
+    """A workload that runs a published input of NAMD; `config` is the name of its configuration file."""
 
     config: str
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what cannot be made of the case's settings."""
+        """Yield a fault for each setting that the workload cannot use."""
         yield from io_faults(case)
         yield from folder_faults("inputs", str(case.parameters["inputs"]))
         yield from sum_faults(case)
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the processors that NAMD will count: the threads that work on all ranks."""
+        """Return a copy with the number of processors that NAMD prints: the worker threads of all ranks."""
         threads = case.layout.threads
         workers = case.layout.ranks * (threads - 1 if threads > 1 else 1)
         return msgspec.structs.replace(self, ranks=workers)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the copy of the input, its changes, and the run."""
+        """Return the stages that link the input, edit the configuration, and run NAMD."""
         parameters = case.parameters
         threads = case.layout.threads
         argv = [str(parameters["program"])]
@@ -129,7 +129,7 @@ class Namd(Application, frozen=True, kw_only=True):
         )
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read what NAMD prints (see model.Workload.parse)."""
+        """Read the standard output of NAMD (see core.workload.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
         for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
@@ -147,11 +147,11 @@ _OWN = (
     "xstfreq",
     "outputtiming",
 )
-"""Keywords of the configuration that are set here: NAMD refuses a keyword that is set twice."""
+"""Keywords of the configuration that the workload sets; NAMD refuses a keyword that is set twice."""
 
 
 def _changes(case: Case) -> Iterator[str]:
-    """Yield the sed expressions that take out the configuration's own output, and put in the case's."""
+    """Yield the sed expressions that replace length and output in the configuration by those of the case."""
     yield rf"/^[[:space:]]*({'|'.join(_OWN)})[[:space:]=]/Id"
     interval = _HEAVY_INTERVAL if is_heavy(case) else 0
     settings = {
@@ -161,7 +161,7 @@ def _changes(case: Case) -> Iterator[str]:
         "dcdfreq": interval,
         "outputtiming": 100,
     }
-    # Before the first line, so that a script that runs its steps itself finds them set.
+    # Insert before the first line, because a script may run its steps itself and needs the settings there.
     yield "1i " + r"\n".join(f"{name} {value}" for name, value in settings.items())
 
 
@@ -169,7 +169,7 @@ _BENCHMARK = re.compile(r"Info: Benchmark time: \d+ CPUs (\S+) s/step (\S+) (day
 _PERFORMANCE = re.compile(r"PERFORMANCE: (\d{1,15}) +averaging (\S+) ns/day, \S+ sec/step with .*")
 _WALL = re.compile(r"WallClock: (\S+) +CPUTime: (\S+) +Memory: \S+ [kM]B")
 _RANKS = re.compile(r"Info: Running on (\d+) processors(?:, (\d+) nodes, (\d+) physical nodes)?\.")
-"""Charm++ calls a process a node."""
+"""Here, Charm++ uses the word node for a process."""
 _ATOMS = re.compile(r"Info: (\d{1,12}) ATOMS")
 _TIMING = re.compile(r"TIMING: (\d{1,15}) ")
 _HEADS = frozenset({"Info", "PERF", "TCL:", "TIMI", "Wall", "ERRO", "FATA"})
@@ -183,7 +183,7 @@ _SIEVE = Sieve(
 
 
 class _Log:
-    """The runs of one log."""
+    """Collects the runs of one log."""
 
     def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
@@ -194,18 +194,18 @@ class _Log:
         self._error = ""
         self._step = -1
         self._has_loose_lines = False
-        """Whether there were lines of a run before its beginning."""
+        """Whether lines of a run came before its first line."""
         self._averaged: int | None = None
-        """The step up to which the last mean counts, and how far it is from the one before."""
+        """The step of the last mean (``PERFORMANCE:``); `_pace` is its distance from the one before."""
         self._pace = 0
         self._descents = 0
         self._parts = 0
-        """How many runs of steps the script has begun."""
+        """How many parts (lines ``TCL:``) the script has begun."""
         self._has_benchmark = False
-        """Whether a line Benchmark time came since the last part of the script."""
+        """Whether a line Benchmark time has come since the last part of the script began."""
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if line[:4] not in _HEADS:
             if "FATAL ERROR" in line or "CmiAbort" in line or "Charm++ fatal error" in line:
                 self._findings.problem(f"NAMD ended with an error: {line.strip()[:200]}")
@@ -230,7 +230,7 @@ class _Log:
             self._read_error(line)
 
     def _read_step(self, line: str) -> None:
-        """Take in the time of a step: they only grow, but where a script sets the first one anew."""
+        """Read the line of a step; step numbers grow, except where a script begins a new part."""
         if match := _TIMING.match(line):
             self._belong()
             step = int(match[1])
@@ -238,7 +238,7 @@ class _Log:
             self._step = step
 
     def _belong(self) -> None:
-        """Take note of a line that stands between the beginning of a run and its end."""
+        """Check that a line which belongs inside a run is not before its first or after its last line."""
         last = self._runs.last
         if last is None:
             self._has_loose_lines = True
@@ -246,7 +246,7 @@ class _Log:
             self._findings.mixed("lines of a run after its end")
 
     def _read_info(self, line: str) -> None:
-        """Take in what NAMD says of itself."""
+        """Read a line ``Info:``: version, processors, number of atoms."""
         if line.startswith("Info: NAMD "):
             if self._has_loose_lines:
                 self._findings.mixed("lines of a run before its beginning")
@@ -254,7 +254,7 @@ class _Log:
             self._step, self._averaged, self._pace = -1, None, 0
             self._has_benchmark = False
         elif line.startswith("Info: Initial time: "):
-            if self._has_benchmark:  # the load is balanced by then (Controller.C)
+            if self._has_benchmark:  # it comes only after load balancing (Controller.C)
                 self._findings.mixed("a line Benchmark time comes before the initial ones")
         elif match := _RANKS.match(line):
             self._belong()
@@ -289,14 +289,14 @@ class _Log:
             self._runs.open.is_finished = True
 
     def _measure(self, fom: str, word: str) -> float | None:
-        """Keep the figure of the open run, the last one of each name; return it if it is a number."""
+        """Record a figure of the open run, replacing an earlier one; return it, or None if not a number."""
         value = figure(word)
         if value is not None:
             self._runs.open.figures[fom] = value
         return value
 
     def _read_error(self, line: str) -> None:
-        """Take in a line that begins with ERROR; only the one that says so ends a run."""
+        """Read a line with ERROR or FATAL; only ``Exiting prematurely`` and FATAL ERROR end a run."""
         if line.startswith("ERROR: Exiting prematurely"):
             self._findings.problem(f"NAMD exited prematurely: {self._error or 'it gives no reason'}")
         elif line.startswith("FATAL ERROR"):
@@ -305,7 +305,7 @@ class _Log:
             self._error = line.removeprefix("ERROR: ").strip()[:200]
 
     def parsed(self) -> Parsed:
-        """Return the last figures of each run that came to its end, and of the last one in any case."""
+        """Return the figures of each finished run, and those of the last run even if it did not finish."""
         is_complete = self._runs.report(
             end="the output lacks the line WallClock; NAMD did not come to its end",
             nothing="the output holds no run of NAMD",

@@ -63,16 +63,16 @@ _LATENCIES = (
     "MEAN_LATENCY,MIN_LATENCY,MAX_LATENCY,STDDEV_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,"
     "THROUGHPUT,THROUGHPUT_UNITS"
 )
-"""Throughput comes last, so that an output that was cut short lacks it."""
+"""The fields to print. Throughput is the last one, so that a truncated output lacks it."""
 
 
 class Netperf(PeerBenchmark, frozen=True, kw_only=True):
-    """One of netperf's tests, by the name that its option -t takes."""
+    """A workload that runs one test of netperf; `test` is its name in the option -t."""
 
     test: str
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one launch of server and client."""
+        """Return the stage that starts server and client."""
         asked, port = case.parameters, str(case.parameters["port"])
         size = str(asked["message_bytes"])
         client = ["netperf", "-H", "{address0}", "-p", port, "-t", self.test]
@@ -84,7 +84,7 @@ class Netperf(PeerBenchmark, frozen=True, kw_only=True):
         return (peer_stage(case, ["netserver", "-D", "-p", port], client, int(port)),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read tables, CSV or keyval of this test (see model.Workload.parse)."""
+        """Read tables, CSV or keyval of this test (see core.workload.Workload.parse)."""
         return parse_output(lines, self.test, self.foms)
 
 

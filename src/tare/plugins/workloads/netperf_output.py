@@ -1,7 +1,7 @@
-"""Read what netperf prints: tables, and the CSV (-o) and keyval (-k) of its omni tests, versions 2.4 to 2.7.
+"""Read the output of netperf 2.4 to 2.7: tables, and the CSV (-o) and keyval (-k) of its omni tests.
 
-The classic tables are those of nettest_bsd.c, the names of CSV and keyval those of nettest_omni.c. Its tables
-(-O) have the names of CSV, each broken into lines above its column.
+nettest_bsd.c defines the classic tables, nettest_omni.c the names in CSV and keyval. The tables of omni tests
+(-O) use the names of CSV, each broken into several lines above its column.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MBIT = {
     **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
     **{f"{prefix}Bytes/s": 1024.0**power * 8e-6 for power, prefix in enumerate(("", "K", "M", "G"))},
 }
-"""Units of throughput, in 10⁶ bits per second."""
+"""Each unit of throughput in 10⁶ bits per second."""
 
 _NAMES: Mapping[str, tuple[str, float | None]] = {
     "MEAN_LATENCY": ("latency", None),
@@ -45,14 +45,14 @@ _NAMES: Mapping[str, tuple[str, float | None]] = {
     "REMOTE_CPU_UTIL": ("cpu_remote", None),
     "Remote CPU Util %": ("cpu_remote", None),
 }
-"""The figure of merit of each name, and its percentile."""
+"""The figure of merit for each name in an output, and its percentile or None."""
 _SIZES = {
     **dict.fromkeys(("SEND_SIZE", "LOCAL_SEND_SIZE", "Local Send Size", "Send Size"), "send"),
     **dict.fromkeys(("REQUEST_SIZE", "Request Size Bytes", "Request Size"), "request"),
     **dict.fromkeys(("RESPONSE_SIZE", "Response Size Bytes", "Response Size"), "response"),
 }
-"""What an omni test calls the sizes of its messages."""
-_RESULTS = frozenset({"throughput", "transactions"})  # without one of these, a test gave nothing
+"""The names of message sizes in omni tests, and the kind of message."""
+_RESULTS = frozenset({"throughput", "transactions"})  # a test without one of these has no result
 
 _TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
 _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
@@ -66,14 +66,14 @@ _LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/R
 
 
 def test_name(title: str) -> str:
-    """Return the name of a test in the form of netperf's option -t: ``TCP_RR``."""
+    """Return the name of a test as in netperf's option -t, such as ``TCP_RR``."""
     protocol, _, kind = title.upper().replace(" ", "_").partition("_")
     return f"{protocol}_{_LONG.get(kind, kind)}"
 
 
 @dataclasses.dataclass
 class _Result:
-    """What one test gave: figures with their percentile, and whether they are all."""
+    """The result of one test: figures with their percentiles, faults and settings."""
 
     test: str | None
     figures: list[tuple[str, float, float | None]] = dataclasses.field(default_factory=list)
@@ -83,7 +83,7 @@ class _Result:
 
 
 def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed:
-    """Return the figures of every test of this kind, numbered by `run` where there are several."""
+    """Return the figures of all tests of kind `test`, with coordinates that distinguish them."""
     foms = tuple(foms)
     findings = Findings(foms)
     log = _Log(findings)
@@ -98,7 +98,7 @@ def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed
     for result, which in zip(results, places, strict=True):
         findings.say(**result.facts)
         for fom, value, percentile in result.figures:
-            if fom in known and value >= 0:  # -1 stands for what netperf does not know
+            if fom in known and value >= 0:  # netperf prints -1 for an unknown value
                 at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
                 findings.measure(fom, value, **at, **which)
     for fault in faults:
@@ -117,7 +117,7 @@ def _faults(result: _Result, known: set[str]) -> Iterator[str]:
 
 
 class _Log:
-    """The tests of a log, in order."""
+    """Collects the tests of a log, in order."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -125,10 +125,10 @@ class _Log:
         self._heads: list[str] = []
         self._table: _Table | None = None
         self._above: list[str] = []
-        """The lines above a table of an omni test, from a title on."""
+        """The lines above a table of an omni test, after its title."""
 
     def read(self, line: str) -> None:
-        """Take in one line."""
+        """Read one line."""
         first = line.lstrip()[:1]
         if first.isdigit() or (first == "-" and self._heads):
             if self._above and self._table is None and not self._heads:
@@ -150,7 +150,7 @@ class _Log:
             self._read_head(line)
 
     def _read_head(self, line: str) -> None:
-        """Take in a line above a table, or one that is none of netperf's."""
+        """Read a line above a table, or a line that is not from netperf."""
         if "bits/s" in line or "Bytes" in line or "per sec" in line:
             self._table = _Table.of(line) or self._table
         if 0 < len(self._above) <= _MOST_HEAD_LINES:
@@ -162,7 +162,7 @@ class _Log:
         return self._results
 
     def _last(self) -> _Result:
-        """Return the test to which a line belongs; without any title (-P 0) it is of an unknown kind."""
+        """Return the test to which a line belongs; without a title (-P 0), its kind is unknown."""
         if not self._results:
             self._begin(None)
         return self._results[-1]
@@ -178,7 +178,7 @@ class _Log:
         self._heads, self._table, self._above = [], None, []
 
     def _take(self, values: Mapping[str, str]) -> None:
-        """Take in the values of an omni test."""
+        """Record the values of an omni test."""
         result, figures = self._last(), list(_figures(values))
         sizes = {_SIZES[name]: value for name, value in values.items() if name in _SIZES}
         result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
@@ -196,7 +196,7 @@ class _Log:
             self._findings.keep()
 
     def _read_names(self, line: str) -> None:
-        """Take in names of CSV, which long ones may go on from line to line."""
+        """Read names of CSV; a long list of names may continue over several lines."""
         if self._heads or _NAMES_OF_CSV.match(line):
             self._heads.append(line.strip())
         if not line or len(self._heads) > 200:
@@ -226,7 +226,7 @@ class _Log:
                 self._last().facts |= _message(self._table.sizes(line.split()))
 
     def _read_omni(self, line: str) -> None:
-        """Take in a row of an omni test's table, or one more line above it that begins with a digit."""
+        """Read a row of an omni test's table, or a line of its head that begins with a digit."""
         names, cells = _names(tuple(self._above)), line.split()
         if not _NUMBER.fullmatch(cells[0]):
             self._read_head(line)
@@ -238,9 +238,9 @@ class _Log:
 
 @functools.lru_cache(maxsize=_MOST_HEAD_LINES)
 def _names(above: tuple[str, ...]) -> list[str]:
-    """Return the names above the columns of a table, from top to bottom.
+    """Return the name above each column of a table, joined from its lines from top to bottom.
 
-    A column begins where some line goes on after a blank in all of them.
+    Columns are separated by positions at which all lines have a blank.
     """
     width = max(map(len, above), default=0)
     lines = [line.ljust(width) for line in above]
@@ -252,7 +252,7 @@ def _names(above: tuple[str, ...]) -> list[str]:
 
 
 def _message(sizes: Mapping[str, str]) -> dict[str, Scalar]:
-    """Return the size of messages; where requests and answers differ, both."""
+    """Return the size of messages as a setting, or one setting for each kind if the sizes differ."""
     found = {kind: int(size) for kind, size in sizes.items() if len(size) <= _MOST_DIGITS}
     if len(set(found.values())) == 1:
         return {"message_bytes": next(iter(found.values()))}
@@ -260,7 +260,7 @@ def _message(sizes: Mapping[str, str]) -> dict[str, Scalar]:
 
 
 def _unit(values: Mapping[str, str]) -> str:
-    """Return what the throughput of an omni test is measured in, where the test was to tell."""
+    """Return the unit of an omni test's throughput; empty if the output does not contain it."""
     return values.get("THROUGHPUT_UNITS", values.get("Throughput Units", "")).strip()
 
 
@@ -280,14 +280,14 @@ def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | No
 
 @dataclasses.dataclass
 class _Table:
-    """A table of the classic tests, known by the last line of its heads."""
+    """A table of a classic test; the last line of its head identifies its kind."""
 
     kind: str
     factor: float = 1.0
 
     @classmethod
     def of(cls, heads: str) -> _Table | None:
-        """Return the table below this line of heads, if it is the last one of a table's."""
+        """Return the table below the line `heads`, or None if it is not the last line of a table's head."""
         words = heads.split()
         if [word.lower() for word in words[:5]] == [*["bytes"] * 4, "secs."] and "per sec" in heads:
             return cls("rate")
@@ -313,14 +313,14 @@ class _Table:
             yield "throughput", float(row[3]) * self.factor, None
 
     def sizes(self, row: list[str]) -> dict[str, str]:
-        """Return the sizes of messages in a row that has figures, by what they are."""
+        """Return the message sizes in a row with figures, by kind of message."""
         columns = {"rate": {"request": 2, "response": 3}, "stream": {"send": 2}, "datagrams": {"send": 1}}
         found = {kind: row[column] for kind, column in columns[self.kind].items() if column < len(row)}
         return {kind: size for kind, size in found.items() if size.isdecimal()}
 
     @staticmethod
     def _processors(columns: list[str]) -> Iterator[tuple[str, float, float | None]]:
-        """Yield what -c and -C add: use of the processors of both sides, before their time for each unit."""
+        """Yield the processor use of both sides, which -c and -C add before their time per unit."""
         if len(columns) == len(("% local", "% remote", "us local", "us remote")):
             yield "cpu_local", float(columns[0]), None
             yield "cpu_remote", float(columns[1]), None

@@ -1,8 +1,8 @@
 """OpenFOAM: `openfoam.motorbike`, steady flow around a motorcycle (openfoam.org, openfoam.com).
 
 Solvers print ``ExecutionTime = 1.5 s  ClockTime = 2 s`` after each ``Time = 1`` (Time::printExecutionTime),
-and ``End`` after the last; so do both families of versions, from 1.6 on. A log may hold several programs,
-each with a banner of its own.
+and ``End`` after the last step. Both families of versions do so since 1.6. A log may contain several
+programs, each with a banner of its own.
 """
 
 from __future__ import annotations
@@ -116,10 +116,10 @@ Heavy means all fields every {HEAVY_INTERVAL} steps (writeInterval)."""
 
 
 class MotorBike(Application, frozen=True, kw_only=True):
-    """The motorBike tutorial with a solver for steady flow."""
+    """A workload that runs the motorBike tutorial with a solver for steady flow."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what cannot be made of the case's settings."""
+        """Yield a fault for each setting that the workload cannot use."""
         yield from io_faults(case)
         cells = background_cells(int(case.parameters["cells"]))
         count = cells[0] * cells[1] * cells[2]
@@ -147,7 +147,7 @@ class MotorBike(Application, frozen=True, kw_only=True):
         )
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the log of a solver, or of a whole Allrun (see model.Workload.parse)."""
+        """Read the log of a solver, or of a whole Allrun (see core.workload.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings, self.ranks)
         for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
@@ -156,17 +156,17 @@ class MotorBike(Application, frozen=True, kw_only=True):
 
 
 def _parallel(case: Case) -> tuple[str, ...]:
-    """Return the option of a parallel run; OpenFOAM refuses it on a single rank."""
+    """Return the option for a parallel run; OpenFOAM refuses it on a single rank."""
     return ("-parallel",) if case.layout.ranks > 1 else ()
 
 
 def _case_files(case: Case) -> Iterator[Stage]:
-    """Yield the stages that copy the tutorial and change what the mesh depends on."""
+    """Yield the stages that copy the tutorial and change the files on which the mesh depends."""
     tutorials = str(case.parameters["tutorials"])
     tutorial = f"{tutorials}/{EDITIONS[str(case.parameters['edition'])].tutorial}"
     shape = f"{tutorials}/resources/geometry/motorBike.obj.gz"
     yield serial("tutorial", "cp", "--recursive", "-T", tutorial, ".", inputs=(tutorial,))
-    # Debian packs some of the dictionaries.
+    # Debian compresses some of the dictionaries.
     yield serial("unpack", "find", "system", "-name", "*.gz", "-exec", "gunzip", "--force", "{}", "+")
     yield changed("ranks", {"system/decomposeParDict": decompose_par_dict(case.layout.ranks)})
     yield mesh_edits(int(case.parameters["cells"]))
@@ -189,7 +189,7 @@ def _mesh(case: Case) -> Iterator[Stage]:
 
 
 _HEADS = frozenset({"Exec", "Time", "End", "nPro"})
-"""The first characters of the lines that matter in a run that goes well."""
+"""The first characters of the lines that the parser reads in a successful run."""
 
 _SIEVE = Sieve("Exec|Time = |End|nProcs", "FOAM FATAL", "::sig", "nan", "inf,")
 _TIMES = re.compile(r"ExecutionTime = ([0-9][-+.0-9e]*) s(?:  ClockTime = ([0-9][-+.0-9e]*) s)?")
@@ -198,11 +198,11 @@ _FATAL = re.compile(r"(?:\[[0-9]+\] )?--> FOAM FATAL (?:IO )?ERROR.*")
 _SIGNAL = re.compile(r"Foam::sig(Fpe|Segv|Quit|Int|Stop)\w*::sigHandler")
 _SIGNALS = {"Fpe": "a floating point exception", "Segv": "a segmentation fault"}
 _SAME = 1e-6
-"""How far time steps may be apart, relative, that are printed with six digits and taken for equal."""
+"""Relative difference up to which time steps count as equal; times are printed with six digits."""
 
 
 class _Log:
-    """The programs of one log; those with time steps are runs."""
+    """Collects the programs of one log; those with time steps are runs."""
 
     def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
@@ -217,11 +217,11 @@ class _Log:
         self._is_ended = True
         self._is_fatal = False
         self._n_begun = 0
-        """How many steps have begun since the last one ended."""
+        """How many steps have begun since the last step ended."""
         self._has_loose_end = self._is_lossy = False
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if line[:4] in _HEADS:
             self._read_head(line)
         elif self._is_fatal:
@@ -290,14 +290,14 @@ class _Log:
         self._steps = None
 
     def _read_fatal(self, line: str) -> None:
-        """Take in a line after the head of an error; the first with words is the message."""
+        """Read a line after the head of an error; the first line with text is the message."""
         text = re.sub(r"^\[[0-9]+\] ?", "", line).strip()
         if text:
             self._findings.problem(f"OpenFOAM ended with a fatal error: {text[:200]}")
             self._is_fatal = False
 
     def parsed(self) -> Parsed:
-        """Return the times of each solver that came to its end, and of the last one in any case."""
+        """Return the times of each finished solver, and those of the last one even if it did not finish."""
         if self._is_fatal:
             self._findings.problem("OpenFOAM ended with a fatal error")
         is_complete = self._runs.report(
@@ -313,20 +313,20 @@ class _Log:
 
 
 def _solver(line: str) -> str:
-    """Return the name of the program in the line ``Exec``; of foamRun and its like, that of its solver."""
+    """Return the program in a line ``Exec``; for a program with the option -solver, the name after it."""
     words = line.partition(" : ")[2].split()
     modular = words.index("-solver") + 1 if "-solver" in words[:-1] else 0
     return words[modular].rpartition("/")[2] if words else ""
 
 
-_MOST_STEPS = 1e15  # more are no whole number in a float
+_MOST_STEPS = 1e15  # larger numbers of steps may not be exact in a float
 
 
 class _Steps:
     """The mean execution time of a step, from the first printed time to the last.
 
-    Steps are counted by the simulated time where they are all as long as the first, so that lines lost in
-    between do no harm, and by lines where the solver adapts them.
+    If all steps have the same length, they are counted by the simulated time, so that lost lines do no harm.
+    If the solver adapts the length of steps, they are counted by lines.
     """
 
     def __init__(self) -> None:
@@ -340,11 +340,11 @@ class _Steps:
 
     @property
     def is_new(self) -> bool:
-        """Whether no step has ended yet."""
+        """Whether no step has been recorded yet."""
         return self._first is None
 
     def take(self, time: float, execution: float) -> float | None:
-        """Take in a step's end; return the mean so far, None after the first step."""
+        """Record the end of a step; return the mean so far, or None after the first step."""
         self.is_in_order &= execution >= self._last_execution
         self._last_execution = execution
         if self._first is None:

@@ -1,4 +1,4 @@
-"""The motorBike case of OpenFOAM: what differs between editions, and what is changed in the tutorial."""
+"""The motorBike case of OpenFOAM: the differences between editions, and the changes to the tutorial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.plugins.workloads.common.application import edited, is_heavy, serial
 
 
 class Edition(NamedTuple):
-    """How a family of OpenFOAM versions calls things."""
+    """The names and commands in one family of OpenFOAM versions."""
 
     tutorial: str
     features: str
@@ -31,7 +31,7 @@ EDITIONS = {
         ("foamRun", "-solver", "incompressibleFluid"),
     ),
 }
-"""By the parameter `edition`; simpleFoam became a module of foamRun in openfoam.org's version 11."""
+"""Editions by the parameter `edition`; openfoam.org's version 11 made simpleFoam a module of foamRun."""
 
 HEAVY_INTERVAL = 2
 """Steps between two writes of heavy output."""
@@ -41,10 +41,10 @@ _TUTORIAL_BACKGROUND = (20, 8, 8)
 
 
 def background_cells(cells: int) -> tuple[int, int, int]:
-    """Return the cells of the background mesh, by direction, that make a mesh of about `cells`.
+    """Return the number of cells of the background mesh in x, y and z for a mesh of about `cells` cells.
 
-    Refinement follows the surface, so cells grow with the square of the background's resolution: a
-    background of 100 × 40 × 40 makes 8.6 million
+    Refinement follows the surface, so the number of cells grows with the square of the background's
+    resolution: a background of 100 × 40 × 40 cells gives 8.6 million cells
     (https://develop.openfoam.com/committees/hpc, HPC_motorbike/Small).
     """
     factor = math.sqrt(cells / _TUTORIAL_CELLS)
@@ -53,7 +53,7 @@ def background_cells(cells: int) -> tuple[int, int, int]:
 
 
 def parts(ranks: int) -> tuple[int, int, int]:
-    """Return `ranks` as a product of three factors that are as equal as can be, largest first."""
+    """Return `ranks` as a product of three factors that are as equal as possible, largest first."""
     shapes = (
         (ranks // (y * z), y, z)
         for z in range(1, math.isqrt(ranks) + 1)
@@ -65,9 +65,10 @@ def parts(ranks: int) -> tuple[int, int, int]:
 
 
 def changed(name: str, files: dict[str, str]) -> Stage:
-    """Return the stage that puts `files` in the place of the tutorial's.
+    """Return the stage that replaces files of the tutorial by `files`.
 
-    They wait in a folder of their own, because input files are written before any stage runs.
+    The new files are first written to a folder of their own, because input files are written before any stage
+    runs.
     """
     folder = f"changes/{name}"
     waiting = {f"{folder}/{place}": text for place, text in files.items()}
@@ -75,7 +76,7 @@ def changed(name: str, files: dict[str, str]) -> Stage:
 
 
 def control_dict(case: Case) -> str:
-    """Return system/controlDict: the length, and how often all fields are written."""
+    """Return system/controlDict: the number of steps, and how often all fields are written."""
     iterations = int(case.parameters["iterations"])
     interval = HEAVY_INTERVAL if is_heavy(case) else iterations + 1
     return _dictionary("controlDict", _control(iterations, interval))
@@ -87,7 +88,7 @@ def decompose_par_dict(ranks: int) -> str:
 
 
 def mesh_edits(cells: int) -> Stage:
-    """Return the stage that sets the background mesh, and lifts snappyHexMesh's limits above `cells`."""
+    """Return the stage that sets the background mesh and raises snappyHexMesh's limits above `cells`."""
     x, y, z = background_cells(cells)
     return edited(
         "resolution",

@@ -15,10 +15,10 @@ from tare.plugins.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, pa
 
 _LARGEST_PAIR = 4 << 20
 _LARGEST_COLLECTIVE = 1 << 20
-"""OMB's own largest messages in bytes (MAX_MESSAGE_SIZE, MAX_MSG_SIZE_COLL in osu_util.h)."""
+"""OMB's default largest messages, in bytes (MAX_MESSAGE_SIZE, MAX_MSG_SIZE_COLL in osu_util.h)."""
 
 _MEMORY_BYTES = 512 << 20
-"""What OMB lets the buffers of a collective take; it quietly lowers the largest message to fit (-M)."""
+"""OMB's limit for the buffers of a collective (-M); it silently lowers the largest message to fit."""
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
@@ -92,10 +92,10 @@ _COLLECTIVES = (
     ("scatter", "Scatter", "one rank's parts to all ranks"),
     ("scatterv", "Scatterv", "the same with a size for each rank"),
 )
-"""Collectives: OMB's name, the title's word, what it does. Each has a non-blocking twin, `osu.iNAME`."""
+"""Collectives: OMB's name, word in the title, what it does. Each has a non-blocking version, `osu.iNAME`."""
 
 _HUNGRY = ("all", "gather", "scatter")
-"""Beginnings of the names of collectives whose buffers hold a message for every rank."""
+"""Beginnings of the names of collectives whose buffers contain a message for every rank."""
 
 _DEVICES = ("none", "cuda", "rocm", "openacc")
 _BUFFERS = ("H H", "D D", "D H", "H D", "M M", "M H", "H M", "M D", "D M")
@@ -117,7 +117,7 @@ closing line: one that ends early is refused because its last size is missing.""
 
 
 class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
-    """One program of OMB, and what its tables hold."""
+    """A workload that runs one program of OMB; `expected` describes its tables."""
 
     program: str
     is_pair: bool = False
@@ -126,11 +126,11 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
 
     @property
     def is_reduction(self) -> bool:
-        """Whether it sums numbers of four bytes."""
+        """Whether the benchmark sums numbers of four bytes."""
         return "reduce" in self.program
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the sizes and repetitions that `case` asks for."""
+        """Return a copy with the sizes and repetitions that `case` asks for."""
         if not self.expected.has_sizes:
             return self
         iterations = int(case.parameters["iterations"]) or None
@@ -138,7 +138,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, expected=expected)
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what OMB would refuse, or answer with other sizes than asked."""
+        """Yield a fault for each setting that OMB would refuse, or run with other sizes."""
         ranks = case.layout.ranks
         if ranks < 2:
             yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
@@ -162,7 +162,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
             )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call, with options only where the case departs from OMB's own."""
+        """Return the call of the program, with options only for settings that differ from OMB's defaults."""
         argv = [self.program]
         if self.expected.has_sizes:
             sizes = _sizes(case)
@@ -179,7 +179,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=tuple(argv), layout=layout, has_own_threads=self.program.endswith("_mt")),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the tables of this benchmark (see model.Workload.parse)."""
+        """Read the tables of this benchmark (see core.workload.Workload.parse)."""
         return parse_tables(lines, self.expected, self.foms)
 
 

@@ -1,7 +1,7 @@
 """Read the tables of the OSU micro-benchmarks, versions 2 to 7 (util/osu_util_mpi.c: print_stats and so on).
 
-A table is a title, heads of columns and rows of numbers with two decimals (bandwidths of version 2 have
-six); nothing closes it, so that only its last message size tells whether it is whole.
+A table has a title, heads of columns, and rows of numbers with two decimals (bandwidths of version 2 have
+six). It has no closing line, so only its last message size shows whether it is complete.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ COLUMNS = {
     "max comm.(us)": "communication_max",
     "overlap(%)": "overlap",
 }
-"""The figure of merit in each column, by the column's head in small letters; other columns are left alone."""
+"""The figure of merit for each column, by its head in lower case; other columns are ignored."""
 
 SMALL_MEAN = "latency_small_mean"
 SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
-"""The message sizes of one and two digits, whose mean latency people quote."""
+"""The message sizes of one and two digits; published comparisons quote the mean of their latencies."""
 
 _TAIL = re.compile(r"p([0-9]{1,2}) tail (lat|bw)\S*")
 _VALIDATION = "validation"
@@ -69,12 +69,12 @@ _MESSAGES_A_TIME = {
     **dict.fromkeys(_TO_AND_FRO, 2),
     **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),
 }
-"""How many messages a node sends and receives at least in each repetition, where it is more than one."""
+"""The least number of messages that a node sends and receives in each repetition, if more than one."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """The message sizes that a table should have, in bytes: they double from `first` while within `last`."""
+    """The message sizes that a table should have, in bytes: they double from `first` up to at most `last`."""
 
     first: int
     last: int
@@ -89,7 +89,7 @@ class Sizes(msgspec.Struct, frozen=True):
 
 
 def benchmark_key(title: str) -> str:
-    """Return the part of a title that names the benchmark, alike for all versions, devices and spellings."""
+    """Return the part of a title that names the benchmark, in one spelling for all versions and devices."""
     name = re.sub(r"-(?:cuda|openacc|rocm|managed|cxl)\b(?: managed)?", "", title.lower())
     name = name.replace("personalized exchange ", "").replace("nonblocking", "non-blocking")
     name = re.sub(r"\s+", " ", name.replace("alltoall", "all-to-all"))
@@ -97,11 +97,12 @@ def benchmark_key(title: str) -> str:
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a benchmark's tables beforehand.
+    """What the tables of a benchmark should contain.
 
-    `key` is its title (see `benchmark_key`), `main` the figure that every row must have, `least` the smallest
-    size that it sends by default. `asked` are the sizes that the case asked for, where there is a case;
-    `iterations` the repetitions of each size, None where they are left to OMB, which does not print them.
+    `key` is the title (see `benchmark_key`), and `main` is the figure that every row must have. `least` and
+    `largest` are the default sizes of the smallest and the largest message. `asked` are the sizes that the
+    case asks for, None without a case. `iterations` are the repetitions of each size, None for OMB's default,
+    which it does not print.
     """
 
     key: str
@@ -114,7 +115,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom]) -> Parsed:
-    """Return the figures of every table of one benchmark, numbered by `run` where there are several."""
+    """Return the figures of all tables of one benchmark, with coordinates that distinguish the tables."""
     foms = tuple(foms)
     findings = Findings(foms)
     log = _Log(expected, frozenset(fom.name for fom in foms), findings)
@@ -125,7 +126,7 @@ def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom
 
 @dataclasses.dataclass
 class _Table:
-    """One table: what it announces, and its rows by column. `key` is that of its title."""
+    """One table: its announced sizes and settings, and its rows. `key` is that of its title."""
 
     key: str
     run: int
@@ -143,7 +144,7 @@ class _Table:
     """Whether the text ends with a row that has no line end."""
 
     def read_heads(self, line: str, has_sizes: bool) -> None:
-        """Take in the heads of the columns."""
+        """Read the heads of the columns."""
         names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
         self.heads = tuple(names)
         fields = (self._field(name) for name in (names[1:] if has_sizes else names))
@@ -157,11 +158,11 @@ class _Table:
 
     @property
     def validation(self) -> int | None:
-        """The column that says whether the data were right, where there is one."""
+        """The index of the column with the result of data validation, or None."""
         return self.heads.index(_VALIDATION) if _VALIDATION in self.heads else None
 
     def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
-        """Yield where a row has figures of merit, which, and their percentile where they are of one."""
+        """Yield the index of each column with a figure of merit, its name, and its percentile, if any."""
         for column, head in enumerate(self.heads):
             if head in COLUMNS:
                 yield column, COLUMNS[head], {}
@@ -176,7 +177,7 @@ class _Table:
         return r"(\S+)"
 
     def faults(self, expected: Expectation) -> Iterator[str]:
-        """Yield how the rows fall short of what they should be."""
+        """Yield the differences between the rows and the expected ones."""
         if self.is_cut:
             yield "breaks off in the middle of a row"
         if not self.rows:
@@ -196,7 +197,7 @@ class _Table:
         end = asked.end if asked else expected.largest
         if self.limit is not None:
             end = min(end, self.limit)
-        if asked is None and last > end:  # sizes of the user's own; nothing tells where they should end
+        if asked is None and last > end:  # the user chose the sizes; the last one is unknown
             if self.lacks_end:
                 yield f"breaks off at {last} bytes"
             return
@@ -207,10 +208,10 @@ class _Table:
             yield f"starts at {first} bytes instead of {min(starts)}"
 
     def _starts(self, least: int) -> frozenset[int]:
-        """Return the sizes at which the table may start when asked to start at `least`.
+        """Return the sizes at which the table may start if it should start at `least`.
 
-        From version 7 on, messages are whole numbers of a data type of 1 or 4 bytes, so none is empty. Before
-        version 5, one-sided messages may be.
+        From version 7 on, a message contains whole elements of 1 or 4 bytes, so it is never empty. Before
+        version 5, one-sided messages may be empty.
         """
         if self.version is None or self.version >= 7:
             return frozenset({least, max(least, 1), max(least, 4)})
@@ -220,7 +221,7 @@ class _Table:
 
 
 class _Log:
-    """The tables of one benchmark, as the lines of a log give them."""
+    """Collects the tables of one benchmark from a log, line by line."""
 
     def __init__(self, expected: Expectation, foms: frozenset[str], findings: Findings) -> None:
         self._expected = expected
@@ -233,7 +234,7 @@ class _Log:
         self.ending = AbortMessage()
 
     def read(self, line: str) -> None:
-        """Take in one line: title, heads, row, or what happened between them."""
+        """Read one line: title, heads, row, or a message between them."""
         table = self._open
         if table is not None:
             if table.label and line.startswith(table.label):
@@ -259,7 +260,7 @@ class _Log:
                 table.limit = self._limit
 
     def read_torn(self, line: str) -> None:
-        """Take in a last line without a line end: a row only when it ends in two decimals or a verdict."""
+        """Read a last line without a line end; a row is whole if it ends in two decimals or in Pass."""
         table = self._open
         if table is None or not line.removeprefix(table.label).lstrip()[:1].isdigit():
             return
@@ -291,7 +292,7 @@ class _Log:
         return table
 
     def _following(self, table: _Table) -> _Table:
-        """Return a new table under the title of `table`, which is the last."""
+        """Return a new table under the title of `table`, the last table."""
         following = self._new_table(table.key, table.label, table.version)
         following.asked, following.limit = table.asked, table.limit
         return following
@@ -306,7 +307,7 @@ class _Log:
         table.read_heads(line, expected.has_sizes)
         for name in table.heads:
             near = "" if name in COLUMNS or _TAIL.fullmatch(name) else nearest_name(name, COLUMNS)
-            if near:  # a column of its own is left alone, and one that is garbled is not
+            if near:  # an unknown column is ignored, but a garbled head is a problem
                 self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
         if not any(COLUMNS.get(name) == expected.main for name in table.heads):
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
@@ -314,7 +315,7 @@ class _Log:
         return True
 
     def _read_fact(self, table: _Table, line: str) -> None:
-        """Take in what stands between a title and its heads; another data type begins another table."""
+        """Read a line between a title and its heads; a new data type begins a new table."""
         if datatype := _DATATYPE.search(line):
             if table.rows:
                 self._open = table = self._following(table)
@@ -339,7 +340,7 @@ class _Log:
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
     def parsed(self) -> Parsed:
-        """Return the rows as measurements, and whether they are all that there should be."""
+        """Return the rows as measurements; they are complete if all expected sizes are there."""
         findings, expected = self._findings, self._expected
         if not self._tables:
             findings.problem(f"the output holds no table 'OSU MPI {expected.key.title()} Test'")

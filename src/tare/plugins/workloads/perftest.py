@@ -16,7 +16,7 @@ from tare.plugins.workloads.common.benchmark import Findings, coordinates
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 _MIB_GBIT = 8 * 2**20 / 1e9
-"""perftest's MB is 2²⁰ bytes, and is called MiB since 23.10 (perftest_parameters.h); Gb is 10⁹ bits."""
+"""In perftest, MB means 2²⁰ bytes; since 23.10 it prints MiB (perftest_parameters.h). Gb means 10⁹ bits."""
 
 
 def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
@@ -55,11 +55,11 @@ _FIGURES: Mapping[str, tuple[str, float, float | None]] = {
     "99.9% percentile[usec]": ("latency_percentile", 1, 99.9),
     "tps average": ("transactions", 1, None),
 }
-"""The figure of merit in each column, the factor to its unit, and its percentile."""
+"""For each column: the figure of merit, the factor to its unit, and its percentile or None."""
 
 
 class _Figure(NamedTuple):
-    """Where a row has a figure of merit, the factor to its unit, and its percentile as a coordinate."""
+    """A figure of merit in a row: its column, its name, the factor to its unit, and its percentile."""
 
     column: int
     fom: str
@@ -72,7 +72,7 @@ _HEAD = re.compile(
 )
 _FIRST_OF_ALL, _LAST_OF_ALL = 2, 8388608
 _WITHOUT_LIMIT = frozenset({"RC", "UC", "XRC", "DC"})
-"""Connections not bound by the MTU: -a has all sizes up to 8 MiB (perftest_parameters.c)."""
+"""Connection types that the MTU does not limit: -a runs all sizes up to 8 MiB (perftest_parameters.c)."""
 _ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
 _BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
@@ -148,17 +148,17 @@ _MTU = re.compile(r"Mtu\s*: ([0-9]{1,6})\[B\].*")
 
 
 class Perftest(PeerBenchmark, frozen=True, kw_only=True):
-    """One of the ib_… programs."""
+    """A workload that runs one of the ib_… programs."""
 
     program: str
 
     @property
     def is_latency(self) -> bool:
-        """Whether it measures latency."""
+        """Whether the program measures latency."""
         return self.program.endswith("_lat")
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one launch of server and client."""
+        """Return the stage that starts server and client."""
         asked = case.parameters
         options = [self.program, "-p", str(asked["port"]), "-n", str(asked["iterations"])]
         options += ["-a"] if asked["all_sizes"] else ["-s", str(asked["message_bytes"])]
@@ -170,7 +170,7 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
         return (peer_stage(case, options, [*options, "{address0}"], int(asked["port"])),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the tables of this kind (see model.Workload.parse)."""
+        """Read the tables of this program (see core.workload.Workload.parse)."""
         verb = self.program.split("_")[1]
         findings = Findings(self.foms)
         log = _Log(_TITLES[verb], "t_" if self.is_latency else "BW average", findings)
@@ -181,7 +181,7 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
 
 @dataclasses.dataclass
 class _Table:
-    """The rows of one report, each once: client and server may have written to the same log."""
+    """The rows of one report, without duplicates: client and server may have written to the same log."""
 
     heads: tuple[str, ...]
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
@@ -191,7 +191,7 @@ class _Table:
 
     @property
     def figures(self) -> list[_Figure]:
-        """Where each figure of merit is in a row."""
+        """The figures of merit of a row, with their columns."""
         return [
             _Figure(column, fom, factor, {} if percentile is None else {"percentile": percentile})
             for column, head in enumerate(self.heads)
@@ -201,7 +201,7 @@ class _Table:
 
     @property
     def is_endless(self) -> bool:
-        """Whether it is a periodic report (--run_infinitely): no peak, and one size again and again."""
+        """Whether it is a periodic report (--run_infinitely): no peak, and the same size in all rows."""
         peak = next((at for at, head in enumerate(self.heads) if head.startswith("BW peak")), None)
         sizes = {row[0] for row in self.reports}
         return (
@@ -213,16 +213,16 @@ class _Table:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether most rows have one number of iterations (-n), and others have another.
+        """Whether most rows have the same number of iterations (-n) and the others have a different one.
 
-        Those of a test of a fixed time (-D) all differ.
+        In a test of a fixed time (-D), all numbers differ.
         """
         column = next((at for at, head in enumerate(self.heads) if head == "#iterations"), None)
         counts = Counter(row[column] for row in self.rows) if column is not None else Counter[str]()
         return len(counts) > 1 and 2 * max(counts.values()) > len(self.rows)
 
     def faults(self) -> Iterator[str]:
-        """Yield what keeps it from being whole."""
+        """Yield the reason why the table is not complete."""
         sizes = [row[0] for row in self.rows]
         if not self.rows:
             yield "has no rows"
@@ -249,7 +249,10 @@ class _Table:
 
 
 class _Log:
-    """The tables of a log below `title`, or no title, whose heads have a column that begins with `mark`."""
+    """Collects the tables of a log whose heads have a column that begins with `mark`.
+
+    Tables below another title than `title` are ignored.
+    """
 
     def __init__(self, title: str, mark: str, findings: Findings) -> None:
         self._title = title
@@ -257,14 +260,14 @@ class _Log:
         self._findings = findings
         self._is_ours = True
         self._facts: dict[str, Scalar] = {}
-        """What is printed below the title of the test, before its table."""
+        """The settings that are printed between the title of a test and its table."""
         self._tables: list[_Table] = []
         self._open: _Table | None = None
         self._closed: _Table | None = None
         self._problems: dict[str, None] = {}
 
     def read(self, line: str) -> None:
-        """Take in one line: heads, a row, the closing line, or something else."""
+        """Read one line: heads, a row, the closing line, or something else."""
         text = line.lstrip()
         first = text[:1]
         if first.isdigit():
@@ -288,7 +291,7 @@ class _Log:
             self._close(self._open)
 
     def _read_stray(self, table: _Table, row: tuple[str, ...]) -> None:
-        """Take in a row below a table that is closed: those that are in it are of the test's other side."""
+        """Read a row below a closed table; if the table contains it, the test's other side printed it."""
         if len(row) == len(table.heads) and row not in table.rows:
             self._findings.mixed("rows after the closing line of their table")
 
@@ -321,7 +324,7 @@ class _Log:
                     self._problems.setdefault(f"the table has an unknown column: {head}")
 
     def _read_row(self, table: _Table, text: str) -> None:
-        cells = text.rstrip("-")  # a test that is ended by hand closes in the middle of the line
+        cells = text.rstrip("-")  # a test stopped by hand prints its closing line after a row's text
         row = tuple(cells.split())
         if len(row) == len(table.heads):
             if _ROW.fullmatch(cells):
@@ -335,7 +338,7 @@ class _Log:
             self._close(table)
 
     def parsed(self) -> Parsed:
-        """Return the figures of all tables, numbered by `run` where there are several."""
+        """Return the figures of all tables, with coordinates that distinguish the tables."""
         findings, tables = self._findings, self._distinct_tables()
         faults = [f"the table {fault}" for table in tables for fault in table.faults()]
         faults += self._problems
@@ -351,7 +354,7 @@ class _Log:
         return findings.parsed(is_complete=not faults)
 
     def _distinct_tables(self) -> list[_Table]:
-        """Return the tables but those whose rows are in an earlier one: the report of a test's other side."""
+        """Return the tables without those whose rows are all in an earlier one: reports of the other side."""
         tables: list[_Table] = []
         holding: dict[tuple[str, ...], list[_Table]] = defaultdict(list)
         for table in self._tables:
@@ -370,7 +373,7 @@ class _Log:
         n_bytes = int(row[0])
         for column, fom, factor, which in figures:
             value = float(row[column]) * factor
-            if value or fom != "bandwidth_peak":  # tests of a fixed time do not look for it
+            if value or fom != "bandwidth_peak":  # tests of a fixed time do not measure the peak
                 findings.measure(fom, value, bytes=n_bytes, **which, **at)
 
 

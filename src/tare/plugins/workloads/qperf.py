@@ -34,7 +34,7 @@ _FIGURES = {
     "latency": "latency",
     "msg_rate": "message_rate",
 }
-"""The figure of merit of each value that qperf prints; the others are about processor and test."""
+"""The figure of merit for each value that qperf prints; other values describe processor use and the test."""
 
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
@@ -74,7 +74,7 @@ _KNOWN = re.compile(
     r"(?:tcp|udp|sctp|sdp|rds|rc|uc|ud|xrc)_(?:bi_)?(?:bw|lat)|(?:rc|uc)_rdma_(?:read|write)_(?:poll_)?(?:bw|lat)"
     r"|rc_(?:compare_swap|fetch_add)_mr|ver_rc_(?:compare_swap|fetch_add)"
 )
-"""The tests of qperf 0.4.11 (qperf.c, Tests); another name is one that was garbled."""
+"""The tests of qperf 0.4.11 (qperf.c, Tests); any other name is garbled."""
 _HEAD = re.compile(r"(" + _TEST.pattern + r"):")
 _VALUE = re.compile(
     r"\s+(?P<name>\w+)\s+=\s+(?P<number>(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,6})(?:\.[0-9]{1,9})?)"
@@ -82,20 +82,20 @@ _VALUE = re.compile(
     r"(?: \((?P<exact>[0-9][0-9,]{0,20})\))?"
 )
 _SIZES = {"bytes": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-"""qperf counts in thousands, but for whole multiples of 1024, which it writes twice: ``64 KiB (65,536)``."""
+"""qperf uses units of 1000, except for multiples of 1024, which it prints twice: ``64 KiB (65,536)``."""
 _FACTS = {"msg_size": "bytes", "sock_buf_size": "socket_bytes", "mtu_size": "mtu"}
-"""What qperf prints of a test when asked to (-v, -vu): coordinates, which tell its blocks apart."""
+"""The settings that qperf prints with -v or -vu; they are coordinates that distinguish its results."""
 _RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
 
 
 class Qperf(PeerBenchmark, frozen=True, kw_only=True):
-    """The one workload of qperf; `tests` are those that the case asked for, where there is a case."""
+    """The workload of qperf; `tests` are those that the case asks for, empty without a case."""
 
     tests: tuple[str, ...] = ()
     message_bytes: int = 0
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what qperf would refuse."""
+        """Yield a fault for each setting that qperf would refuse."""
         yield from super().faults(case)
         if not _tests(case):
             yield "tests is empty; set tests: tcp_bw tcp_lat"
@@ -104,19 +104,19 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
                 yield f"{test!r} is no test of qperf; write one such as tcp_bw, tcp_lat or rc_bw"
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the tests and the size of messages that `case` asks for."""
+        """Return a copy with the tests and the message size that `case` asks for."""
         size = int(case.parameters["message_bytes"])
         return msgspec.structs.replace(self, tests=_tests(case), message_bytes=size)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one launch of server and client."""
+        """Return the stage that starts server and client."""
         port = str(case.parameters["port"])
         client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):g}"]
         client += ["-m", str(case.parameters["message_bytes"])] if case.parameters["message_bytes"] else []
         return (peer_stage(case, ["qperf", "-lp", port], [*client, "{address0}", *_tests(case)], int(port)),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the values of each test (see model.Workload.parse)."""
+        """Read the values of each test (see core.workload.Workload.parse)."""
         findings = Findings(_FOMS)
         log = _Log(findings)
         for line in findings.lines(lines, on_torn=log.read_torn):
@@ -137,7 +137,7 @@ class _Result:
 
 
 class _Log:
-    """The tests of a log, in order."""
+    """Collects the tests of a log, in order."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -145,7 +145,7 @@ class _Log:
         self._is_cut = False
 
     def read(self, line: str) -> None:
-        """Take in the head of a test, one of its values, or what it says instead."""
+        """Read the head of a test, one of its values, or an error message."""
         if line.endswith(":"):
             if (head := _HEAD.fullmatch(line.lstrip())) is not None:
                 if not _KNOWN.fullmatch(head[1]):
@@ -164,7 +164,7 @@ class _Log:
             self._results[-1].complaint = self._results[-1].complaint or line.strip()[:200]
 
     def read_torn(self, line: str) -> None:
-        """Take in the last line when it has no line end: a value whose unit is whole."""
+        """Read a last line without a line end, if it is a value whose unit is whole."""
         if line.endswith(("/sec", " us", " ns", " ms")):
             self.read(line)
         elif line:
@@ -188,7 +188,7 @@ class _Log:
                 result.figures.append((fom, n_bytes / 1e9))
 
     def parsed(self, asked: tuple[str, ...], message_bytes: int) -> Parsed:
-        """Return the figures of all tests, numbered by `run` where nothing else tells two of them apart."""
+        """Return the figures of all tests, numbered by `run` if nothing else distinguishes two tests."""
         findings = self._findings
         faults = [f"{one.test}: {one.complaint or 'no result'}" for one in self._results if not one.figures]
         faults += [f"{test} was asked for and is missing" for test in asked if test not in self._names]

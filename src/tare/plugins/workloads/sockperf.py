@@ -14,7 +14,7 @@ from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_
 
 _BANNER = Banner("== version #", r"sockperf: == version #(\S+) ==")
 _HEADER_BYTES = 14
-"""The smallest message: its own header (MsgHeader in message.h)."""
+"""The smallest message: only a header (MsgHeader in message.h)."""
 
 
 def _time(name: str, summary: str, *by: str, is_primary: bool = False) -> Fom:
@@ -85,12 +85,12 @@ package sockperf. Unless the output says "avg-rtt", a latency is half of a round
 
 
 class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
-    """One mode of sockperf's client."""
+    """A workload that runs sockperf's client in one mode."""
 
     mode: str
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one launch of server and client."""
+        """Return the stage that starts server and client."""
         asked = case.parameters
         tcp = ["--tcp"] if asked["protocol"] == "tcp" else []
         client = ["sockperf", self.mode, "-i", "numeric:{address0}", "-p", str(asked["port"]), *tcp]
@@ -100,7 +100,7 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
         return (peer_stage(case, server, client, int(asked["port"]), protocol),)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the summaries of this kind of mode (see model.Workload.parse)."""
+        """Read the summaries of this mode (see core.workload.Workload.parse)."""
         findings = Findings(self.foms)
         log = _ThroughputLog(findings) if self.mode == "throughput" else _LatencyLog(findings)
         for line in findings.lines(lines, on_torn=log.read_torn, banner=_BANNER):
@@ -112,10 +112,10 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
 
 
 class _Log(abc.ABC):
-    """The summaries of a log as they come: figures by name and percentile, of one run after another."""
+    """Collects the summaries of a log, one run after another: figures by name and percentile."""
 
     last: re.Pattern[str]
-    """The last line of a summary."""
+    """A pattern for the last line of a summary."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -127,7 +127,7 @@ class _Log(abc.ABC):
         self._errors: dict[str, None] = {}
 
     def read(self, line: str) -> None:
-        """Take in one of sockperf's own lines."""
+        """Read a line that sockperf printed."""
         if "ERROR" in line or "No messages were received" in line or "No valid observations" in line:
             self._errors.setdefault(line[line.index("sockperf: ") :].strip()[:200])
             self._findings.keep()
@@ -143,26 +143,26 @@ class _Log(abc.ABC):
                 self._is_open = False
 
     def read_options(self, line: str) -> None:
-        """Take in what the head of a full log (--full-log) says that the next run was asked for."""
+        """Read the options of the next run from the head of a full log (--full-log)."""
         if line.startswith("test was performed using the following parameters: "):
             options = [(_OPTIONS.get(name), value) for name, value in _OPTION.findall(line)]
             self._options = {name: int(value) for name, value in options if name is not None}
 
     def read_torn(self, line: str) -> None:
-        """Take in the last line when it has no line end: the last of a summary, whose end shows."""
+        """Read a last line without a line end, if it is the last line of a summary, which is whole."""
         if self.last.search(line):
             self.read(line)
 
     def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
-        """Yield what a summary lacks that every one has."""
+        """Yield what a summary lacks; a subclass checks for the lines that every summary has."""
         return iter(())
 
     @abc.abstractmethod
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
-        """Yield the figures of a line."""
+        """Yield the figures in a line."""
 
     def parsed(self) -> Parsed:
-        """Return the figures of all runs, numbered by `run` where there are several."""
+        """Return the figures of all runs, with coordinates that distinguish the runs."""
         findings = self._findings
         faults = list(self._errors)
         if self._is_open:
@@ -189,7 +189,7 @@ def _holds(run: Sequence[tuple[str, float, Mapping[str, float]]], fom: str, at: 
 
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
 _OPTIONS = {"msg-size": "message_bytes", "mps": "messages_per_s", "time": "time_s"}
-"""The parameter that each of sockperf's options is."""
+"""The workload's parameter for each of sockperf's options."""
 _VALID = re.compile(r"\[Valid Duration\] .*SentMessages=([0-9]{1,15})")
 _MEAN = re.compile(
     r"====> avg-(?P<kind>latency|lat|rtt)= *(?P<mean>[0-9]{1,12}\.[0-9]{1,3})"
@@ -212,7 +212,7 @@ class _LatencyLog(_Log):
         self._highest = float("inf")
 
     def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
-        """Yield the places of the distribution that a summary lacks; they stand in every one (client.cpp)."""
+        """Yield the percentiles or the maximum that a summary lacks; every one has them (client.cpp)."""
         names = {fom for fom, _, _ in figures}
         found = {at["percentile"] for _, _, at in figures if "percentile" in at}
         if len(found) < sum("percentile" in at for _, _, at in figures):
@@ -223,7 +223,7 @@ class _LatencyLog(_Log):
             yield f"the summary lacks rows: {', '.join(lost)}"
 
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
-        """Yield mean and deviation, the number of dropped messages, or one place of the distribution."""
+        """Yield mean and deviation, the number of dropped messages, or one percentile or extreme value."""
         if (mean := _MEAN.search(line)) is not None:
             if self._is_open:
                 self._findings.mixed("a summary begins before the last one ends")
@@ -254,7 +254,7 @@ class _LatencyLog(_Log):
 _MESSAGES = re.compile(r"Summary: Message Rate is ([0-9]{1,15}) \[msg/sec\]")
 _BANDWIDTH = re.compile(r"Summary: BandWidth is ([0-9]{1,12}\.[0-9]{3}) ([MG])Bps \([0-9.]+ [MG]bps\)")
 _MEBIBYTES = {"M": 1, "G": 1000}
-"""What sockperf calls GB (--giga-size) are a thousand of its MB, which are 2²⁰ bytes (client.cpp)."""
+"""Factors to MiB: in sockperf, a GB (--giga-size) is 1000 MB, and a MB is 2²⁰ bytes (client.cpp)."""
 
 
 class _ThroughputLog(_Log):

@@ -1,7 +1,8 @@
 """SPECFEM3D_GLOBE: seismic waves through the whole Earth (https://github.com/SPECFEM/specfem3d_globe).
 
-Mesher and solver write to OUTPUT_FILES/output_mesher.txt and output_solver.txt (finalize_simulation.f90,
-check_stability.f90), list-directed: compilers choose blanks and digits, and may put a value on the next line.
+The mesher writes OUTPUT_FILES/output_mesher.txt, the solver output_solver.txt (finalize_simulation.f90,
+check_stability.f90). Both use Fortran's list-directed output: the compiler chooses blanks and digits, and may
+put a value on the next line.
 """
 
 from __future__ import annotations
@@ -95,17 +96,17 @@ writes seismograms alone, so it has no factor `io`."""
 
 
 class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
-    """SPECFEM3D_GLOBE up to its solver, or up to its mesher alone."""
+    """A workload that runs the mesher of SPECFEM3D_GLOBE and, with `has_solver`, its solver."""
 
     has_solver: bool
 
     def derive(self, settings: Settings) -> Mapping[str, Scalar]:
-        """Return how many ranks lie along the sides of a chunk, if they come out even."""
+        """Return the numbers of ranks along the sides of a chunk; empty if the ranks do not fit."""
         sides = _sides(settings)
         return dict(zip(("nproc_xi", "nproc_eta"), sides, strict=True)) if sides else {}
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what read_compute_parameters.f90 would refuse, once the ranks are started."""
+        """Yield a fault for each setting that read_compute_parameters.f90 would refuse during the run."""
         if case.io not in (None, "none"):
             yield f"{self.name} has no factor io; leave out io"
         yield from folder_faults("sources", str(case.parameters["sources"]))
@@ -121,7 +122,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
         yield from _element_faults(nex, sides or (1, 1))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the build and run of the mesher, and of the solver against the mesher's header."""
+        """Return the stages that build and run the mesher, and then the solver with the mesher's header."""
         mesher = (*_preparation(case), _mesher(is_kept=self.has_solver))
         if not self.has_solver:
             return mesher
@@ -129,7 +130,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
         return (*mesher, build, Stage(argv=("bin/xspecfem3D",)))
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the log of the mesher or of the solver (see model.Workload.parse)."""
+        """Read the log of the mesher or of the solver (see core.workload.Workload.parse)."""
         findings = Findings(self.foms)
         log = _Log(findings)
         for line in findings.lines(lines, watch=log.ending.look):
@@ -138,7 +139,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
 
 
 def _sides(settings: Settings) -> tuple[int, int] | None:
-    """Return NPROC_XI and NPROC_ETA, or None where the ranks do not make such a rectangle."""
+    """Return NPROC_XI and NPROC_ETA, or None if the ranks do not fit such a rectangle."""
     chunks, asked = int(settings.get("chunks", 1)), int(settings.get("aspect", 0))
     ranks = int(settings.get("ranks", 1))
     for aspect in [asked] if asked else [1] if chunks > 2 else [1, 2]:
@@ -149,7 +150,7 @@ def _sides(settings: Settings) -> tuple[int, int] | None:
 
 
 def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
-    """Yield why `nex` elements cannot be halved twice with depth in each rank's part, if they cannot."""
+    """Yield a fault if `nex` elements cannot be halved twice with depth in the part of each rank."""
     steps = {"16": 16, "8 × nproc_xi": 8 * sides[0], "8 × nproc_eta": 8 * sides[1]}
     for name, step in steps.items():
         if nex % step:
@@ -160,7 +161,7 @@ def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
 
 
 def _shape_fault(ranks: int, chunks: int, aspect: int) -> str:
-    """Return why `ranks` cannot be laid out, with the nearest number that can."""
+    """Return the fault that `ranks` cannot be laid out, with the nearest possible number."""
     side = max(round(math.sqrt(ranks / (chunks * aspect))), 1)
     return (
         f"{ranks} ranks are not {chunks} × {aspect} × a square (chunks × aspect × NPROC_ETA²); "
@@ -169,7 +170,7 @@ def _shape_fault(ranks: int, chunks: int, aspect: int) -> str:
 
 
 def _multiple(number: int, divisor: int) -> int:
-    """Return the multiple of `divisor` next to `number`, but 0."""
+    """Return the multiple of `divisor` nearest to `number`, at least `divisor`."""
     return max(round(number / divisor), 1) * divisor
 
 
@@ -190,11 +191,11 @@ bin/xspecfem3D: build/Makefile OUTPUT_FILES/values_from_mesher.h
 
 
 _COMPILERS = ("mpif90", "mpicc", "gfortran", "gcc")
-"""What the configured sources call, by the names that are usual."""
+"""The usual names of the compilers that the configured sources call."""
 
 
 def _build(program: str, sources: str) -> Stage:
-    """Return the stage that builds `program`, kept as long as sources and compilers stay the same."""
+    """Return the stage that builds `program`; it is reused while sources and compilers do not change."""
     argv = ("make", "--file=specfem.mk", f"SOURCES={sources}", f"bin/{program}")
     return Stage(
         name=f"build-{program}",
@@ -208,13 +209,13 @@ def _build(program: str, sources: str) -> Stage:
 
 
 def _mesher(*, is_kept: bool) -> Stage:
-    """Return the run of the mesher; where it alone is measured, nothing of it is kept."""
+    """Return the stage that runs the mesher; its output is kept only for the solver."""
     keeps = ("DATABASES_MPI", "OUTPUT_FILES") if is_kept else ()
     return Stage(name="mesh", argv=("bin/xmeshfem3D",), keeps=keeps)
 
 
 def _preparation(case: Case) -> Iterator[Stage]:
-    """Yield the stages up to the mesher; its build comes first, because it fits all parameters."""
+    """Yield the stages before the mesher; its build is first, because it is the same for all parameters."""
     sources = str(case.parameters["sources"])
     yield _build("xmeshfem3D", sources)
     yield serial("folders", "mkdir", "-p", "DATA", "DATABASES_MPI", "OUTPUT_FILES")
@@ -227,7 +228,7 @@ def _preparation(case: Case) -> Iterator[Stage]:
 
 
 def _par_file(case: Case) -> dict[str, str]:
-    """Return what is set in Par_file, in its own spelling."""
+    """Return the settings to change in Par_file, in the spelling of that file."""
     parameters = case.parameters
     xi, eta = _sides(case.settings) or (1, 1)
     chunks = int(parameters["chunks"])
@@ -259,14 +260,14 @@ _FIGURES = {
     "Mean elapsed time per time step in seconds": "step_time",
     "Elapsed time for mesh generation and buffer creation in seconds": "mesher_time",
 }
-"""The figure of merit of each line that has one."""
+"""The figure of merit for the text of each line that has one."""
 
 
 _RANKS = re.compile(r" *There are +(\d{1,9}) MPI processes")
 
 
 class _Log:
-    """The runs of mesher and solver that one log holds."""
+    """Collects the runs of mesher and solver in one log."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -278,9 +279,9 @@ class _Log:
         self._lacks_mean = False
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if self._read is not None:
-            # A figure counts once another line follows: its digits are known to be all there.
+            # A figure counts only when another line follows it: then it has all its digits.
             fom, value = self._read
             self._program(fom).open.figures[fom] = value
             self._lacks_mean &= fom != "step_time"
@@ -309,7 +310,7 @@ class _Log:
         return self._programs["mesher" if fom == "mesher_time" else "solver"]
 
     def _read_figure(self, line: str) -> None:
-        """Take in a line with a figure, or the figure that its line has left for a later one."""
+        """Read a line with the name of a figure and its value, or a later line with only the value."""
         name, mark, word = line.partition("=")
         if mark:
             self._awaited = _FIGURES.get(name.strip())
@@ -328,7 +329,7 @@ class _Log:
             self._programs["solver"].open.is_finished = True
 
     def parsed(self) -> Parsed:
-        """Return the times of each run that came to its end, and of the last one in any case."""
+        """Return the times of each finished run, and those of the last run even if it did not finish."""
         complete = []
         for program, runs in self._programs.items():
             if runs.last is not None:

@@ -1,8 +1,8 @@
 """STREAM, sustainable memory bandwidth: `stream` (https://www.cs.virginia.edu/stream).
 
-A table has one row for each of four kernels, and then the verdict of the validation (stream.c 5.x).
-CUDA ports print the same table in other units and without a verdict, Microsoft's port six figures a row, and
-SuperBench's gpu_stream a row for each block size, in GB/s and as a share of the peak.
+A table has one row for each of four kernels, and the verdict of the validation follows it (stream.c 5.x).
+CUDA ports print the same table in other units and without a verdict. Microsoft's port prints six figures per
+row. SuperBench's gpu_stream prints a row for each block size, in GB/s and as a share of the peak.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tare.plugins.workloads.common.text import aborts, figure
 _BANNER = Banner("STREAM version", r"STREAM version \$Revision: (\S+) \$")
 _KERNELS = ("copy", "scale", "add", "triad")
 _MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}
-"""What each unit of a table's head is in MB/s (10⁶ bytes)."""
+"""Each unit in the head of a table, in MB/s (10⁶ bytes per second)."""
 
 _HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?(.*)")
 _ROW = re.compile(r"\s*(Copy|Scale|Add|Triad):\s+(.+)")
@@ -46,17 +46,17 @@ each, and their figures are not summed. A run whose validation failed does not c
 
 
 class StreamBenchmark(Benchmark, frozen=True, kw_only=True):
-    """The STREAM benchmark; `copies` is how many tables its output must hold, where that is known."""
+    """The STREAM benchmark; `copies` is the number of tables expected in its output, None if unknown."""
 
     copies: int | None = None
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of STREAM, with its threads kept where they are."""
+        """Return the call of STREAM, with its threads bound (OMP_PROC_BIND)."""
         env = {"OMP_NUM_THREADS": str(case.layout.threads), "OMP_PROC_BIND": "true"}
         return (Stage(argv=(str(case.parameters["program"]),), env=env, is_mpi=case.layout.ranks > 1),)
 
     def expecting(self, case: Case) -> Self:
-        """Return the workload with a parser that expects one table of each rank."""
+        """Return a copy that expects one table from each rank."""
         return msgspec.structs.replace(self, copies=case.layout.ranks)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
@@ -69,10 +69,11 @@ class StreamBenchmark(Benchmark, frozen=True, kw_only=True):
 
 
 class _Log:
-    """The rates in a log, as its lines give them.
+    """Collects the rates in a log, line by line.
 
-    Ranks that run a copy each print at the same time, and their rows mix. The copies are alike, so the
-    n-th row of each kernel counts as run n; which rank it was, nobody knows.
+    If several ranks run a copy each, they print at the same time, and their rows are interleaved. The n-th
+    row of each kernel counts as run n. This is possible because the copies are alike; the rank of a row is
+    unknown.
     """
 
     def __init__(self, findings: Findings, copies: int | None) -> None:
@@ -86,7 +87,7 @@ class _Log:
         self._gpu: dict[tuple[str, int, int], float] = {}
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if ":" in line[:10]:
             self._read_row(line)
         elif line.startswith("STREAM_"):
@@ -150,7 +151,7 @@ class _Log:
             self._findings.keep()
 
     def parsed(self) -> Parsed:
-        """Return every rate, and whether all tables are whole."""
+        """Return all rates; they are complete if no row and no verdict is missing."""
         faults = [*(self._gpu_faults() if self._gpu else self._faults())]
         for fault in faults:
             self._findings.problem(fault)
@@ -174,7 +175,7 @@ class _Log:
             yield f"STREAM validated {self._verdicts} of {self._versions} solutions"
 
     def _gpu_faults(self) -> Iterator[str]:
-        """Yield which rows gpu_stream's tables lack."""
+        """Yield the rows that gpu_stream's tables lack."""
         blocks = {block for _, _, block in self._gpu}
         for gpu in sorted({gpu for _, gpu, _ in self._gpu}):
             for kernel in _KERNELS:

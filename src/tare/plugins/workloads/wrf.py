@@ -1,8 +1,8 @@
 """WRF: `wrf.conus-2.5km`, `wrf.conus-12km`, its published benchmarks (https://www2.mmm.ucar.edu/wrf/WG2/benchv3/).
 
-Rank 0 writes ``Timing for main`` after each step of each domain, ``Timing for Writing`` and ``Timing for
-processing`` after output and input, and ``SUCCESS COMPLETE WRF`` at the end, all to rsl.error.0000 and
-rsl.out.0000 (frame/module_timing.F). The timer of a step runs on while its input and output do.
+Rank 0 writes ``Timing for main`` after each step of each domain, ``Timing for Writing`` after output,
+``Timing for processing`` after input, and ``SUCCESS COMPLETE WRF`` at the end. It writes these lines to both
+rsl.error.0000 and rsl.out.0000 (frame/module_timing.F). The time of a step includes its input and output.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_int
 
 
 class Wrf(Application, frozen=True, kw_only=True):
-    """A published forecast of WRF."""
+    """A workload that runs a published forecast with WRF."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what cannot be made of the case's settings."""
+        """Yield a fault for each setting that the workload cannot use."""
         yield from io_faults(case)
         yield from folder_faults("inputs", str(case.parameters["inputs"]))
         yield from sum_faults(case)
@@ -67,7 +67,7 @@ class Wrf(Application, frozen=True, kw_only=True):
             yield from folder_faults("tables", str(case.parameters["tables"]))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the copy of the input, its changes, and the run."""
+        """Return the stages that link the input, edit the namelist, and run WRF."""
         folders = [str(case.parameters[name]) for name in ("tables", "inputs")]
         return (
             *(linked(folder) for folder in folders if folder),
@@ -77,7 +77,7 @@ class Wrf(Application, frozen=True, kw_only=True):
         )
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read rsl.error.0000 or rsl.out.0000 (see model.Workload.parse)."""
+        """Read rsl.error.0000 or rsl.out.0000 (see core.workload.Workload.parse)."""
         findings = Findings(FOMS)
         log = WrfLog(findings, self.ranks)
         for line in findings.lines(lines, watch=log.ending.look, sieve=SIEVE, banner=_BANNER):
@@ -86,11 +86,11 @@ class Wrf(Application, frozen=True, kw_only=True):
 
 
 _OWN = r"run_(days|hours|minutes|seconds)|history_(interval|outname)|restart_interval"
-"""Names in the namelist that are set here."""
+"""A pattern for the names in the namelist that the workload sets."""
 
 
 def _changes(case: Case) -> Iterator[str]:
-    """Yield the sed expressions that take out the namelist's length and output, and put in the case's."""
+    """Yield the sed expressions that replace length and output in the namelist by those of the case."""
     yield rf"/^[[:space:]]*({_OWN})[[:space:]]*=/Id"
     minutes = _HEAVY_MINUTES if is_heavy(case) else _NEVER_MINUTES
     settings = {
@@ -98,7 +98,7 @@ def _changes(case: Case) -> Iterator[str]:
         "run_hours": 0,
         "run_minutes": case.parameters["minutes"],
         "run_seconds": 0,
-        "history_interval": f"21*{minutes}",  # of each domain, of which there are 21 at most
+        "history_interval": f"21*{minutes}",  # one value per domain; WRF has at most 21
         "history_outname": f"'{output_folder(case)}/wrfout_d<domain>_<date>'",
         "restart_interval": _NEVER_MINUTES,
     }

@@ -1,4 +1,4 @@
-"""Read what WRF writes to rsl.error.0000 and rsl.out.0000: steps, input and output of each run."""
+"""Read rsl.error.0000 or rsl.out.0000 of WRF: the times of steps, input and output of each run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FOMS = (
 _MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")
 
 _STEP = re.compile(r" *(\d+): +(?:([0-9]+\.[0-9]+)|(\S+)) elapsed seconds\.?")
-"""What follows the last `` on domain `` of a line of a step, or `` for domain `` of one of output."""
+"""The text after the last `` on domain `` in the line of a step, or `` for domain `` in that of output."""
 
 _OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b")
 
@@ -72,7 +72,7 @@ _IO_RANKS = re.compile(r" *Quilting with +(\d+) groups of +(\d+) I/O tasks\.?")
 _FATAL = re.compile(r"FATAL CALLED FROM FILE: +(\S+) +LINE: +(\d+)")
 
 _MOSTLY = 0.8
-"""The share of steps of one width from which on others, of several widths, are gaps and no adapted steps."""
+"""If at least this share of steps has one length, steps of a multiple of it are gaps, not adapted steps."""
 
 _ENDED = re.compile(r"d01 (\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d) wrf: SUCCESS COMPLETE WRF")
 
@@ -81,16 +81,16 @@ _CFL = re.compile(r"points exceeded (?:v_)?cfl *=", re.IGNORECASE)
 
 @dataclasses.dataclass
 class _Moments:
-    """Simulated moments as they follow each other, of steps or of output."""
+    """The sequence of simulated times of steps or of output files."""
 
     last: str = ""
     is_in_order: bool = True
     widths: Counter[float] = dataclasses.field(default_factory=Counter)
-    """How often each width of a step stands in the output, in simulated seconds."""
+    """How often each length of a step occurs in the output, in simulated seconds."""
 
     @property
     def is_gapless(self) -> bool:
-        """Whether no line of a step is missing, as far as steps of one width show it."""
+        """Whether no line is missing; this can be decided only if most steps have the same length."""
         width, count = max(self.widths.items(), key=lambda item: item[1], default=(0.0, 0))
         others = [one for one in self.widths if one != width]
         if not others or count < _MOSTLY * self.widths.total():
@@ -98,7 +98,7 @@ class _Moments:
         return not all(one > width and one % width == 0 for one in others)
 
     def note(self, moment: str) -> None:
-        """Take in a moment: all are written alike, so that their text tells which is later."""
+        """Record a simulated time; all have the same format, so comparing their text shows which is later."""
         self.is_in_order &= self.last < moment
         if self.last and (width := _width(self.last, moment)):
             self.widths[width] += 1
@@ -107,7 +107,7 @@ class _Moments:
 
 @dataclasses.dataclass
 class _Domain(_Moments):
-    """The steps of one domain: of all, and of those that count for the mean."""
+    """The steps of one domain: the total time of all, and the time and number of those in the mean."""
 
     total: float = 0.0
     counted: float = 0.0
@@ -116,7 +116,7 @@ class _Domain(_Moments):
     had_io: bool = False
 
     def take(self, seconds: float, moment: str) -> None:
-        """Take in a step, which ends at the simulated `moment`."""
+        """Record a step that ends at the simulated time `moment`."""
         if moment:
             self.note(moment)
         self.total += seconds
@@ -127,8 +127,8 @@ class _Domain(_Moments):
 
 
 def _width(start: str, end: str) -> float | None:
-    """Return the simulated seconds between two moments as WRF writes them: ``2001-10-25_00:01:12``."""
-    if start[:17] == end[:17] and len(start) == len(end):  # in one minute, as most steps
+    """Return the seconds between two simulated times in WRF's format, such as ``2001-10-25_00:01:12``."""
+    if start[:17] == end[:17] and len(start) == len(end):  # within one minute, like most steps
         return (figure(end[17:]) or 0.0) - (figure(start[17:]) or 0.0)
     try:
         first, last = (datetime.fromisoformat(one.replace("_", "T")) for one in (start, end))
@@ -143,17 +143,17 @@ class _Forecast:
 
     domains: dict[int, _Domain] = dataclasses.field(default_factory=lambda: defaultdict(_Domain))
     outputs: dict[str, _Moments] = dataclasses.field(default_factory=lambda: defaultdict(_Moments))
-    """When each kind of output was written, by the beginning of the names of its files."""
+    """The simulated times of each kind of output, by the beginning of its file names."""
     has_head: bool = False
     has_boundary: bool = False
     output: float | None = None
     is_finished: bool = False
     ended_at: str = ""
-    """The simulated moment that its last line names, where that names one."""
+    """The simulated time in its last line; empty if that line has none."""
 
     @property
     def has_last_step(self) -> bool:
-        """Whether the steps of its first domain reach to where it ended."""
+        """Whether the steps of its first domain reach the time at which the forecast ended."""
         last = self.domains[min(self.domains)].last if self.domains else ""
         return not (last and self.ended_at) or last >= self.ended_at
 
@@ -165,7 +165,7 @@ class _Forecast:
 
 
 class WrfLog:
-    """The runs of one log, and the errors that WRF names."""
+    """Collects the runs of one log, and WRF's error messages."""
 
     def __init__(self, findings: Findings, ranks: int | None) -> None:
         self._asked_ranks = ranks
@@ -175,12 +175,12 @@ class WrfLog:
         self.ending = AbortMessage()
         self._forecasts: list[_Forecast] = []
         self._domains: dict[str, _Domain] = {}
-        """Those of the open run, by the text of their numbers."""
+        """The domains of the open run, by their numbers as printed."""
         self._fatal: str | None = None
         self._n_cfl = 0
 
     def read(self, line: str) -> None:
-        """Take in a line."""
+        """Read one line."""
         if "Timing for " in line:
             self._read_timing(line)
         elif self._fatal is not None:
@@ -208,7 +208,7 @@ class WrfLog:
             self._n_cfl += _CFL.search(line) is not None
 
     def _begin_with_head(self) -> None:
-        """Begin a run whose first line this is; steps before it are of one that began with it, too."""
+        """Begin a run whose first line was read; steps of a run before its first line are mixed lines."""
         last = self._forecasts[-1] if self._forecasts else None
         if last is not None and last.domains and not (last.has_head or last.is_finished):
             self._findings.mixed("steps come before the head of their run")
@@ -216,7 +216,7 @@ class WrfLog:
         self._forecasts[-1].has_head = True
 
     def _begin(self) -> None:
-        """Begin a run, unless one has begun that has no times yet."""
+        """Begin a run, unless the last run is unfinished and has no times yet."""
         last = self._forecasts[-1] if self._forecasts else None
         if last is None or last.is_finished or last.domains:
             self._forecasts.append(_Forecast())
@@ -224,7 +224,7 @@ class WrfLog:
             self._findings.keep(len(FOMS))
 
     def _new_domain(self, number: str) -> _Domain:
-        """Return the domain of the open run that has this number, and remember how it is written."""
+        """Return the domain of the open run with this number, and record the printed form of the number."""
         domains = self._open.domains
         if int(number) not in domains:
             self._findings.keep(len(FOMS))
@@ -258,7 +258,7 @@ class WrfLog:
                 run.output = (run.output or 0.0) + seconds
 
     def _read_io(self, run: _Forecast, line: str) -> None:
-        """Take in which file was written, or what was read: input of a domain stands before its steps."""
+        """Read which file was written or read; the input of a domain must come before its steps."""
         if (file := _WRITTEN.search(line)) is not None:
             run.outputs[file[1]].note(file[2])
         elif (begun := _BEGUN.search(line)) is None:
@@ -269,7 +269,7 @@ class WrfLog:
             run.has_boundary |= begun[1] == "lateral boundary"
 
     def parsed(self) -> Parsed:
-        """Return the means of each run that came to its end, and of the last one in any case."""
+        """Return the means of each finished run, and those of the last run even if it did not finish."""
         runs = [run for run in self._forecasts if run.is_finished or run is self._forecasts[-1]]
         runs = [run for run in runs if run.domains or run.output is not None]
         if not all(domain.is_in_order for run in runs for domain in run.domains.values()):
