@@ -39,7 +39,7 @@ class Phase:
     figures: dict[tuple[str, bool], float] = dataclasses.field(default_factory=dict)
     total: float | None = None
     totals: set[str] = dataclasses.field(default_factory=set)
-    """The rates for which the text also has a total."""
+    """The names of the rates for which the text has a total."""
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     """The settings of its run, by the name of the parameter."""
 

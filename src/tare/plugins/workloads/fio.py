@@ -38,13 +38,13 @@ ones of 4 KiB, unless `block` says otherwise. Direct I/O passes the page cache b
 
 
 class FioBenchmark(Benchmark, frozen=True, kw_only=True):
-    """One pattern of fio, its value of --rw; `nodes` are the case's, where there is one."""
+    """A workload that runs fio with one pattern (--rw); `nodes` is the case's number of nodes, if known."""
 
     pattern: str
     nodes: int | None = None
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield what fio would refuse, or run without telling."""
+        """Yield a fault for each setting that fio would refuse or silently change."""
         block, size = int(case.parameters["block"]), int(case.parameters["size"])
         if block > size:
             yield f"block {block} is more than the size of a file, {size}; set size: {block}"
@@ -52,7 +52,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
             yield f"block {block} is no multiple of 512 as direct I/O needs; set block: 4096 or direct: false"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the one call of fio, which deletes its files at its end."""
+        """Return the call of fio, which deletes its files when it ends."""
         if case.layout.nodes > 1:
             return (self._on_several_nodes(case),)
         argv = (f"--{name}={value}" for name, value in self._options(case).items())
@@ -60,10 +60,10 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
         return (Stage(argv=("fio", f"--name={self.pattern}", *argv, *flags), is_mpi=False),)
 
     def _on_several_nodes(self, case: Case) -> Stage:
-        """Return a server on each node and their client, which is given a job file for each."""
+        """Return the stage with a server on each node and one client, which has a job file per server."""
         port = int(case.parameters["port"])
         options = {**self._options(case), "time_based": 1, "group_reporting": 1, "unlink": 1}
-        options["directory"] = "${STORAGE}"  # fio's client fills in what is in its environment
+        options["directory"] = "${STORAGE}"  # fio's client replaces it by its environment variable
         lines = "".join(f"{name}={value}\n" for name, value in options.items())
         files = {
             f"{node}.fio": f"[{self.pattern}]\n{lines}filename_format=$jobname.{node}.$jobnum\n"
@@ -80,7 +80,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
         return msgspec.structs.replace(stage, env={"STORAGE": "{storage}"})
 
     def expecting(self, case: Case) -> Self:
-        """Return the same with the nodes that `case` asks for."""
+        """Return a copy with the number of nodes that `case` asks for."""
         return msgspec.structs.replace(self, nodes=case.layout.nodes)
 
     def _options(self, case: Case) -> dict[str, object]:
@@ -98,7 +98,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
         }
 
     def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the jobs of all JSON documents, or without any, those of fio's text or terse rows."""
+        """Read the jobs in JSON documents; if there are none, those in fio's text or terse rows."""
         findings = Findings(self.foms)
         log = _Log(findings, self.pattern, self.nodes or 1)
         for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):

@@ -59,7 +59,7 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
         findings = Findings(self.foms)
         log = _Log(findings)
         for line in findings.lines(lines, banner=_BANNER):
-            # Rows start with W; everything else of interest has one of these words.
+            # Rows start with W; every other line that is needed contains one of these words.
             if line.startswith("W") or " W" in line[:40]:
                 log.read_row(line)
             elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
@@ -172,7 +172,7 @@ class _Log:
             run.is_unchecked |= verdict is None
 
     def parsed(self) -> Parsed:
-        """Return the tests as measurements; they are complete if the footer counts as many."""
+        """Return the tests as measurements; they are complete if every footer counts as many tests."""
         # A failed start without tests that was repeated in the same log is ignored.
         runs = [run for run in self._runs if run.tests or run.is_finished] or self._runs
         tests = [test for run in runs for test in run.tests]

@@ -54,7 +54,7 @@ _MARK = re.compile(
 
 @functools.cache
 def _row_pattern(columns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for a whole row; NaN, overflown fields and most truncated numbers do not match."""
+    """Return a pattern for a whole row; NaN, overflowed fields and most truncated numbers do not match."""
     fields = ("([0-9]{1,15})" if name in _COUNTS else r"([0-9]{1,15}\.[0-9]{2})" for name in columns)
     return re.compile(r"\s*" + r"\s+".join(fields))
 

@@ -68,8 +68,8 @@ class InlineWorkload:
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each placeholder of command, environment or files that cannot be filled in.
 
-        Also yield a fault if the case has several nodes or ranks but the command would use one: it is not
-        started by MPI on each rank, and has no placeholder for nodes or ranks.
+        Also yield a fault if the case has several nodes or ranks but the command would use only one: it is
+        not started by MPI on each rank, and has no placeholder for nodes or ranks.
         """
         definition, values = self._definition, case.settings
         if not definition.is_mpi and not self._spreads and max(case.layout.nodes, case.layout.ranks) > 1:

@@ -181,7 +181,7 @@ class IorLog:
         if not self._runs or not self._columns or not is_row:
             return
         run, direction = self._runs[-1], words[0]
-        if self._is_summary and words[-1] == "EXCEL":  # the end of version 2's rows
+        if self._is_summary and words[-1] == "EXCEL":  # version 2 ends its rows with it
             words = words[: len(self._columns)]
         if len(words) != len(self._columns):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")

@@ -18,7 +18,7 @@ def run_of(document: Mapping[str, object]) -> Iperf3Run:
         if direction is None and "sum_sent_bidir_reverse" in end.names:
             direction = FORWARD
         sent, received = end.child(f"sum_sent{suffix}"), end.child(f"sum_received{suffix}")
-        both = end.child(f"sum{suffix}")  # UDP; alone before 3.10
+        both = end.child(f"sum{suffix}")  # UDP; the only sum before 3.10
         add_figure(run, "throughput", received.number("bits_per_second"), direction, unit=1e9)
         rate = (sent if sent.names else both).number("bits_per_second")
         if rate or received.number("bits_per_second") is None:  # otherwise a receiver reports sending nothing

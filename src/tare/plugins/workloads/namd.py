@@ -161,7 +161,7 @@ def _changes(case: Case) -> Iterator[str]:
         "dcdfreq": interval,
         "outputtiming": 100,
     }
-    # Insert before the first line, because a script may run its steps itself and needs the settings there.
+    # Insert before the first line: a script that runs its steps itself needs the settings before them.
     yield "1i " + r"\n".join(f"{name} {value}" for name, value in settings.items())
 
 

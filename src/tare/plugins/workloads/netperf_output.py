@@ -188,7 +188,7 @@ class _Log:
             result.faults.append("netperf does not tell the unit of its throughput (THROUGHPUT_UNITS)")
 
     def _read_pair(self, name: str, value: str) -> None:
-        if self._results and name in self._results[-1].values:  # another test, without a title (-P 0)
+        if self._results and name in self._results[-1].values:  # a new test without a title (-P 0)
             self._flush()
             self._begin(self._results[-1].test)
         if name in _NAMES or name in _SIZES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:

@@ -64,7 +64,7 @@ _LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
 _DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
 _PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
 _TO_AND_FRO = frozenset({"latency", "multi latency"})
-_WINDOW = 64  # messages that are sent before an answer is awaited (osu_bw.c, WINDOW_SIZE_LARGE)
+_WINDOW = 64  # messages sent before the sender waits for an answer (osu_bw.c, WINDOW_SIZE_LARGE)
 _MESSAGES_A_TIME = {
     **dict.fromkeys(_TO_AND_FRO, 2),
     **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),

@@ -238,7 +238,7 @@ class _LatencyLog(_Log):
         elif (dropped := _DROPPED.search(line)) is not None:
             yield "dropped", float(dropped[1]), {}
         elif (place := _PLACE.search(line)) is not None:
-            if float(place["value"]) > self._highest:  # from the longest to the shortest
+            if float(place["value"]) > self._highest:  # printed from longest to shortest
                 self._findings.mixed("percentiles do not fall")
             self._highest = float(place["value"])
             if place["end"]:

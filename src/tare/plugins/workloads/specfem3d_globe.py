@@ -288,7 +288,7 @@ class _Log:
             self._read = None
         if "lapsed" in line or self._awaited is not None:
             self._read_figure(line)
-        elif "Time step #" in line:  # begins a block of its own, with the mean up to that step
+        elif "Time step #" in line:  # it begins a block with the mean up to this step
             self._program("step_time").open.figures.pop("step_time", None)
             self._lacks_mean = True
         elif "End of " in line:

@@ -190,7 +190,7 @@ class WrfLog:
             self._begin_with_head()
         elif "SUCCESS COMPLETE WRF" in line:
             if self._forecasts and self._forecasts[-1].is_finished:
-                return  # nothing has begun since
+                return  # no run has begun since
             run = self._open
             run.is_finished, run.ended_at = True, match[1] if (match := _ENDED.match(line)) else ""
             self._domains = {}

@@ -32,7 +32,7 @@ class Application(Benchmark, frozen=True, kw_only=True):
 def check_ranks(findings: Findings, found: Iterable[int], expected: int | None) -> None:
     """Add a problem for each number in `found` (ranks that a program printed) that is not `expected`.
 
-    A program that was built with another MPI than the launcher's runs as many independent copies of one rank.
+    A program that was built with another MPI than the launcher's runs as independent copies of one rank each.
     """
     for ranks in sorted(found):
         if expected is not None and ranks != expected:

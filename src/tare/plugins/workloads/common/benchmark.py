@@ -25,7 +25,7 @@ from tare.plugins.workloads.common.output_limit import MOST_FIGURES, OutputLimit
 from tare.plugins.workloads.common.text import Sieve, colourless, plain
 
 _FRAME = 4
-"""How many figures a run or a table without figures counts for in the limit on memory (see output_limit)."""
+"""How many figures a run or a table counts for by itself in the limit on memory (see output_limit)."""
 _MOST_PROBLEMS = 20
 """How many problems are kept; the limit keeps memory small when a long log is broken."""
 _MOST_VALUES = 100

@@ -1,4 +1,9 @@
-"""Workloads made of two programs: a server on the first node and a client on the second."""
+"""Workloads made of two programs: a server on the first node and a client on the second.
+
+A workload derives from `PeerBenchmark`, and makes its stage with `peer_stage`::
+
+    peer_stage(case, ["iperf3", "-s", "-1"], ["iperf3", "-c", "{address0}", "-J"], port=5201)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The runs in one output: usually one, but logs may be appended to or concatenated."""
+"""The runs in one output: usually one, but logs may be appended to or concatenated.
+
+A parser calls `Runs.begin` at the first line of a run, puts values into ``open.figures``, sets
+``is_finished`` at the last line, and calls `Runs.report` at the end of the output.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Workloads made of a service on every node and a master that controls the services."""
+"""Workloads made of a service on every node and a master that controls the services.
+
+`services_stage` makes the stage of such a workload; elbencho and fio use it if a case has several nodes.
+"""
 
 from __future__ import annotations
 

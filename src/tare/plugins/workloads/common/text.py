@@ -123,7 +123,7 @@ def plain(
 def _before(lines: Iterable[str]) -> str:
     """Return the prefix that all of `lines` share: a rank, or blanks; empty if there is none."""
     told = list(filter(str.strip, lines))
-    match = _BEFORE.match(max(told)) if len(told) >= _FEWEST else None  # the last in order has fewest blanks
+    match = _BEFORE.match(max(told)) if len(told) >= _FEWEST else None  # the greatest has fewest blanks
     return match[0] if match and all(line.startswith(match[0]) for line in told) else ""
 
 

@@ -227,7 +227,7 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
         """Read the rows of these operations (see core.workload.Workload.parse)."""
         findings = Findings(self.foms)
         log = Log(findings, self.foms, self.operations, self.ranks)
-        # A brace shows that the last line is whole.
+        # The closing brace shows whether a last line without a line end is whole.
         for line in findings.lines(lines, on_torn=log.read, watch=log.ending.look):
             log.read(line)
         return log.parsed()
