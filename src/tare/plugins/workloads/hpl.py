@@ -3,6 +3,11 @@
 Each test of a sweep prints a row (HPL_pdtest.c: ``W`` and the encoded variant, N, NB, P, Q, time, Gflops) and
 then the verdicts on its residuals: three in HPL 1.x, one in later versions. A footer counts the tests. The
 builds of Intel, NVIDIA and AMD add columns and progress lines; the rates in progress lines are not results.
+
+A row of a test and its verdict::
+
+    WR11C2R4      231168   192     4     8            9235.92             9.3295e+02
+    ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   1.23100920e-03 ...... PASSED
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Read the tables that IMB prints for one benchmark, and check that they are complete."""
+"""Read the tables that IMB prints for one benchmark, and check that they are complete.
+
+The beginning of a table::
+
+    # Benchmarking PingPong
+    # #processes = 2
+    #---------------------------------------------------
+           #bytes #repetitions      t[usec]   Mbytes/sec
+                0         1000         0.31         0.00
+                1         1000         0.32         3.12
+"""
 
 from __future__ import annotations
 

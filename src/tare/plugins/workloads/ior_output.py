@@ -1,4 +1,12 @@
-"""Read IOR's output: rows and summaries of its tests as text of all versions, or JSON (see ior_json)."""
+"""Read IOR's output: rows and summaries of its tests as text of all versions, or JSON (see ior_json).
+
+A row, the line of the best rate, and the beginning of a summary::
+
+    write     7120       7121       0.042952    1048576    1024.00    0.604956   44.61      0.590920   44.61
+    Max Write: 7119.75 MiB/sec (7360.75 MB/sec)
+    Summary of all tests:
+    Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs) …
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Read the output of LAMMPS for each of its runs (Finish::end), from standard output or log.lammps."""
+"""Read the output of LAMMPS for each of its runs (Finish::end), from standard output or log.lammps.
+
+The end of a run, and of the program::
+
+    Loop time of 2 on 2 procs for 100 steps with 32000 atoms
+
+    Performance: 21600.000 tau/day, 50.000 timesteps/s
+    99.2% CPU use with 2 MPI tasks x 1 OpenMP threads
+    Total wall time: 0:00:03
+"""
 
 from __future__ import annotations
 

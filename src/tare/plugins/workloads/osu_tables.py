@@ -2,6 +2,11 @@
 
 A table has a title, heads of columns, and rows of numbers with two decimals (bandwidths of version 2 have
 six). It has no closing line, so only its last message size shows whether it is complete.
+
+The beginning of a table of version 5::
+
+    # OSU MPI Latency Test v5.8
+    # Size          Latency (us)
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""qperf: bandwidth and latency over sockets and RDMA (https://github.com/linux-rdma/qperf)."""
+"""qperf: bandwidth and latency over sockets and RDMA (https://github.com/linux-rdma/qperf).
+
+The output has the name of each test and its values, one per line: ``tcp_bw:`` and ``    bw  =  2.5 GB/sec``.
+"""
 
 from __future__ import annotations
 

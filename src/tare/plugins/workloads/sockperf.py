@@ -1,4 +1,12 @@
-"""sockperf: latency and message rate over sockets (https://github.com/Mellanox/sockperf)."""
+"""sockperf: latency and message rate over sockets (https://github.com/Mellanox/sockperf).
+
+Each line begins with ``sockperf: ``. A summary of latencies has a mean, dropped messages, and percentiles::
+
+    sockperf: ====> avg-latency=2.671 (std-dev=21.890)
+    sockperf: # dropped messages = 3; # duplicated messages = 0; # out-of-order messages = 0
+    sockperf: ---> <MAX> observation = 2444.562
+    sockperf: ---> percentile 99.999 =  544.562
+"""
 
 from __future__ import annotations
 

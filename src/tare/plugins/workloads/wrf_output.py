@@ -1,4 +1,11 @@
-"""Read rsl.error.0000 or rsl.out.0000 of WRF: the times of steps, input and output of each run."""
+"""Read rsl.error.0000 or rsl.out.0000 of WRF: the times of steps, input and output of each run.
+
+The lines that have times::
+
+    Timing for Writing wrfout_d01_2020-03-18_00:00:00 for domain        1:    0.50000 elapsed seconds
+    Timing for processing lateral boundary for domain        1:    0.13263 elapsed seconds
+    Timing for main: time 2020-03-18_00:03:00 on domain   1:    1.50000 elapsed seconds
+"""
 
 from __future__ import annotations
 
