@@ -249,10 +249,7 @@ class _Table:
 
 
 class _Log:
-    """Collects the tables of a log whose heads have a column that begins with `mark`.
-
-    Tables below another title than `title` are ignored.
-    """
+    """Collects the tables below `title`, or below no title, that have a column that begins with `mark`."""
 
     def __init__(self, title: str, mark: str, findings: Findings) -> None:
         self._title = title
