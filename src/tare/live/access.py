@@ -1,9 +1,10 @@
-"""Who may read: hosts, tokens, methods, and the headers that keep a page from doing more than it should.
+"""Access control of the live server: host names, tokens, HTTP methods and security headers.
 
-Tare has no login. Who has the token may read, also on a loopback address, which every user of the
-machine reaches; anybody at all only where the user wants that. A page of another site must not read
-through somebody's browser: the Host header is checked against DNS rebinding, cookies are SameSite, and
-no other origin may frame, embed or fetch.
+Tare has no login. A reader needs the token. This holds on a loopback address too, because every user of the
+machine can reach it. The server works without a token only if the user asks for that.
+
+A page of another site must not read campaigns through a user's browser. So the Host header is checked
+against DNS rebinding, cookies are SameSite, and no other origin may frame, embed or fetch a page.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Nothing but our own files; no inline script or style at all (CSP level 3)."""
+"""The Content-Security-Policy (CSP level 3): only the server's own files, and no inline script or style."""
 
 _HEADERS = {
     "content-security-policy": POLICY,
@@ -40,10 +41,10 @@ _WEEK_S = 7 * 24 * 3600
 
 
 class Access(msgspec.Struct, frozen=True):
-    """Who may read a server: anybody who knows `token`, or anybody at all where it is None.
+    """Who may read from a server: everybody who has `token`, or everybody if `token` is None.
 
-    `is_local` says that it listens on a loopback address only; `names` are the names, besides numbers,
-    under which it may be called.
+    `is_local` is true if the server listens on a loopback address only. `names` are the host names that
+    requests may use for the server, besides IP addresses.
     """
 
     is_local: bool = True
@@ -53,16 +54,16 @@ class Access(msgspec.Struct, frozen=True):
 
     @property
     def cookie(self) -> str:
-        """Return the name of the cookie: cookies are shared by all ports of a host."""
+        """Return the cookie's name. It has the port in it, because all ports of a host share cookies."""
         return f"tare-{self.port}"
 
     @property
     def ticket(self) -> str:
-        """Return what the cookie holds: proof of the token, but not the token."""
+        """Return the cookie's value: an HMAC that proves knowledge of the token, without the token itself."""
         return hmac.digest((self.token or "").encode(), b"tare cookie", hashlib.sha256).hex()
 
     def is_known_host(self, header: str) -> bool:
-        """Return whether a Host header names this server rather than some name that was bent to it."""
+        """Return whether a Host header names this server; a name that DNS rebinding points at it does not."""
         name = _host_name(header)
         if name is None:
             return False
@@ -73,23 +74,23 @@ class Access(msgspec.Struct, frozen=True):
         return address.is_loopback or not self.is_local
 
     def admits(self, token: str) -> bool:
-        """Return whether `token` is the token, in a time that does not tell how far it is right."""
+        """Return whether `token` is the right token; the comparison takes constant time."""
         return self.token is not None and hmac.compare_digest(token.encode(), self.token.encode())
 
     def admits_cookie(self, value: str) -> bool:
-        """Return whether a cookie was given by this server to somebody who had the token."""
+        """Return whether this server gave the cookie `value` to a reader who had the token."""
         return self.token is not None and hmac.compare_digest(value.encode(), self.ticket.encode())
 
 
 class Guard:
-    """Lets through what `access` allows, and sets the headers of every answer."""
+    """ASGI middleware: refuses what `access` does not allow, and sets security headers on every response."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or pass the request on."""
+        """Refuse the request, or pass it on to the application."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -108,7 +109,7 @@ class Guard:
         await (refusal or self.app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that goes no further, None for one that does."""
+        """Return the response that refuses a request, or None if the request is allowed."""
         hosts = Headers(scope=scope).getlist("host")
         if len(hosts) != 1 or not self.access.is_known_host(hosts[0]):
             return _say(
@@ -137,7 +138,10 @@ class Guard:
         )
 
     def _welcome(self, scope: Scope, query: QueryParams) -> Response:
-        """Exchange the token for a cookie, so that it stays in no history, bookmark or referrer."""
+        """Set the cookie and redirect to the URL without the token.
+
+        So the token stays in no history, bookmark or referrer.
+        """
         rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
         raw: bytes = scope.get("raw_path") or b"/"
         path = "/" + raw.decode("latin-1").replace("\\", "%5C").lstrip("/")
@@ -149,10 +153,11 @@ class Guard:
 
 
 def _lead_on(where: str, site: str) -> Response:
-    """Return the way on to `where`; `site` is where the browser came from (Fetch Metadata, Sec-Fetch-Site).
+    """Return a response that leads the browser to `where`; `site` is its Sec-Fetch-Site (Fetch Metadata).
 
-    A strict cookie is not sent along a redirect that another origin, such as a file, began (RFC 6265bis,
-    5.2), but along one that a page of our own begins.
+    Browsers do not send a strict cookie on a redirect that another origin, such as a file, started
+    (RFC 6265bis, 5.2). They send it if a page of this server starts the redirect. So a cross-site request
+    gets such a page.
     """
     if site != "cross-site":
         return RedirectResponse(where, 303)
@@ -164,7 +169,7 @@ def _lead_on(where: str, site: str) -> Response:
 
 
 def host_names(names: Iterable[str]) -> frozenset[str]:
-    """Return names as they are compared: without case and the dot at their end."""
+    """Return `names` in the form in which they are compared: lower case, without the dot at the end."""
     return frozenset(name.lower().rstrip(".") for name in names if name)
 
 

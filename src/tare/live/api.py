@@ -1,4 +1,8 @@
-"""The same as JSON: documented contracts, for dashboards and scripts."""
+"""The JSON API of the live server, for dashboards and scripts.
+
+It gives the same data as the pages. Each response has the name of its documented schema, such as
+``tare.live.campaign/1``, in the field ``schema``.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +28,14 @@ _MOST_RUNS = 1000
 
 
 def campaigns(request: Request) -> Response:
-    """Return every campaign in brief."""
+    """Return a summary of every campaign."""
     hub = hub_of(request)
     with hub.lock:
         return _json("tare.serve.campaigns/1", {"campaigns": [_brief(one) for one in hub.campaigns.values()]})
 
 
 def campaign(request: Request) -> Response:
-    """Return one campaign: its progress, its matrix and what the numbers say so far."""
+    """Return one campaign: its progress, the state of each planned run, and the statistics so far."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -51,7 +55,7 @@ def campaign(request: Request) -> Response:
 
 
 def runs(request: Request) -> Response:
-    """Return up to a thousand attempts, in the order of the journal, from number `from` on."""
+    """Return up to 1000 attempts in the journal's order, starting at index `from` (a query parameter)."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -79,7 +83,7 @@ def runs(request: Request) -> Response:
 
 
 def run(request: Request) -> Response:
-    """Return one attempt with its figures, as the journal has it."""
+    """Return one attempt with its figures, as the journal records it."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -92,7 +96,11 @@ def run(request: Request) -> Response:
 
 
 def log(request: Request) -> Response:
-    """Return up to 64 KiB of a stream: from byte `from` on, before byte `before`, or else its end."""
+    """Return up to 64 KiB of a stream.
+
+    The query parameter `from` gives the first byte, or `before` the byte where the part ends. Without
+    either, the response has the end of the stream.
+    """
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -110,9 +118,10 @@ def log(request: Request) -> Response:
 
 
 async def events(request: Request) -> Response:
-    """Say, for as long as somebody listens, which campaigns are at which revision (server-sent events).
+    """Send the revision of each campaign whenever one changes, until the client leaves (server-sent events).
 
-    With `c` only of those campaigns; a comment in quiet times keeps connections open.
+    The query parameter `c` restricts the events to some campaigns. If nothing changes for a while, a comment
+    is sent, which keeps the connection open.
     """
     hub = await run_in_threadpool(hub_of, request)
     wanted = set(request.query_params.getlist("c"))
@@ -131,7 +140,7 @@ async def events(request: Request) -> Response:
 
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
-    # Named so that nothing on the way compresses, and so holds back, what must arrive at once.
+    # With these headers, no proxy compresses or buffers the events: they must arrive at once.
     headers = {"content-encoding": "identity", "x-accel-buffering": "no"}
     return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
 

@@ -1,4 +1,4 @@
-"""The application: routes behind the guard, and the watcher that lives as long as it does."""
+"""The ASGI application: the routes, the access guard before them, and the watcher of the campaigns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tare.live.watch import Hub
 
 
 def make_app(hub: Hub, access: Access) -> Guard:
-    """Return the application that serves the campaigns of `hub` to whom `access` admits."""
+    """Return the application that serves the campaigns of `hub` to the readers that `access` admits.
+
+    The watcher of `hub` starts and ends with the application.
+    """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

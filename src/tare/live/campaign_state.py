@@ -1,4 +1,4 @@
-"""What is known of one campaign, kept up event by event."""
+"""The state of one campaign in memory, updated with each event of its journal."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ _SETTLED = (State.DONE, State.FAILED, State.INVALID)
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a campaign is.
+    """The progress of a campaign.
 
-    `eta_s` is None unless it runs and a run has ended; `under_way` are the attempts without an end yet.
+    `eta_s` is the time left in seconds. It is None if the campaign is not running or no run has ended yet.
+    `under_way` are the attempts that have not ended. `started_at` and `last_at` are the first and the last
+    start of an attempt.
     """
 
     counts: dict[State, int]
@@ -36,15 +38,16 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def n_settled(self) -> int:
-        """Return how many planned runs have their answer, good or bad."""
+        """Return how many planned runs have a final state: done, failed or invalid."""
         return sum(self.counts[state] for state in _SETTLED)
 
 
 class CampaignState:
-    """The attempts of a campaign by key and by run, as its journal tells of them.
+    """The attempts of a campaign by key and by run, as its journal records them.
 
-    `changed` holds the revision at which each run last changed, the latest last. `matrix_revision` is
-    that of the plan and its blocks, `ended_revision` that of the last attempt that ended.
+    `changed` maps each run to the revision at which it last changed; the latest change comes last.
+    `matrix_revision` is the revision at which the plan or its blocks last changed, and `ended_revision` the
+    one at which an attempt last ended.
     """
 
     def __init__(self, folder: Path, plan: Plan, revision: int) -> None:
@@ -60,7 +63,7 @@ class CampaignState:
         self.replan(plan, revision)
 
     def replan(self, plan: Plan, revision: int) -> None:
-        """Take `plan` for the one before, as when a campaign is extended."""
+        """Replace the plan by `plan`, for example when a campaign is extended."""
         self.plan = plan
         self.matrix_revision = self.revision = revision
         self.cases = {case.id: case for case in plan.cases}
@@ -68,14 +71,17 @@ class CampaignState:
 
     @property
     def planned(self) -> tuple[Run, ...]:
-        """Return every measured run that is planned so far; found when asked for: blocks come one by one."""
+        """Return every measured run that is planned so far.
+
+        It is computed on first use after a change, because blocks are added one by one.
+        """
         if self._planned is None:
             skeleton = Campaign(folder=self.folder, plan=self.plan, orders=dict(self.orders))
             self._planned = tuple(run for run in skeleton.planned() if run.case in self.cases)
         return self._planned
 
     def apply(self, event: Event, revision: int) -> None:
-        """Take in one event of the journal."""
+        """Update the state with one event of the journal."""
         self.revision = revision
         run = self._state.take(event)
         if run is not None:
@@ -87,7 +93,7 @@ class CampaignState:
             self.ended_revision = revision
 
     def run_by(self, is_running: bool, revision: int) -> None:
-        """Note whether a live process holds the campaign."""
+        """Record whether a live process holds the campaign."""
         if is_running != self.is_running:
             self.is_running = is_running
             self.revision = revision
@@ -95,16 +101,16 @@ class CampaignState:
                 self._touch(Run(block, case), revision)
 
     def state(self, run: Run) -> State:
-        """Return what is known of a planned run."""
+        """Return the state of a planned run: that of its latest attempt, or PENDING if it has none."""
         attempt = self.latest.get(run)
         return State.PENDING if attempt is None else self.state_of(attempt)
 
     def state_of(self, attempt: Attempt) -> State:
-        """Return the state of an attempt: those without an end are RUNNING while the campaign is run."""
+        """Return the state of an attempt; one that has not ended is RUNNING only while the campaign runs."""
         return self._state.current(attempt, is_running=self.is_running).state
 
     def reason_of(self, attempt: Attempt) -> str:
-        """Return why an attempt does not count; of one under way, what it waits for, if it does."""
+        """Return why an attempt does not count, or what an attempt under way waits for, if anything."""
         return self._state.current(attempt, is_running=self.is_running).reason
 
     def changed_since(self, revision: int) -> Iterator[Run]:
@@ -115,7 +121,7 @@ class CampaignState:
             yield run
 
     def campaign(self) -> Campaign:
-        """Return it all as a value, as `read_campaign` would; without environments."""
+        """Return the state as a Campaign, as `read_campaign` would, but without environments."""
         return Campaign(
             folder=self.folder,
             plan=self.plan,
@@ -126,7 +132,7 @@ class CampaignState:
         )
 
     def progress(self) -> RunCounts:
-        """Return how far it is; computed once a revision."""
+        """Return the progress of the campaign; it is computed once per revision."""
         if self._progress is None or self._progress[0] != self.revision:
             self._progress = (self.revision, self._count())
         return self._progress[1]
@@ -157,7 +163,7 @@ class CampaignState:
         )
 
     def _n_left(self, counts: Mapping[State, int]) -> int:
-        """Return how many runs the present session has yet to end, those that it makes once more included."""
+        """Return how many runs the current session has still to finish, including those that it repeats."""
         if len(self._state.sessions) < 2:
             return len(self.planned) - sum(counts[state] for state in _SETTLED)
         session = self._state.sessions[-1]

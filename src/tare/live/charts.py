@@ -1,4 +1,7 @@
-"""Charts as plain SVG, drawn here: they follow the page's theme, and change without a chart library."""
+"""The charts of the live page: positions and labels, from which the templates draw plain SVG.
+
+There is no chart library, so the charts follow the page's theme and can be replaced at each change.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ _TICKS = (0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0, 1.01, 1.02, 1.05, 1.1,
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """One contender at one place: its interval on the axis, in percent of its length, and in words.
+    """One figure of one contender in one configuration: its interval, as positions on the axis and as text.
 
-    `low`, `at` and `high` are None where there is nothing to draw. `beside` is all that the verdict is not to
-    be read without.
+    `low`, `at` and `high` are in percent of the axis' length. They are None if there is nothing to draw.
+    `beside` holds the remarks that must stand next to the verdict.
     """
 
     place: str
@@ -63,9 +66,9 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """Contenders over one logarithmic axis: contender / reference.
+    """The ratios contender / reference on one logarithmic axis.
 
-    `one` is where 1 lies, `band` the margin around it, both in percent of the axis.
+    `one` is the position of ratio 1, and `band` the margin around it, both in percent of the axis' length.
     """
 
     bars: tuple[Bar, ...]
@@ -77,7 +80,7 @@ class Changes:
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
-    """The runs of one side, as one path."""
+    """The runs of one variant, as one SVG path."""
 
     side: Variant
     path: str
@@ -85,7 +88,7 @@ class Cloud:
 
 @dataclasses.dataclass(frozen=True)
 class Scatter:
-    """Each run next to its case's average, in the order of time."""
+    """The ratio of each run to the average of its case, in the order of time."""
 
     width: int
     height: int
@@ -98,7 +101,10 @@ class Scatter:
 
 
 def changes(figures: Sequence[Comparison], sides: Variants, margin: float) -> Changes:
-    """Return every row on one axis, places in the plan's order and figures in theirs."""
+    """Return the comparisons as bars on one axis, ordered by configuration, figure and variant.
+
+    At most 60 bars are returned; `n_left_out` counts the rest. `margin` is a share, such as 0.05.
+    """
     names = list(dict.fromkeys(map(figure, figures)))
     ordered = sorted(
         figures,
@@ -134,12 +140,12 @@ def changes(figures: Sequence[Comparison], sides: Variants, margin: float) -> Ch
 
 
 def _log(ratio: float | None) -> float | None:
-    """Return the logarithm of a ratio; None where there is nothing to draw."""
+    """Return the logarithm of a ratio, or None if there is nothing to draw."""
     return None if ratio is None or ratio <= 0 else math.log(ratio)
 
 
 def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return ticks that leave room for their labels; 1 always stays."""
+    """Return the ticks that leave room for their labels; the tick at 1 is always kept."""
     kept = [(at, tick) for at, tick in ticks if tick == 1.0]
     for at, tick in ticks:
         if all(abs(at - other) >= 16 for other, _ in kept):
@@ -169,13 +175,16 @@ def _bar(one: Comparison, sides: Variants, low: float | None, at: float | None, 
 
 
 def _beside(one: Comparison) -> str:
-    """Return why a verdict is withheld, what it takes for granted, and what it is not to be read without."""
+    """Return the remarks on a verdict: why it is withheld, what it assumes, and what else to read with it."""
     parts = (withheld_words(one.withheld_by), assumed_brief(one), beside_words(one))
     return "; ".join(filter(None, parts))
 
 
 def scatter(dots: Sequence[Dot], sides: Variants, n_planned: int) -> Scatter | None:
-    """Return all runs in the order of time, room left for those to come; None when there are too few."""
+    """Return all runs in the order of time, or None if there are fewer than two.
+
+    The axis is long enough for `n_planned` runs, so there is room for those that have not run yet.
+    """
     if len(dots) < 2:
         return None
     logs = sorted(math.log(dot.ratio) for dot in dots)
@@ -206,7 +215,7 @@ def scatter(dots: Sequence[Dot], sides: Variants, n_planned: int) -> Scatter | N
 
 
 def _step(edge: float) -> float:
-    """Return a round share that lies well within ± `edge`, to label the axis with."""
+    """Return a round share for the axis labels; it lies well within ± `edge`."""
     wanted = math.expm1(edge * 0.75)
     magnitude = 10.0 ** math.floor(math.log10(wanted))
     step = max(

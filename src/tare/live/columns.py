@@ -1,4 +1,7 @@
-"""Several campaigns side by side: the same place and side in one row."""
+"""The table that compares several campaigns: one column per campaign.
+
+Each row has the same figure of the same variant in the same configuration.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tare.live.view import Card
 
 @dataclasses.dataclass(frozen=True)
 class CampaignColumn:
-    """One campaign; `answers` is None while its plan cannot be read."""
+    """One campaign; `answers` is None as long as its plan cannot be read."""
 
     card: Card
     answers: Answers | None
@@ -21,7 +24,7 @@ class CampaignColumn:
 
 @dataclasses.dataclass(frozen=True)
 class ComparedRow:
-    """One figure of one side at one place, with its change in each campaign; None where one has none."""
+    """One figure of one variant in one configuration; `bars` has None for a campaign without this figure."""
 
     place: str
     fom: str
@@ -30,7 +33,7 @@ class ComparedRow:
 
 
 def table(columns: Sequence[CampaignColumn]) -> list[ComparedRow]:
-    """Return a row for each place, figure and contender that any of the campaigns has, in their order."""
+    """Return one row per configuration, figure and contender of any campaign, in the campaigns' order."""
     found = [
         {(bar.place, bar.fom, bar.side.name): bar for bar in _bars(column)} if column.answers else {}
         for column in columns

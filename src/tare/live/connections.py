@@ -1,8 +1,9 @@
-"""Connections: how long each may take, and how many there may be.
+"""Limits on connections: how long each may take, and how many may be open.
 
-uvicorn counts connections too (`limit_concurrency`), but refuses who comes last: half-sent requests of
-somebody else would keep the owner out. It has no time-out for a request that never becomes whole, nor
-for an answer that nobody takes. Here who comes displaces who has not said yet that he may read.
+uvicorn can limit connections too (`limit_concurrency`), but it refuses the newest one. Then the half-sent
+requests of a stranger would keep the owner out. It also has no time-out for a request that never becomes
+complete, or for a response that nobody reads. Here, a new connection displaces one that has not shown the
+right to read.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from tare.core.bug_report import traceback_of
 
 ACCEPTED_AT_ONCE = 32
-"""Connections that the event loop accepts before it looks at any of them; a queue of more is the kernel's."""
+"""Connections that the event loop accepts before it serves any of them; the kernel queues the others."""
 
-_SPARE_FILES = 48  # for journals, logs, and what Python itself has open
+_SPARE_FILES = 48  # for journals, logs, and the files that Python itself has open
 _LOGGERS = ("uvicorn.error", "asyncio")
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How much connections may take.
+    """The limits on connections.
 
-    There are `total`, and `a_client` from one address. A request must be whole `request_s` seconds after
-    its connection or the answer before; of an answer `least_rate` bytes a second must be taken, looked at
-    each `slow_s` seconds.
+    At most `total` are open, and at most `a_client` from one address. A request must be complete `request_s`
+    seconds after the connection or the previous response. A client must read a response at `least_rate`
+    bytes a second or faster, which is checked every `slow_s` seconds.
     """
 
     total: int = 256
@@ -41,7 +42,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_this_process(cls) -> Limits:
-        """Return limits that leave descriptors for files, however few this process may have."""
+        """Return limits that fit this process' limit of open files, with some files to spare."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         total = max(8, min(256, (soft - _SPARE_FILES - 2 * ACCEPTED_AT_ONCE) // 2))
         return cls(total=total, a_client=max(4, total * 3 // 4))
@@ -55,9 +56,10 @@ class Connections:
         self._open: dict[Connection, None] = {}
 
     def add(self, new: Connection) -> None:
-        """Take `new` in, and end another where there are too many.
+        """Add `new`; if there are too many connections, close another one first.
 
-        First who has not shown that he may read, then who waits for nothing; of those the oldest.
+        Connections that have not shown the right to read are closed first, then idle ones. Among equals, the
+        oldest is closed.
         """
         mine = [one for one in self._open if one.host == new.host]
         if len(mine) >= self.limits.a_client:
@@ -71,16 +73,16 @@ class Connections:
         self._open.pop(one, None)
 
     def _end_one(self, candidates: list[Connection]) -> None:
-        one = min(candidates, key=lambda one: (one.is_admitted, one.is_busy))  # the oldest of such
+        one = min(candidates, key=lambda one: (one.is_admitted, one.is_busy))  # the oldest, among equals
         self.remove(one)
         one.end()
 
 
 class Connection(H11Protocol):
-    """A connection with an end: of waiting for a request, and for somebody who does not read the answer."""
+    """An HTTP connection that is closed if its request takes too long or its response is read too slowly."""
 
     guard: Connections
-    """The connections that it is one of; see `guarded`."""
+    """The server's connections, of which this is one; `guarded` sets it."""
 
     _was_admitted = False
     _waiting: asyncio.TimerHandle | None = None
@@ -88,12 +90,12 @@ class Connection(H11Protocol):
 
     @property
     def host(self) -> str:
-        """Return the address that it comes from."""
+        """Return the client's address."""
         return self.client[0] if self.client else ""
 
     @property
     def is_admitted(self) -> bool:
-        """Return whether a request on it was let through (serve.access)."""
+        """Return whether a request on this connection was admitted (live.access)."""
         self._was_admitted |= bool(self.scope and self.scope.get("is_admitted"))
         return self._was_admitted
 
@@ -103,41 +105,41 @@ class Connection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def end(self) -> None:
-        """Close at once, whatever has not been sent."""
+        """Close the connection at once, without sending the rest."""
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Register the connection, and start the time-out for the first request."""
         super().connection_made(transport)
         self.guard.add(self)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Remove the connection from the list, and stop its time-out."""
         self.guard.remove(self)
         self._stop_waiting()
         super().connection_lost(exc)  # which resumes writing
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a request that is whole is waited for no longer."""
+        """Read data; if the request is complete, stop the time-out."""
         super().data_received(data)
         if self.is_busy:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, unless it is there already."""
+        """Start the time-out for the next request, unless it has already arrived."""
         self._was_admitted = self.is_admitted
         super().on_response_complete()
         if not self.is_busy and not self.transport.is_closing():
             self._wait()
 
     def pause_writing(self) -> None:
-        """Begin to watch how fast the answer is taken."""
+        """Start to check how fast the client reads the response."""
         super().pause_writing()
         self._watch(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Watch no longer: enough was taken."""
+        """Stop checking: the client has read enough."""
         super().resume_writing()
         if self._slow is not None:
             self._slow.cancel()
@@ -164,14 +166,15 @@ class Connection(H11Protocol):
 
 
 def guarded(connections: Connections) -> type[Connection]:
-    """Return the protocol of connections that `connections` looks after, as uvicorn makes them."""
+    """Return a protocol class for uvicorn whose instances register with `connections`."""
     return type("Guarded", (Connection,), {"guard": connections})
 
 
 class Sparing(logging.Filter):
-    """Lets a few records a minute through: whoever sends rubbish must not fill a log, nor steer a terminal.
+    """A filter that passes at most `most` records a minute, so that invalid requests cannot fill a log.
 
-    `most` of them; the next minute tells how many were left out. Tracebacks are made harmless.
+    The first record of the next minute says how many were left out. Control characters in tracebacks are made
+    harmless, so that a request cannot control a terminal.
     """
 
     def __init__(self, most: int = 10) -> None:
@@ -182,7 +185,7 @@ class Sparing(logging.Filter):
         self._n_left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether `record` is among the few."""
+        """Return whether `record` passes."""
         now = time.monotonic()
         if now >= self._until:
             if self._n_left_out:
@@ -200,6 +203,6 @@ _sparing = Sparing()
 
 
 def spare_logs() -> None:
-    """Let uvicorn and asyncio say little of what strangers send."""
+    """Limit what uvicorn and asyncio log about invalid requests."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_sparing)

@@ -1,4 +1,4 @@
-"""The full report of a campaign as it is now, made when somebody asks for it."""
+"""The full report of a campaign in its current state, made on request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tare.storage.telemetry import imported_timeline
 
 
 def full_report(watched: FollowedCampaign) -> str:
-    """Return the page that `tare report` would write now, kept until another run has ended.
+    """Return the page that `tare report` would write now.
 
-    It is never taken from the campaign's folder: what lies there may be old, or somebody else's.
-    Raises CampaignError.
+    The page is cached until another run ends. A report in the campaign's folder is never used: it may be old,
+    or somebody else may have written it. Raises CampaignError.
     """
     with watched.reporting:
         campaign_state = watched.campaign_state

@@ -1,4 +1,7 @@
-"""What a run writes, in parts: tails of growing files, harmless to show."""
+"""Read the output of a run in parts, also while it grows, as text that is safe to show.
+
+Escape sequences of terminals are removed, and secrets are replaced by pseudonyms.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from tare.core.safe_folder import SafeFolder
 from tare.report.words.numbers import visible
 
 CHUNK = 64 * 1024
-"""Bytes of a stream that one answer holds at most."""
+"""The most bytes of a stream that one response holds."""
 
 _LINE = 4096
-"""Bytes of a line that are looked at together, to find secrets in it."""
+"""Bytes of a line that are searched together for secrets."""
 _QUIET_S = 5.0
-"""How long a line without its end is waited for: it may be a question, or the last."""
+"""Seconds after which an unfinished line is shown anyway: it may be a prompt, or the last line."""
 
 _STREAMS = frozenset({"stdout", "stderr"})
 _ESCAPES = re.compile(
@@ -28,11 +31,11 @@ _ESCAPES = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)?"  # control strings, such as titles and links
     r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"
 )
-"""What steers a terminal (ECMA-48, 5.3 to 5.6)."""
+"""Escape sequences that control a terminal (ECMA-48, 5.3 to 5.6)."""
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """Part of a stream of `size` bytes: those from `start` up to `end`, as text without escapes."""
+    """The bytes from `start` up to `end` of a stream of `size` bytes, as text without escape sequences."""
 
     start: int
     end: int
@@ -41,7 +44,7 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 def find_streams(folder: SafeFolder) -> dict[str, SafeFolder]:
-    """Return the output streams in an attempt's `folder` by name, the last stage's first."""
+    """Return the output streams in an attempt's `folder` by file name, those of the last stage first."""
     found = {one.name: one for one in folder.files() if one.name.split(".")[-1] in _STREAMS}
     return dict(sorted(found.items(), key=lambda item: (item[0].count("."), item[0] != "stdout", item[0])))
 
@@ -54,12 +57,12 @@ def read_chunk(
     signs: Pseudonyms = NO_SIGNS,
     is_live: bool = False,
 ) -> Chunk:
-    """Return what `stream` holds from `start` on, what ends at `before`, or else its tail.
+    """Return at most CHUNK bytes of `stream`: those from `start` on, those before `before`, or else its end.
 
-    At most CHUNK bytes; a sign or an escape sequence that is not whole yet is left for the next time. So is a
-    line of a stream that `is_live`, as long as it grows: half a secret does not look like one. What begins
-    within a line is shown as it is in the whole line. Raises OSError when it is no regular file or cannot be
-    read.
+    A character or an escape sequence that is incomplete at the end is left for the next call. If `is_live`,
+    so is an unfinished line as long as the file grows, because half of a secret cannot be recognised. A part
+    that begins within a line is shown as it would be in the whole line. Raises OSError if `stream` is not a
+    regular file or cannot be read.
     """
     descriptor = stream.open()
     try:
@@ -86,9 +89,10 @@ def read_chunk(
 
 
 class OpenedFile(FileResponse):
-    """Answers with a stream, or a range of it, exactly as it was written, from the file that was opened.
+    """A response with a stream, or a range of it, exactly as the run wrote it.
 
-    Raises OSError when it cannot be opened.
+    It reads from the file that was opened here, also if the path leads elsewhere later. Raises OSError if the
+    file cannot be opened.
     """
 
     def __init__(self, stream: SafeFolder) -> None:
@@ -97,7 +101,7 @@ class OpenedFile(FileResponse):
         super().__init__(path, media_type="text/plain; charset=utf-8")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer, and close the file whatever becomes of it."""
+        """Send the response, then close the file, also after an error."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -105,15 +109,15 @@ class OpenedFile(FileResponse):
 
 
 def plain(text: str, signs: Pseudonyms = NO_SIGNS) -> str:
-    """Return `text` without the escape sequences of terminals; what is hidden otherwise becomes visible."""
+    """Return `text` with pseudonyms, without escape sequences, and with invisible characters made visible."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return visible(signs.text(text))
 
 
 def _behind(context: str, text: str, signs: Pseudonyms) -> str:
-    """Return `text` as it is shown where it stands behind `context` in its line.
+    """Return `text` as it is shown after `context`, the earlier part of its line.
 
-    What is hidden from the one into the other is hidden.
+    A secret that begins in `context` and ends in `text` stays hidden.
     """
     before, both = plain(context, signs), plain(context + text, signs)
     differing = (number for number, pair in enumerate(zip(before, both, strict=False)) if pair[0] != pair[1])
@@ -121,16 +125,17 @@ def _behind(context: str, text: str, signs: Pseudonyms) -> str:
 
 
 def _whole_lines(data: bytes, *, is_cut: bool) -> bytes:
-    """Return `data` without its last line, which `is_cut`, unless that is long for a line.
+    """Return `data` without its last, unfinished line if `is_cut`, unless that line is very long.
 
-    A carriage return ends one, too, as programs show their progress, unless its line feed is yet to come.
+    A carriage return ends a line too, because programs use it to show progress. One at the very end does
+    not, because its line feed may still follow.
     """
     end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
     return data[:end] if is_cut and len(data) - end < _LINE else data
 
 
 def _from_line(data: bytes, *, is_whole: bool) -> bytes:
-    """Return `data` from the start of its first whole line on, unless it is one line."""
+    """Return `data` from its first complete line on, or all of it if it has no second line."""
     if is_whole:
         return data
     cut = data.find(b"\n") + 1
@@ -138,7 +143,7 @@ def _from_line(data: bytes, *, is_whole: bool) -> bytes:
 
 
 def _whole(data: bytes) -> bytes:
-    """Return `data` without the beginning of a sign (RFC 3629) or of an escape sequence at its end."""
+    """Return `data` without an incomplete UTF-8 character (RFC 3629) or escape sequence at its end."""
     escape = data.rfind(b"\x1b", max(len(data) - 32, 0))
     if escape > 0 and not _ESCAPES.match(data[escape:].decode("latin-1")):
         data = data[:escape]

@@ -1,4 +1,7 @@
-"""Find what an address names, among what is there; nothing from an address ever becomes part of a path."""
+"""Find the campaign, attempt or file that a URL names.
+
+Each name is looked up among those that exist. No part of a URL ever becomes part of a file path.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ _NUMBERS = re.compile(r"(-?[0-9]{1,9})\.([0-9]{1,9})")
 
 
 def hub_of(request: Request) -> Hub:
-    """Return the hub, with what is on disk now."""
+    """Return the hub, updated with the files on disk."""
     hub: Hub = request.app.state.hub
     hub.refresh()
     return hub
 
 
 def find_campaign(hub: Hub, request: Request) -> FollowedCampaign:
-    """Return the campaign that the address names. Raises HTTPException 404."""
+    """Return the campaign that the URL names. Raises HTTPException 404."""
     found = hub.campaigns.get(request.path_params["name"])
     if found is None:
         raise HTTPException(404, "No campaign here is called that; it may have been moved or removed.")
@@ -32,7 +35,7 @@ def find_campaign(hub: Hub, request: Request) -> FollowedCampaign:
 
 
 def find_attempt(campaign_state: CampaignState, request: Request) -> Attempt:
-    """Return the attempt that the address names by its case, block and number. Raises HTTPException 404."""
+    """Return the attempt that the URL names by its case, block and number. Raises HTTPException 404."""
     case, text = request.path_params["case"], request.path_params["attempt"]
     numbers = _NUMBERS.fullmatch(text)
     found = campaign_state.attempts.get((case, int(numbers[1]), int(numbers[2]))) if numbers else None
@@ -42,7 +45,7 @@ def find_attempt(campaign_state: CampaignState, request: Request) -> Attempt:
 
 
 def find_stream(campaign_state: CampaignState, request: Request) -> tuple[Attempt, SafeFolder]:
-    """Return the attempt, and the file of the stream that the address names. Raises HTTPException 404."""
+    """Return the attempt, and the file of the stream that the URL names. Raises HTTPException 404."""
     attempt = find_attempt(campaign_state, request)
     folder = SafeFolder(campaign_state.folder, attempt.folder)
     stream = find_streams(folder).get(request.path_params["stream"])
@@ -52,6 +55,6 @@ def find_stream(campaign_state: CampaignState, request: Request) -> tuple[Attemp
 
 
 def whole(request: Request, name: str, default: int) -> int:
-    """Return a query parameter as a whole number of zero or more, `default` when it is no such number."""
+    """Return a query parameter as an integer of zero or more, or `default` if it is not one."""
     text = request.query_params.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else default

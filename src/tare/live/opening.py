@@ -1,4 +1,4 @@
-"""Show an address in the browser without anybody else reading it there."""
+"""Open a URL with a token in the browser without showing the token to other users of the machine."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PAGE = """\
 
 @contextmanager
 def opened(url: str) -> Iterator[None]:
-    """Show `url`, which holds a token, in the browser, until left.
+    """Open `url`, which holds a token, in the browser; the temporary file exists until the context ends.
 
-    All users of a machine see the arguments of its processes (proc(5)), so that the browser is given the
-    name of a file, in a folder of its owner alone, that leads on to `url`.
+    All users of a machine can see the arguments of its processes (proc(5)). So the browser gets the name of a
+    file that redirects to `url`. The file is in a folder that only its owner can read.
     """
     with tempfile.TemporaryDirectory(prefix="tare-") as folder:  # mode 0700
         path = Path(folder) / "tare.html"

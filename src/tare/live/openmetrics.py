@@ -1,7 +1,7 @@
 """Campaigns as metrics in the text format of OpenMetrics 1.0, for Prometheus to scrape.
 
-What changes from scrape to scrape is progress and the latest figure of each case. The truth stays in the
-journal: a scrape that was missed loses a point in a dashboard, never a result.
+The metrics give the progress and the latest figures of each case. Results stay in the journal: a missed
+scrape loses a point in a dashboard, never a result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_POINTS = (
     64  # of a figure that has coordinates: a dashboard is no place for each message size of thousands
 )
 _TAKEN = frozenset({"campaign", "case", "state", "block", "fom", "unit", "le", "quantile"})
-"""Labels of our own, and those that mean something to Prometheus: no setting of a study takes them."""
+"""Labels that Tare uses or that have a meaning in Prometheus; settings of a study get other labels."""
 
 _NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -63,7 +63,7 @@ ROUTES = [Route("/metrics", metrics)]
 
 
 def families(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamily, ...]:
-    """Return the metrics of campaigns by their names."""
+    """Return the metrics of campaigns; `campaign_states` maps the campaigns' names to their states."""
     return (*_progress(campaign_states), *_figures(campaign_states))
 
 
@@ -119,7 +119,7 @@ def render(found: Iterable[MetricFamily]) -> str:
 
 
 def label_name(name: str) -> str:
-    """Return `name` as a label may be called: letters, digits and ``_``, no digit first, no ``__`` first."""
+    """Return `name` as a valid label: letters, digits and ``_``, with no digit or ``__`` at the start."""
     text = _NOT_A_NAME.sub("_", name).lstrip("_") or "x"
     return f"_{text}" if text[0].isdigit() else text
 
@@ -129,9 +129,9 @@ def _escaped(value: object) -> str:
 
 
 def _case_labels(campaign_state: CampaignState, case: str) -> dict[str, object]:
-    """Return what tells a case from others, by label: its workload, and what the study varies.
+    """Return the labels of a case: its id, its workload, and the settings that the study varies.
 
-    A setting whose label is taken has ``_`` after it.
+    If a label's name is already used, ``_`` is appended to it.
     """
     found = campaign_state.cases.get(case)
     labels: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""Templates and static files: HTML from what the views say, style from the report's own sheet."""
+"""Templates and static files of the live server; its style sheet extends the report's."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ STATIC = {
     "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
 }
-"""The files that pages load, by name, each with its type; nothing else is served from the package."""
+"""The files that pages load: name and media type. No other file of the package is served."""
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """Return a template of this package as HTML; every value is escaped."""
+    """Return the HTML of a template with `values`; every value is escaped."""
     return _environment().get_template(template).render(states=tuple(State), **values)
 
 
 @functools.cache
 def static(name: str) -> str:
-    """Return the text of a file of STATIC. The style sheet is the report's, with what is live after it."""
+    """Return the text of a file of STATIC; the style sheet is the report's, followed by `live.css`."""
     folder = resources.files("tare.live") / "static"
     if name != "style.css":
         return (folder / name).read_text(encoding="utf-8")
@@ -68,6 +68,6 @@ def _shell(argv: Sequence[str]) -> str:
 
 
 def _side_colours() -> list[tuple[int, str, str]]:
-    """Return the colours of as many sides as a page may have; they come round as in the report's palette."""
+    """Return an index and the light and dark colour of up to 65 variants; the report's palette repeats."""
     tones = [INK, *(CONTENDERS[index % len(CONTENDERS)] for index in range(64))]
     return [(index, tone.light, tone.dark) for index, tone in enumerate(tones)]

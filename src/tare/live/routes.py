@@ -1,4 +1,4 @@
-"""The pages, and the parts of them that change."""
+"""The routes of the HTML pages, and of the parts of a page that are replaced when a campaign changes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def overview(request: Request) -> Response:
-    """Show all campaigns."""
+    """Return the page of all campaigns."""
     hub = hub_of(request)
     with hub.lock:
         return _page("overview.html", _overview(hub), live="/live", revision=hub.revision, watch="")
 
 
 def overview_parts(request: Request) -> Response:
-    """Return what changes on the page of all campaigns."""
+    """Return the parts of the page of all campaigns that can change."""
     hub = hub_of(request)
     with hub.lock:
         return _parts(hub.revision, {"cards": pages.render("cards.html", _overview(hub))})
 
 
 def campaign(request: Request) -> Response:
-    """Show one campaign."""
+    """Return the page of one campaign."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -65,7 +65,7 @@ def campaign(request: Request) -> Response:
 
 
 def campaign_parts(request: Request) -> Response:
-    """Return what has changed on a campaign's page after revision `since`."""
+    """Return the parts of a campaign's page that changed after revision `since` (a query parameter)."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -92,7 +92,7 @@ def campaign_parts(request: Request) -> Response:
 
 
 def run(request: Request) -> Response:
-    """Show one attempt: its output, command and evidence."""
+    """Return the page of one attempt: its output, commands and evidence."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -105,7 +105,10 @@ def run(request: Request) -> Response:
 
 
 def run_parts(request: Request) -> Response:
-    """Return what changes on a run's page; its output only when other streams than `streams` are there."""
+    """Return the parts of a run's page that can change.
+
+    The output is among them only if the number of streams differs from the query parameter `streams`.
+    """
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -122,7 +125,7 @@ def run_parts(request: Request) -> Response:
 
 
 def file(request: Request) -> Response:
-    """Return a whole stream, or a range of it, as plain text exactly as it was written."""
+    """Return a whole stream, or a range of it, as plain text exactly as the run wrote it."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -134,7 +137,7 @@ def file(request: Request) -> Response:
 
 
 def compare(request: Request) -> Response:
-    """Show several campaigns side by side."""
+    """Return the page that compares several campaigns."""
     hub = hub_of(request)
     values = _compared(hub, request)
     chosen = request.query_params.getlist("c")
@@ -144,13 +147,13 @@ def compare(request: Request) -> Response:
 
 
 def compare_parts(request: Request) -> Response:
-    """Return what changes where campaigns are shown side by side."""
+    """Return the parts of the comparison page that can change."""
     hub = hub_of(request)
     return _parts(hub.revision, {"columns": pages.render("columns.html", _compared(hub, request))})
 
 
 def report(request: Request) -> Response:
-    """Return the full report as of now, under the policy that it states itself."""
+    """Return the full report of the current state, with the Content-Security-Policy that it states itself."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     try:
@@ -163,7 +166,7 @@ def report(request: Request) -> Response:
 
 
 def evidence(request: Request) -> Response:
-    """Lead from a report's link into the campaign's folder to the page of that run."""
+    """Redirect a report's link to a run's folder to the page of that run."""
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
@@ -172,7 +175,7 @@ def evidence(request: Request) -> Response:
 
 
 def static(request: Request) -> Response:
-    """Return one of the package's own files."""
+    """Return one of the package's static files."""
     name = request.path_params["name"]
     if name not in pages.STATIC:
         raise HTTPException(404, "There is no such file.")
@@ -180,7 +183,7 @@ def static(request: Request) -> Response:
 
 
 def failed(request: Request, error: Exception) -> Response:
-    """Say what is not there, as a page."""
+    """Return an error page for a failed request."""
     status, text = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
     titles = {404: "Not here", 405: "Only reading", 503: "Not readable now"}
     values = {"title": titles.get(status, "That did not work"), "text": text}
@@ -239,7 +242,7 @@ def _overview(hub: Hub) -> dict[str, object]:
 
 
 def _said(campaign_state: CampaignState, answers: Answers) -> dict[str, object]:
-    """Return what the statistics give to a campaign's page."""
+    """Return the template values of a campaign's page that come from the statistics."""
     return {
         "answers": answers,
         "changes": changes(answers.figures, answers.sides, campaign_state.plan.margin),

@@ -1,4 +1,4 @@
-"""What the page of one run shows: how it came out, and its evidence."""
+"""The content of the page of one run: its result and its evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_FIGURES = 200
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """The end of one output stream, and where the rest is."""
+    """The end of one output stream, and the URLs of the rest."""
 
     name: str
     chunk: Chunk
@@ -35,7 +35,7 @@ class Stream:
 
 @dataclasses.dataclass(frozen=True)
 class RunPage:
-    """Everything about one attempt."""
+    """The content of the page of one attempt."""
 
     url: str
     campaign_url: str
@@ -58,7 +58,7 @@ class RunPage:
 def run_page(
     name: str, campaign_state: CampaignState, sides: Variants, attempt: Attempt, signs: Pseudonyms = NO_SIGNS
 ) -> RunPage:
-    """Return all that is known of an attempt, with the ends of its streams."""
+    """Return the page's content for an attempt, with the ends of its output streams."""
     state = campaign_state.state_of(attempt)
     folder = SafeFolder(campaign_state.folder, attempt.folder)
     figures = _figures(attempt)
@@ -119,7 +119,7 @@ def _streams(url: str, folder: SafeFolder, signs: Pseudonyms, *, is_live: bool) 
     for name, stream in find_streams(folder).items():
         try:
             chunk = read_chunk(stream, signs=signs, is_live=is_live)
-        except OSError:  # gone between the listing and now, or not ours to read
+        except OSError:  # it was removed after the listing, or may not be read
             continue
         address = quote(name, safe="")
         found.append(Stream(name, chunk, f"/api{url}/log/{address}", f"{url}/file/{address}"))
@@ -141,7 +141,7 @@ def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
 def _environment(
     folder: Path, attempt: Attempt, signs: Pseudonyms
 ) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Return the facts of each host, from a file that is looked up among those that are there."""
+    """Return the facts of each host; the attempt's environment file is looked up among those that exist."""
     names = {one.name for one in SafeFolder(folder, "environments").files("*.json")}
     if f"{attempt.environment}.json" not in names:
         return []

@@ -1,4 +1,4 @@
-"""Listen, serve, and end cleanly."""
+"""Open the listening socket, serve the campaigns, and shut down cleanly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_HEADER = 32 * 1024
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """An open socket, and who may read through it. `url` is the address to print, with the token if any."""
+    """An open socket, and who may read through it; `url` is the URL to print, with the token if any."""
 
     socket: socket.socket
     access: Access
@@ -36,9 +36,10 @@ class Listener(msgspec.Struct, frozen=True):
 
 
 def listen(host: str, port: int, token_file: Path | None = None, *, is_for_anybody: bool = False) -> Listener:
-    """Open a socket on `host` and `port`, 0 for any free one, for who has the token, or on loopback anybody.
+    """Open a socket on `host` and `port`; port 0 takes any free port.
 
-    Raises UsageError with the cure.
+    Readers need the token in `token_file`, or a new one if that is None. With `is_for_anybody`, which is only
+    allowed on a loopback address, they need none. Raises UsageError, which says how to fix the problem.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(
@@ -59,12 +60,12 @@ def listen(host: str, port: int, token_file: Path | None = None, *, is_for_anybo
 
 
 def serve(folders: Sequence[Path], listener: Listener, redacted: Sequence[str] = ()) -> None:
-    """Serve the campaigns in `folders`, without the words of `redacted`, until SIGINT or SIGTERM."""
+    """Serve the campaigns in `folders` until SIGINT or SIGTERM; the words in `redacted` are never shown."""
     Server(folders, listener, redacted=redacted).run()
 
 
 class Server(uvicorn.Server):
-    """Ends streams that would last for ever, and counts an interrupt as the way to end, not as a fault."""
+    """A uvicorn server that ends open event streams on shutdown, and treats an interrupt as a normal end."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 make_app(self.hub, listener.access),
                 log_level="warning",
-                access_log=False,  # it would hold the token
+                access_log=False,  # the log would contain the token
                 server_header=False,
                 proxy_headers=False,
                 ws="none",
@@ -95,28 +96,32 @@ class Server(uvicorn.Server):
         spare_logs()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen; more may wait in the kernel's queue than the event loop accepts at once."""
+        """Listen; the kernel's queue is longer than what the event loop accepts at once."""
         await super().startup(sockets)
         for one in sockets or ():
             one.listen(_QUEUE)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until it is told to end."""
+        """Serve until `end` is called or a signal arrives."""
         super().run(sockets or [self._listener.socket])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End; at the second time at once."""
+        """End the server; a second signal ends it at once."""
         self.force_exit = self.should_exit
         self.end()
 
     def end(self) -> None:
-        """Let all readers go, then stop; may be called from any thread."""
+        """End all event streams, then stop the server; may be called from any thread."""
         self.should_exit = True
         self.hub.close()
 
 
 def read_token(path: Path) -> str:
-    """Return the token in the file at `path`, which is made for its owner alone when it is not there."""
+    """Return the token in the file at `path`.
+
+    If the file does not exist, it is created with a new token, readable only by its owner. Raises UsageError
+    if the file cannot be made or read, is readable by others, or holds no valid token.
+    """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
@@ -165,7 +170,7 @@ def _open(family: int, address: tuple[str | int, ...], host: str, port: int) -> 
 
 
 def _shown(host: str, address: str) -> str:
-    """Return the host to print: one that a browser elsewhere can use, where all addresses are listened on."""
+    """Return the host for the printed URL; if the server listens on all addresses, this machine's name."""
     if ipaddress.ip_address(address.partition("%")[0]).is_unspecified:
         return socket.getfqdn()
     return f"[{host}]" if ":" in host else host

@@ -1,4 +1,4 @@
-"""What the statistics say so far, in the words and shapes of the report."""
+"""Compute the statistics of a campaign so far, in the same words and types as the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tare.report.words.answer import Answer, answer_all, reading
 
 @dataclasses.dataclass(frozen=True)
 class Dot:
-    """One run next to the average of its case; `order` is its place in the order of time."""
+    """One run: its ratio to the average of its case, and its index in the order of time."""
 
     order: int
     side: Variant
@@ -26,9 +26,10 @@ class Dot:
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """The statistics at one revision. `sentences` are empty until anything can be said.
+    """The statistics at one revision.
 
-    `overview` has one row a contender's case, `figures` one a figure that people quote.
+    `sentences` is empty as long as there is no result. `overview` has one row per contender case, `figures`
+    one per quoted figure of merit.
     """
 
     revision: int
@@ -42,7 +43,7 @@ class Answers:
 
 
 def answer(campaign: Campaign, revision: int) -> Answers:
-    """Return what can be said of `campaign` now."""
+    """Return the statistics of `campaign` so far."""
     sides = lay_out(campaign, ())
     measured = bool(campaign.measured())
     every = aggregates(campaign) if measured else []

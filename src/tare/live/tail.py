@@ -1,4 +1,4 @@
-"""Follow a journal as it grows, reading each byte once."""
+"""Follow a journal while it grows; each byte is read once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from tare.core.safe_folder import SafeFolder
 from tare.storage.journal import MOST_BYTES, VERSION, DamagedLine, Event, LineReader, SessionBegan
 
-_MARK = 64  # bytes before the offset that must still be there, else the file is another
+_MARK = 64  # bytes before the offset; if they have changed, the file is another one
 
 
 class News(msgspec.Struct, frozen=True):
-    """What a journal says since it was last read.
+    """The events that were added to a journal since it was last read.
 
-    `is_fresh` says that it is not the journal that it was: all events before these are void. `fault` says
-    why it cannot be read on; empty when it can.
+    If `is_fresh`, the file is a different journal now, and all earlier events are void. `fault` says why the
+    journal cannot be read further; it is empty if there is no problem.
     """
 
     events: tuple[Event, ...] = ()
@@ -26,10 +26,10 @@ class News(msgspec.Struct, frozen=True):
 
 
 class JournalTail:
-    """Reads what is new in the journal at `path`, which need not be there yet.
+    """Reads the new events of the journal at `path`, which need not exist yet.
 
-    A line without its end, or a last line that does not read as an event, is left for later: the
-    writer is in the midst of it, or a crash has torn it and the next session cuts it off.
+    An unfinished line, or a last line that is not a valid event, is left for the next call. Either the
+    writer has not finished it, or a crash cut it short and the next session removes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +37,7 @@ class JournalTail:
         self._forget()
 
     def read(self) -> News:
-        """Return what is new. A file that was replaced, cut or removed is read from its beginning."""
+        """Return the new events; a file that was replaced, truncated or removed is read from its start."""
         try:
             descriptor = SafeFolder(self.path.parent, self.path.name).open()
         except FileNotFoundError:
@@ -77,7 +77,7 @@ class JournalTail:
         return News(events, is_fresh, self._fault)
 
     def _is_same(self, descriptor: int, seen: tuple[int, ...]) -> bool:
-        """Return whether the file is the one that was read, with what was read last still in its place."""
+        """Return whether this is the file that was read before, with the bytes last read still in place."""
         if not self._seen:
             return True
         if seen[:2] != self._seen[:2]:

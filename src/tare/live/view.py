@@ -1,4 +1,4 @@
-"""What the pages show, computed from a book and its answers before any HTML."""
+"""The content of the pages, computed from a campaign state and its statistics; templates make HTML of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNS = {
     State.RUNNING: "▶",
     State.PENDING: "·",
 }
-"""A sign for each state, so that none rests on colour alone."""
+"""A symbol for each state, so that no state is shown by colour alone."""
 
 LETTERS = {
     State.DONE: "d",
@@ -33,17 +33,17 @@ LETTERS = {
     State.RUNNING: "r",
     State.PENDING: "p",
 }
-"""The class of a cell: short, since a page may hold ten thousand."""
+"""The CSS class of a cell by state; it is short, since a page may hold ten thousand cells."""
 
 _MOST_UNDER_WAY = 3
 
 PAGE_ROWS = 50
-"""Runs on one page of the list."""
+"""The number of runs on one page of the list."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Segment:
-    """One stretch of a progress bar, in percent of its length."""
+    """One segment of a progress bar; `start` and `width` are in percent of the bar's length."""
 
     state: State
     start: float
@@ -52,7 +52,7 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """A campaign in brief."""
+    """The summary of a campaign."""
 
     name: str
     url: str
@@ -72,7 +72,7 @@ class Card:
 
 @dataclasses.dataclass(frozen=True)
 class MatrixRow:
-    """One case of the matrix: a state and the number of the last attempt for each block."""
+    """One case of the matrix: for each block, the state and the number of the last attempt."""
 
     case: str
     label: str
@@ -83,7 +83,7 @@ class MatrixRow:
 
 @dataclasses.dataclass(frozen=True)
 class MatrixGroup:
-    """The cases that meet at one place."""
+    """The cases of one configuration."""
 
     label: str
     rows: tuple[MatrixRow, ...]
@@ -91,7 +91,7 @@ class MatrixGroup:
 
 @dataclasses.dataclass(frozen=True)
 class Matrix:
-    """Cases × blocks."""
+    """The matrix of cases × blocks."""
 
     blocks: tuple[int, ...]
     groups: tuple[MatrixGroup, ...]
@@ -99,7 +99,7 @@ class Matrix:
 
 @dataclasses.dataclass(frozen=True)
 class RunLine:
-    """One attempt, or a planned run that has none yet, in the list of runs."""
+    """One line in the list of runs: an attempt, or a planned run without an attempt."""
 
     url: str
     block: str
@@ -121,17 +121,17 @@ class RunList:
 
 
 def campaign_url(name: str) -> str:
-    """Return the address of a campaign's page."""
+    """Return the URL of a campaign's page."""
     return f"/c/{quote(name, safe='')}"
 
 
 def run_url(name: str, attempt: Attempt) -> str:
-    """Return the address of an attempt's page."""
+    """Return the URL of an attempt's page."""
     return f"{campaign_url(name)}/run/{quote(attempt.case, safe='')}/{attempt.block}.{attempt.attempt}"
 
 
 def card(name: str, folder: str, campaign_state: CampaignState | None, fault: str) -> Card:
-    """Return a campaign in brief; `campaign_state` is None while its plan cannot be read."""
+    """Return the summary of a campaign; `campaign_state` is None if its plan cannot be read."""
     if campaign_state is None:
         return Card(name, campaign_url(name), folder, "", "", "damaged", "", "", (), (), (), 0, "", fault)
     progress = campaign_state.progress()
@@ -157,7 +157,7 @@ def card(name: str, folder: str, campaign_state: CampaignState | None, fault: st
 
 
 def activity(campaign_state: CampaignState, progress: RunCounts) -> str:
-    """Return in a word what a campaign is doing."""
+    """Return what a campaign is doing, in one or two words: running, finished, stopped or not begun."""
     if campaign_state.is_running:
         return "running"
     if progress.n_settled == progress.n_planned:
@@ -166,7 +166,7 @@ def activity(campaign_state: CampaignState, progress: RunCounts) -> str:
 
 
 def segments(progress: RunCounts) -> tuple[Segment, ...]:
-    """Return the stretches of the bar: what is settled first, what is pending left out."""
+    """Return the segments of the progress bar; done runs come first, and pending ones have no segment."""
     shown = (State.DONE, State.INVALID, State.FAILED, State.LOST, State.RUNNING)
     found, at = [], 0.0
     for state in shown:
@@ -178,7 +178,7 @@ def segments(progress: RunCounts) -> tuple[Segment, ...]:
 
 
 def matrix(campaign_state: CampaignState, sides: Variants) -> Matrix:
-    """Return the cases by place and side, in the order of the plan, over all blocks that are planned."""
+    """Return the cases by configuration and variant, in the plan's order, over all planned or run blocks."""
     blocks = sorted(
         {run.block for run in campaign_state.planned} | {run.block for run in campaign_state.latest}
     )
@@ -210,7 +210,7 @@ def _row(
 
 
 def cell_news(campaign_state: CampaignState, runs: Iterable[Run]) -> list[tuple[str, int, str, str, int]]:
-    """Return what became of cells: case, block, class, sign and the number of the last attempt."""
+    """Return the current cell of each run: case, block, CSS class, symbol and number of the last attempt."""
     return [
         (
             run.case,
@@ -232,9 +232,10 @@ def run_list(
     words: str = "",
     page: int = 1,
 ) -> RunList:
-    """Return one page of attempts, the latest first, then of the runs still to come in their order.
+    """Return one page of the list of runs.
 
-    `words` must all occur in a run's label, block or reason.
+    The attempts come first, the latest of them at the top. The pending runs follow in their order. `state`
+    selects runs by state. All of `words` must occur in a run's label, block, state or reason.
     """
     wanted = [word for word in words.casefold().split() if word]
     found: list[Attempt | Run] = [
@@ -287,13 +288,13 @@ def _line(name: str, campaign_state: CampaignState, sides: Variants, one: Attemp
 
 
 def reason(campaign_state: CampaignState, one: Attempt) -> str:
-    """Return why an attempt does not count, with the check that it failed; or what it waits for."""
+    """Return why an attempt does not count, with the check that failed, or what the attempt waits for."""
     why = campaign_state.reason_of(one)
     return f"{why} (check: {one.check})" if one.check else why
 
 
 def elapsed(one: Attempt, state: State, clock: float | None = None) -> str:
-    """Return how long an attempt took, or has taken so far; empty where nobody measured it."""
+    """Return how long an attempt took, or has taken so far; empty if the time was not measured."""
     if state is State.RUNNING and one.started_at is not None:
         seconds = max((time.time() if clock is None else clock) - one.started_at, 0.0)
         return f"{format_seconds(seconds)} so far".replace(" ", NARROW, 1)
@@ -310,7 +311,7 @@ def _case_label(campaign_state: CampaignState, case: str) -> str:
 
 
 def block_name(block: int) -> str:
-    """Return what a block is called."""
+    """Return a block's name; a block below 1 is the warm-up."""
     return f"block {block}" if block >= 1 else "warm-up"
 
 
@@ -327,5 +328,5 @@ def _eta(progress: RunCounts) -> str:
 
 
 def when(seconds: float | None) -> str:
-    """Return a moment in UTC, to the second; empty where it is not known."""
+    """Return a time in UTC, to the second; empty if it is None."""
     return "" if seconds is None else f"{moment(seconds):%Y-%m-%d %H:%M:%S} UTC"

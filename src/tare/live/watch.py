@@ -1,4 +1,4 @@
-"""Watch campaign folders: find them, read what is new, and wake whoever waits for it."""
+"""Watch campaign folders: find campaigns, read new events of their journals, and notify the readers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tare.storage.pseudonymous import PseudonymousView
 from tare.storage.pseudonyms import read_signs
 
 POLL_S = 0.5
-"""How often folders are looked at while somebody watches."""
+"""Seconds between two polls of the folders while there are readers."""
 
 ANSWER_S = 2.0
-"""How often the statistics are computed at most; slow ones less often."""
+"""The least time in seconds between two computations of the statistics; slow ones wait longer."""
 
-_LEAST_SHARE = 10  # statistics take a tenth of one core at most: the machine may be measuring
+_LEAST_SHARE = 10  # the statistics use at most a tenth of one core: the machine may be measuring
 _INTEREST_S = 30.0
 
 
 class FollowedCampaign:
-    """One campaign folder under watch. `name` is what it is called in addresses."""
+    """One campaign folder that is watched; `name` is the campaign's name in URLs."""
 
     def __init__(self, name: str, folder: Path, redacted: Sequence[str] = ()) -> None:
         self.name = name
@@ -54,11 +54,11 @@ class FollowedCampaign:
 
     @property
     def shown_folder(self) -> str:
-        """Return the folder as others may read it."""
+        """Return the folder's path with pseudonyms, as readers may see it."""
         return self.signs.only(str(self.folder))
 
     def poll(self, revision: int) -> bool:
-        """Read what is new; return whether anything is, which is then of `revision`."""
+        """Read new events; return whether anything changed. A change sets the campaign's revision."""
         fault = self._read_plan(revision)
         if self.campaign_state is not None and not fault:
             fault = self._read_journal(self.campaign_state, revision)
@@ -71,7 +71,8 @@ class FollowedCampaign:
         return is_changed
 
     def _read_journal(self, campaign_state: CampaignState, revision: int) -> str:
-        # Asked before the journal is read: who held it then has perhaps let go since, never the reverse.
+        # Check this before reading the journal: a process that held it then may have ended since, and its
+        # last events are then read as well.
         is_running = is_held(self.folder / JOURNAL)
         news = self._tail.read()
         if news.is_fresh:
@@ -83,7 +84,7 @@ class FollowedCampaign:
         return news.fault
 
     def is_answer_due(self, now: float) -> bool:
-        """Return whether the statistics should be computed anew: something ended, and not just now."""
+        """Return whether to compute the statistics again: something changed, and the waiting time is over."""
         if self.campaign_state is None:
             return False
         if self.answers is None:
@@ -94,7 +95,7 @@ class FollowedCampaign:
         return is_stale and now >= self._answer_due
 
     def answered(self, answers: Answers, took_s: float, now: float) -> None:
-        """Keep `answers`, and say when the next may be computed."""
+        """Store `answers`, and set the earliest time of the next computation."""
         self.answers = answers
         self._answer_due = now + max(ANSWER_S, took_s * _LEAST_SHARE)
 
@@ -113,7 +114,7 @@ class FollowedCampaign:
             self.campaign_state = CampaignState(self.folder, plan, revision)
         else:
             self.campaign_state.replan(plan, revision)
-            self.answers = None  # they know nothing of cases that are new
+            self.answers = None  # they do not have the new cases
         return ""
 
     def _show_with(self, signs: Pseudonyms) -> None:
@@ -122,10 +123,10 @@ class FollowedCampaign:
 
 
 class Hub:
-    """All campaigns in and below `folders`, and one watcher for any number of readers.
+    """All campaigns in `folders` and directly below them, with one watcher for all readers.
 
-    `lock` is held by whoever reads or writes a book. Revisions only grow, also from one server to the
-    next, so that a page that outlived its server asks for everything.
+    A thread that reads or writes a campaign state must hold `lock`. Revisions only grow, also from one
+    server process to the next. So a page that was loaded from an earlier server asks for everything anew.
     """
 
     def __init__(
@@ -149,17 +150,17 @@ class Hub:
         self._changed = asyncio.Event()
 
     def shown(self, text: str) -> str:
-        """Return `text`, such as a folder of campaigns, with the signs of all campaigns."""
+        """Return `text`, such as the path of a folder, with the pseudonyms of all campaigns."""
         known = (one.signs.entries for one in self.campaigns.values())
         return Pseudonyms(merged(self.redacted, *known)).only(text)
 
     def refresh(self) -> None:
-        """Poll unless that was done a moment ago; for requests while nobody watches."""
+        """Poll, unless the last poll was a moment ago; requests call this, since the watcher may be idle."""
         if self._clock() - self._polled_at > POLL_S / 2:
             self.poll()
 
     def poll(self) -> bool:
-        """Look at every folder once; return whether anything is new."""
+        """Read every folder once; return whether anything changed."""
         with self.lock:
             self._polled_at = self._clock()
             revision = self.revision + 1
@@ -174,9 +175,10 @@ class Hub:
 
     @contextlib.contextmanager
     def opened(self, watched: FollowedCampaign) -> Iterator[tuple[CampaignState, Answers] | None]:
-        """Hold the book of a campaign and its statistics still; None while its plan cannot be read.
+        """Lock a campaign's state and statistics, and yield them; yield None if its plan cannot be read.
 
-        Statistics are computed now if there are none yet, and kept up for as long as somebody asks.
+        The statistics are computed now if there are none yet. They are updated as long as requests for this
+        campaign arrive.
         """
         watched.asked_at = self._clock()
         while True:
@@ -197,7 +199,7 @@ class Hub:
             return {name: watched.revision for name, watched in self.campaigns.items()}
 
     async def watch(self) -> None:
-        """Poll for as long as anybody reads, until cancelled."""
+        """Poll while there are readers, until cancelled."""
         self._loop = asyncio.get_running_loop()
         told = self.revision
         while True:
@@ -209,7 +211,7 @@ class Hub:
             await asyncio.sleep(POLL_S)
 
     async def changes(self) -> AsyncIterator[dict[str, int] | None]:
-        """Yield the revisions of all campaigns, now and at every change; None after a while without one."""
+        """Yield the revisions of all campaigns now and at every change; yield None after 15 s without one."""
         self._n_readers += 1
         try:
             while not self.is_closed:
@@ -224,7 +226,7 @@ class Hub:
             self._n_readers -= 1
 
     def close(self) -> None:
-        """Let every reader go; may be called from a signal handler."""
+        """End the event streams of all readers; may be called from a signal handler."""
         self.is_closed = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake)
@@ -241,7 +243,7 @@ class Hub:
                 self._answer(watched)
 
     def _answer(self, watched: FollowedCampaign) -> None:
-        """Compute statistics on a copy, without holding up who reads; one at a time."""
+        """Compute statistics on a copy, so that readers need not wait; one computation runs at a time."""
         with self._answering:
             if watched.is_answer_due(self._clock()):
                 self._answer_now(watched)
@@ -274,14 +276,14 @@ class Hub:
                 continue
             try:
                 inside = sorted(folder.iterdir())
-            except OSError:  # gone, or not to be read: there is nothing to show in it
+            except OSError:  # it was removed or is not readable: there is nothing to show
                 continue
             yield from (one for one in inside if is_campaign(one))
 
     def _signs_of(self, folder: Path) -> Pseudonyms:
         try:
             return read_signs(folder, self.redacted)
-        except CampaignError:  # which is told where its plan is read
+        except CampaignError:  # it is reported where the plan is read
             return Pseudonyms(self.redacted)
 
     def _name(self, folder: Path) -> str:

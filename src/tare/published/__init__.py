@@ -1,4 +1,12 @@
-"""Published results as data: the tables of studies that others made, mapped to Tare's figures of merit."""
+"""Results from published studies, as data: their tables, mapped to Tare's figures of merit.
+
+`read_publication` reads a table, `as_campaign` makes a campaign of it, and `judge_claims` compares what the
+articles claim with their tables.
+
+Example::
+
+    campaign = as_campaign(read_publication(names()[0]))
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what the articles claim from data/claims.toml, and judge it by the tables beside it."""
+"""Read the articles' claims from data/claims.toml, and compare them with the published tables in data/."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class _ClaimsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_claims() -> tuple[Claim, ...]:
-    """Return every claim, also those that the tables have no figures of, in the order of the file."""
+    """Return every claim in the order of the file, including those without figures in a table."""
     text = (DATA / "claims.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), _ClaimsFile).claims
 
 
 def judge_claims(table: str | None = None, *, confidence: float = 0.95) -> list[ClaimFinding]:
-    """Return what the tables say of each claim, or of those that rest on one `table`.
+    """Return the finding for each claim, or only for the claims that are based on `table`.
 
-    Raises UsageError where there is no such table.
+    Raises UsageError if there is no such table.
     """
     if table is not None:
         table = read_publication(table).name

@@ -1,4 +1,4 @@
-"""Published figures as the runs of a campaign, so that whatever reads one reads them."""
+"""Turn published figures into the runs of a campaign, so that Tare analyses them like its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_PLATFORM = "unknown"
 
 
 class PublishedRun(msgspec.Struct, frozen=True):
-    """A run that was published, and its case."""
+    """One published run, and its case."""
 
     case: Case
     attempt: Attempt
@@ -36,7 +36,7 @@ class _RunKey(NamedTuple):
 
 
 def as_campaign(publication: Publication) -> Campaign:
-    """Return the publication as a campaign that lies in no folder."""
+    """Return the publication as a campaign; its folder does not exist."""
     runs = as_runs(publication)
     cases = {run.case.id: run.case for run in runs}
     orders: dict[int, list[str]] = {}
@@ -57,10 +57,10 @@ def as_campaign(publication: Publication) -> Campaign:
 
 
 def as_runs(publication: Publication) -> tuple[PublishedRun, ...]:
-    """Return one run for each time that a figure was measured, as far as the table tells.
+    """Return one run for each repetition in the table, as far as the table shows repetitions.
 
-    Runs that were repeated one after the other make no blocks: each has a block of its own, so that
-    nothing is paired. Where every figure stands once, all are block 1.
+    Repeated runs do not form blocks: each has its own block, so that no runs are paired. If every figure
+    occurs once, all runs are in block 1.
     """
     grouped: dict[_RunKey, list[Figure]] = {}
     cases: dict[str, Case] = {}
@@ -101,7 +101,7 @@ def _case(figure: Figure) -> Case:
     settings = figure.settings
     layout = lay_out(settings.get("nodes"), settings.get("ranks"), None, None)
     if isinstance(layout, str):
-        raise ValueError(layout)  # the table or its mapping is wrong; a test reads all of them
+        raise ValueError(layout)  # the table or its mapping is wrong; a test reads all tables
     network = settings.get("network")
     case = Case(
         id="",

@@ -1,4 +1,4 @@
-"""Read the tables in data/, as data/index.toml maps them."""
+"""Read the published tables in data/; data/index.toml maps their columns to Tare's terms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SOURCE = re.compile(r'Source: ([^"]*"[^"]*"(?: \([0-9]{4}\))?)')
 
 
 class FigureKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a published figure is in Tare's terms. `factors` turn published units into `unit`."""
+    """A published kind of figure in Tare's terms; `factors` convert published units to `unit`."""
 
     workload: str
     fom: str
@@ -35,7 +35,7 @@ class FigureKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Mapped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one table maps: the keys of index.toml, which explains them."""
+    """The mapping of one table: the keys of index.toml, which explains them."""
 
     what: str
     sha256: str
@@ -52,7 +52,7 @@ class Mapped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One published number, in the unit of its kind, and the line of the table that it stands on."""
+    """One published number in the unit of its kind, with the number of its line in the table."""
 
     kind: FigureKind
     value: float
@@ -63,7 +63,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
-    """A table: its figures in the order of its lines. `comment` is what it says of itself and its source."""
+    """A table with its figures in the order of its lines; `comment` describes the table and its source."""
 
     name: str
     what: str
@@ -73,7 +73,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> Path:
-        """Return where the table lies."""
+        """Return the path of the table's file."""
         return DATA / f"{self.name}.csv"
 
     @property
@@ -84,11 +84,11 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Return the names of its series, as in ``published:NAME/SERIES``."""
+        """Return the names of the table's series, the SERIES of ``published:NAME/SERIES``."""
         return tuple(dict.fromkeys(figure.series for figure in self.figures))
 
     def only(self, series: str) -> Publication:
-        """Return the figures of one series. Raises UsageError where there is none of that name."""
+        """Return the publication with the figures of one series only. Raises UsageError if there is none."""
         if series not in self.series:
             raise UsageError(f"{self.name} has no series {series!r}; choose from {', '.join(self.series)}")
         chosen = tuple(figure for figure in self.figures if figure.series == series)
@@ -101,7 +101,10 @@ def names() -> tuple[str, ...]:
 
 
 def read_publication(name: str) -> Publication:
-    """Return the table ``NAME``, or one series of it, ``NAME/SERIES``. Raises UsageError with the cure."""
+    """Return the table ``NAME``, or one series of it, ``NAME/SERIES``.
+
+    Raises UsageError with a suggestion if there is no such table or series.
+    """
     table, slash, series = name.removeprefix("published:").partition("/")
     index = _index()
     if table not in index:
@@ -122,7 +125,7 @@ def read_publication(name: str) -> Publication:
 
 
 def _verified(path: Path, sha256: str) -> str:
-    """Return the text of a table. Raises InfrastructureError where it is not the one that was published."""
+    """Return the text of a table. Raises InfrastructureError if its SHA-256 is not `sha256`."""
     raw = path.read_bytes()
     found = hashlib.sha256(raw).hexdigest()
     if found != sha256:
@@ -153,7 +156,7 @@ def _figures(mapped: Mapped, lines: list[str]) -> Iterator[Figure]:
             placed = settings | ({mapped.wide: level} if mapped.wide else {})
             yield Figure(
                 kind=kind,
-                value=float(Decimal(cell) * factor),  # 938 Mbit/s are 0.938 Gbit/s, to the digit
+                value=float(Decimal(cell) * factor),  # exact: 938 Mbit/s are 0.938 Gbit/s
                 settings=placed,
                 series=_series(mapped, placed),
                 started=started,
