@@ -1,1 +1,1 @@
-"""Performance goals, measured side by side on the machine at hand: `make bench`."""
+"""Benchmarks of Tare against its performance goals, measured on this machine: `make bench`."""

@@ -1,4 +1,4 @@
-"""Print one table: what was measured, beside what it is held against, and the goal."""
+"""Print one table: each measured value, the value that it is compared with, and the goal."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SUITES = {
     "observer": observer.measure,
 }
 ALONE = {"observer"}
-"""What takes half an hour, on a machine that does nothing else."""
+"""Suites that take half an hour and need an otherwise idle machine."""
 
 
 def main() -> None:
-    """Run the suites named on the command line, or all but those that are run alone."""
+    """Run the suites named on the command line, or all except those in ALONE."""
     names = sys.argv[1:] or [name for name in SUITES if name not in ALONE]
     print(f"{'what':58} {'measured':>14} {'against':>14}  goal")
     for name in names:

@@ -1,7 +1,7 @@
-"""Real A/A campaigns on this machine: how often something is claimed where there is nothing to find.
+"""Run real A/A campaigns on this machine, and count how often Tare claims a difference that does not exist.
 
-``make calibration`` runs 20 of them, some minutes in all. Each runs a small program on two sides that differ
-in a name alone, in 12 blocks.
+``make calibration`` runs 20 campaigns, which takes some minutes. Each runs a small program in 12 blocks, with
+two variants that differ only in their name.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ CLAIMS: dict[str, Callable[[Campaign], bool]] = {
     ),
     "a drift": lambda one: any(doubt.suspicion is RepeatabilityWarning.DRIFT for doubt in trust(one).doubts),
 }
-"""What each is counted by: whether a campaign claims it at all."""
+"""A test for each kind of false claim: does a campaign make this claim at all?"""
 
 
 def main() -> None:
-    """Run as many campaigns as the command line says, 20 by default, and print the counts."""
+    """Run the number of campaigns given on the command line, by default 20, and print the counts."""
     n_campaigns = int(sys.argv[1]) if len(sys.argv) > 1 else N_CAMPAIGNS
     counts = dict.fromkeys(CLAIMS, 0)
     with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def most(n_campaigns: int) -> int:
-    """Return how many false claims of 5 % chance each are exceeded in less than 1 of 100 such counts."""
+    """Return the 99 % quantile of the number of false claims, if each campaign makes one with 5 % chance."""
     from scipy.stats import binom
 
     return int(binom.ppf(0.99, n_campaigns, 0.05))

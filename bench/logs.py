@@ -1,7 +1,8 @@
-"""What long logs of each tool look like, made up after the tools' own formats.
+"""Synthetic long logs of each tool, in the tools' own formats.
 
-`start` and `end` frame one run; `body` is what fills a long log between them: rows of intervals or of time
-steps where a tool prints such, and else results over and over, as in a log that is appended to.
+`start` and `end` are the first and the last part of one run. `body` is repeated between them to make a log
+long. It has rows of intervals or time steps if the tool prints those. Otherwise it has results, as in a log
+to which many runs append.
 """
 
 # ruff: noqa: E501 - the tools' own lines are as long as they are
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 PIECE_BYTES = 1 << 20
-"""About how much of a log is made at once."""
+"""The approximate size of the pieces in which a log is made."""
 
 
 class Log(NamedTuple):
@@ -24,22 +25,22 @@ class Log(NamedTuple):
     end: str = ""
 
     def dense(self, n_bytes: int) -> Iterator[str]:
-        """Yield pieces of a log of about `n_bytes`, of which all is the tool's."""
+        """Yield pieces of a log of about `n_bytes` that has only output of the tool."""
         return self._pieces(self.body, n_bytes)
 
     def runs(self, n_bytes: int) -> Iterator[str]:
-        """Yield pieces of a log of about `n_bytes` in which the whole output comes again and again."""
+        """Yield pieces of a log of about `n_bytes` that repeats the whole output of a run."""
         return self._repeated(self.start + self.body + self.end, n_bytes)
 
     def rows(self, n_bytes: int) -> Iterator[str]:
-        """Yield pieces of a log of about `n_bytes` in which lines with figures follow one run, without heads."""
+        """Yield pieces of a log of about `n_bytes`: one run, then only its lines with figures, repeated."""
         yield self.start + self.body
         lines = (self.body + self.end).splitlines(keepends=True)
         rows = [line for line in lines if any(map(str.isdigit, line)) and not line.startswith("#")]
         yield from self._repeated("".join(rows), n_bytes)
 
     def noisy(self, n_bytes: int) -> Iterator[str]:
-        """Yield pieces of a log of about `n_bytes`, of which 95 % are words of other programs."""
+        """Yield pieces of a log of about `n_bytes`, of which 95 % are messages of other programs."""
         n_noise = -(-19 * len(self.body) // len(NOISE))
         return self._pieces(self.body + NOISE * n_noise, n_bytes)
 
@@ -379,4 +380,4 @@ LOGS = {
                "Timing for Writing wrfout_d01 for domain        1:    0.41211 elapsed seconds\n"
                "wrf: SUCCESS COMPLETE WRF\n"),
 }  # fmt: skip
-"""Name to log, of every tool whose output is lines."""
+"""The logs by name, one for every tool whose output is lines of text."""

@@ -1,4 +1,4 @@
-"""Traffic that goes nowhere: through loopback, so that little else is in the way."""
+"""Send data through the loopback interface, to produce traffic with little other influence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 
 
 def send(count: int) -> None:
-    """Send so many bytes through loopback."""
+    """Send `count` bytes through loopback, rounded down to whole MiB."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def receive() -> None:

@@ -1,8 +1,8 @@
-"""What watching costs what is watched: the sampler goes on and off in turn while one program goes on.
+"""Measure how much the sampler slows down a program: it is switched on and off while the program runs.
 
-Runs of a program differ among each other by more than what watching can cost. So the program is one that
-prints the same figure again and again. Its rows of some seconds with the sampler are held against those of
-the seconds before or after, without it, in the same processes on the same cores.
+Two runs of a program differ by more than the sampler's cost. So the program is one that prints the same
+figure repeatedly. The rows of some seconds with the sampler are compared with those of the seconds before or
+after, without it, in the same processes on the same cores.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from tare.stats.ratios import ratios
 
 PERIOD_S = 1.0
 SPELL_S = 4.0
-"""How long the sampler stays on, or off: some samples, and short beside what else changes on a machine."""
+"""Seconds for which the sampler stays on or off: some samples, but shorter than other changes usually are."""
 GOAL = 0.01
 SITE = Path(__file__).parents[1] / "studies/sites/observer.yaml"
 
 
 class Program(NamedTuple):
-    """What is watched: each row of its `output` has a key, such as a size, and a time or a rate."""
+    """A program that is sampled: each row of its `output` has a key, such as a size, and a time or a rate."""
 
     name: str
     platform: str
@@ -59,11 +59,11 @@ class Program(NamedTuple):
     row: re.Pattern[str]
     is_rate: bool
     minutes: float
-    """For how long it is watched, which is until 1 % is known of it on a virtual machine."""
+    """How long it is measured: long enough to detect a cost of 1 % on a virtual machine."""
 
 
 class Printed(NamedTuple):
-    """A row: what it is about, and the logarithm of its time, whatever its unit."""
+    """A row of the program's output: its key, and the logarithm of its time in the program's unit."""
 
     key: str
     log_time: float
@@ -77,7 +77,7 @@ class Spell(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What watching adds to the time, its 95 % interval, and the scatter of ln ratio from pair to pair."""
+    """The time that the sampler adds, its 95 % interval, and the scatter of ln ratio from pair to pair."""
 
     percent: float
     low: float
@@ -87,7 +87,7 @@ class Cost(NamedTuple):
 
 
 def measure() -> Iterator[Row]:
-    """Yield what watching costs each program, with its interval."""
+    """Yield the sampler's cost for each program, with its interval."""
     if is_installed("intelmpi", mpi_folder()):
         yield _row(_ping_pong())
     else:
@@ -109,7 +109,7 @@ def _ping_pong() -> Program:
 
 
 def _linpack() -> Program:
-    """Return HPCC, in which Linpack is solved 400 times: variants of its algorithm that are all the same."""
+    """Return HPCC with an input that solves Linpack 400 times, by listing the same algorithm repeatedly."""
     values = [
         *("", "", "", "8", "1", "1000", "1", "64", "0", "1", "1", "2", "16.0"),
         *("20", "2 " * 20, "1", "4", "1", "2", "20", "1 " * 20),  # panel and recursive factorisations
@@ -149,10 +149,10 @@ def cost_of(spells: list[Spell]) -> Cost:
 
 
 def _levels(spells: list[Spell]) -> tuple[Floats, Floats]:
-    """Return what the times of each pair of spells are, without and with the sampler, of a mean of one.
+    """Return the relative times of each pair of spells, without and with the sampler, around a mean of 1.
 
-    Shapes (pairs, 1). Rows of other keys are other sizes of message: what is left of each is its ratio to the
-    geometric mean of its key.
+    Both arrays have shape (pairs, 1). Each row counts as its ratio to the geometric mean of its key, because
+    rows with different keys are for different message sizes.
     """
     by_key: dict[str, list[float]] = defaultdict(list)
     for spell in spells:
@@ -167,7 +167,7 @@ def _levels(spells: list[Spell]) -> tuple[Floats, Floats]:
 
 
 def _watch_in_turn(program: Program) -> Iterator[list[Spell]]:
-    """Run a program in the lab again and again for its minutes, and yield its spells, in pairs."""
+    """Run a program in the lab repeatedly for its number of minutes, and yield its spells in pairs."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         loaded = _loaded(program, folder)
@@ -186,7 +186,7 @@ def _watch_in_turn(program: Program) -> Iterator[list[Spell]]:
         )
         stack.enter_context(closing(samplers))
         with samplers.watch(hosts, folder, PERIOD_S):
-            pass  # starts them: from now on they sleep
+            pass  # this starts the samplers; they sleep from now on
         backend.adopt()
         over_at = time.monotonic() + program.minutes * 60
         for turn in itertools.takewhile(lambda _: time.monotonic() < over_at, itertools.count()):
@@ -242,14 +242,14 @@ def _rows(program: Program, loaded: Loaded, backend: ProcessBackend, work: Path)
                 log = math.log(float(found[2]))
                 yield Printed(found[1], -log if program.is_rate else log)
     finally:
-        backend.clean(job.label)  # nothing is left of it, unless this is interrupted
+        backend.clean(job.label)  # there is something to clean only after an interrupt
         thread.join()
     if exits[0].code != 0:
         raise RuntimeError(f"{program.name} ended with {exits[0]}: {(work / job.stderr).read_text()[-500:]}")
 
 
 def _follow(path: Path, is_growing: Callable[[], bool]) -> Iterator[str]:
-    """Yield the whole lines of a file as they come."""
+    """Yield the complete lines of a file as they are written, until `is_growing` returns False."""
     done, rest = 0, b""
     while True:
         was_growing = is_growing()
@@ -268,9 +268,9 @@ def _follow(path: Path, is_growing: Callable[[], bool]) -> Iterator[str]:
 def pairs(
     rows: Iterator[Printed], watch: Callable[[], AbstractContextManager[object]]
 ) -> Iterator[list[Spell]]:
-    """Yield two spells at a time, in an order by lot, until the rows end.
+    """Yield spells with and without the sampler in pairs, each in random order, until the rows end.
 
-    The row during which a sampler comes or goes is part of neither.
+    The row during which the sampler starts or stops belongs to neither.
     """
     while True:
         pair: list[Spell] = []
@@ -283,7 +283,7 @@ def pairs(
 
 
 def _spell(rows: Iterator[Printed]) -> list[Printed]:
-    """Return the rows of some seconds after the next one; none where the program ends before that."""
+    """Skip one row and return those of the next SPELL_S seconds; none if the program ends before that."""
     next(rows, None)
     over_at = time.monotonic() + SPELL_S
     found: list[Printed] = []

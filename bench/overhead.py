@@ -1,4 +1,4 @@
-"""What Tare adds to each run, next to a bare loop of subprocess.run in the same minute."""
+"""Measure the time that Tare adds to each run, compared with a plain loop of subprocess.run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BARE = f"import subprocess\nfor _ in range({N_RUNS}): subprocess.run({_COMMAND!
 
 
 def measure() -> Iterator[Row]:
-    """Run the same 1,000 commands both ways, in turn, five times; every finished run is synced."""
+    """Run the same 1,000 commands both ways, alternately, five times; Tare syncs each run to disk."""
     added, bare_times, tare_times = [], [], []
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         study = Path(folder, "echo.yaml")

@@ -1,4 +1,4 @@
-"""How fast logs are read, beside a bare loop over their lines, and in how much memory."""
+"""Measure how fast `tare parse` reads logs, compared with a plain loop over their lines, and its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOP = "import sys\nfor line in open(sys.argv[1], encoding='utf-8', errors='rep
 
 
 def measure() -> Iterator[Row]:
-    """Read long logs of each tool: what it prints once and again in several ways, made up and real."""
+    """Parse long logs of each tool: synthetic ones of several kinds, and repeated real output."""
     for name, log in LOGS.items():
         for kind, pieces in _KINDS.items():
             yield _row(f"{name}, {kind}", log.workload, pieces(log, N_BYTES // 10), pieces(log, N_BYTES))
@@ -29,7 +29,7 @@ _KINDS = {"one run": Log.dense, "many runs": Log.runs, "rows alone": Log.rows, "
 
 
 def _row(what: str, workload: str, short: Iterable[str], long: Iterable[str]) -> Row:
-    """Return the speed at which a long log is read, and how much more memory it takes than a short one."""
+    """Return the speed of parsing a long log, and its memory compared with that of a short log."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")
         parse = [TARE, "parse", "--json", workload, str(log)]

@@ -1,4 +1,4 @@
-"""What `tare run` adds to jobs under Slurm, beside the same jobs from a plain loop of ``sbatch --wait``."""
+"""Measure the time that `tare run` adds to Slurm jobs, compared with a plain loop of ``sbatch --wait``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCRIPT = "#!/bin/bash\n#SBATCH --output=/dev/null\nsleep 0.2; echo value: 1\n"
 
 
 def measure() -> Iterator[Row]:
-    """Yield what both take a run, and their ratio."""
+    """Yield the time per run of both, and their ratio."""
     if slurm.missing():
         yield Row("runs under Slurm", "left out", f"needs {', '.join(slurm.missing())}", "")
         return

@@ -1,4 +1,4 @@
-"""Real output of each tool, to be repeated: from a collection that is kept beside the project, not in it."""
+"""Real output of each tool, to be repeated into long logs; the collection is not in the repository."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from tare.core.workload import Workload
 from tare.plugins import registry
 
 _COLLECTION = Path(os.environ.get("TARE_BENCH_OUTPUT", Path(__file__).parents[2] / "shared" / "corpus"))
-"""A folder with files, and INDEX.tsv, whose columns `tool` and `file` name them."""
+"""A folder with output files, and an INDEX.tsv with the columns `tool` and `file`."""
 
 
 def real_logs() -> Iterator[tuple[str, Log]]:
-    """Yield the densest and the sparsest output of each tool; nothing where there is no collection."""
+    """Yield the outputs of each tool with the most and the fewest figures per character.
+
+    If there is no collection, nothing is yielded.
+    """
     index = _COLLECTION / "INDEX.tsv"
     if not index.is_file():
         return
@@ -38,7 +41,7 @@ def _text(file: str) -> str:
 
 
 def _best(workloads: Mapping[str, Workload], tool: str, text: str) -> tuple[str, int]:
-    """Return the workload of a tool that finds most figures in `text`, and how many."""
+    """Return the tool's workload that finds the most figures in `text`, and their number."""
     counts = {
         name: len(workload.parse(io.StringIO(text)).measurements)
         for name, workload in workloads.items()

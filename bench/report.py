@@ -1,4 +1,4 @@
-"""How a campaign of a million measurements is read, compared and told."""
+"""Measure how long it takes to read, compare and report a campaign of a million measurements."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SHAPES = {
     "500 blocks of 20 cases": (500, 5),
     "10 blocks of 1,000 cases": (10, 250),
 }
-"""Blocks and workloads of 10,000 runs with 100 measurements each, on four networks."""
+"""Numbers of blocks and workloads, on four networks: 10,000 runs with 100 measurements each."""
 
 
 def measure() -> Iterator[Row]:
-    """Time each step from the command line, in shapes of many repeats and of many cases."""
+    """Time each step from the command line, for campaigns with many repeats and with many cases."""
     for shape, (n_blocks, n_workloads) in _SHAPES.items():
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
             folder = str(write_campaign(Path(name, "campaign"), n_blocks=n_blocks, n_workloads=n_workloads))

@@ -1,4 +1,4 @@
-"""One row of the table, and how its parts are timed."""
+"""One row of the benchmark table, and functions that measure commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TARE = str(Path(sys.executable).with_name("tare"))
 
 
 class Row(NamedTuple):
-    """What was measured, what it is held against, and the goal, as text."""
+    """The name of a measurement, its result, the value to compare it with, and the goal, all as text."""
 
     what: str
     measured: str
@@ -33,7 +33,7 @@ def wall_s(argv: Sequence[str], *, repeats: int = 1, cwd: Path | None = None) ->
 
 
 def peak_mib(argv: Sequence[str], cwd: Path | None = None) -> float:
-    """Return the peak resident memory of a command, in MiB; it must end well."""
+    """Return the peak resident memory of a command, in MiB. Raises CalledProcessError if it fails."""
     _, peak, code = _usage(argv, cwd)
     if code:
         raise subprocess.CalledProcessError(code, argv)
@@ -41,13 +41,13 @@ def peak_mib(argv: Sequence[str], cwd: Path | None = None) -> float:
 
 
 def cpu_s_and_peak_mib(argv: Sequence[str]) -> tuple[float, float]:
-    """Return the processor time of a command in seconds, and its peak memory in MiB, however it ends."""
+    """Return the CPU time of a command in seconds and its peak memory in MiB, even if it fails."""
     cpu_s, peak, _ = _usage(argv, None)
     return cpu_s, peak
 
 
 def _usage(argv: Sequence[str], cwd: Path | None) -> tuple[float, float, int]:
-    """Return processor time, peak memory and exit code of a command: getrusage(2) of a waiting process."""
+    """Return CPU seconds, peak MiB and exit code of a command, from getrusage(2) in its parent process."""
     script = (
         "import resource, subprocess, sys\n"
         "from subprocess import DEVNULL\n"

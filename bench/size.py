@@ -1,6 +1,6 @@
-"""Print how large the code is: `python -m bench.size`. Blank lines and docstrings count too.
+"""Print the size of the code in lines: `python -m bench.size`. Blank lines and docstrings count too.
 
-The *core* is what a stranger reads to follow a study from its YAML to a verdict: without plug-ins and pages.
+The *core* is the code that takes a study from its YAML to a verdict, without plug-ins and pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def lines_of(folder: Path) -> dict[Path, int]:
 
 
 def main() -> None:
-    """Print a row for each package, and the sums that the goals are held against."""
+    """Print a row for each package, and the totals with their goals."""
     everything = lines_of(SOURCES)
     print(f"{'package':<12}{'files':>8}{'lines':>10}")
     for folder in sorted(path for path in SOURCES.iterdir() if (path / "__init__.py").exists()):

@@ -1,4 +1,4 @@
-"""How fast the command answers."""
+"""Measure how fast the `tare` command starts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.rows import TARE, Row, wall_s
 
 
 def measure() -> Iterator[Row]:
-    """Compare `tare --version` with Python's own start, and time `tare --help`."""
+    """Compare `tare --version` with the start of Python alone, and time `tare --help`."""
     python = wall_s([sys.executable, "-c", "import json"], repeats=15)
     version = wall_s([TARE, "--version"], repeats=15)
     helped = wall_s([TARE, "--help"], repeats=15)

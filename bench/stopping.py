@@ -1,4 +1,4 @@
-"""What it costs to decide, after each block, which cases go on."""
+"""Measure the time that the stopping rule takes after each block to decide which cases continue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZES: list[Scalar] = [2**power for power in range(24)]
 
 
 def measure() -> Iterator[Row]:
-    """Feed a stopping rule with 10,000 runs of two figures of merit at 24 sizes each."""
+    """Give a stopping rule 10,000 runs, each with two figures of merit at 24 sizes."""
     plan = _plan()
     rule = StoppingRule(plan)
     random = np.random.default_rng(1)

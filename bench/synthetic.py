@@ -1,4 +1,4 @@
-"""A campaign of a million measurements that nobody made, on disk as the runner leaves it."""
+"""Write a synthetic campaign of a million measurements to disk, in the form that the runner leaves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COST = {"host": 1.0, "macvlan": 1.004, "overlay": 1.5, "rate-limited": 2.2}
 def write_campaign(folder: Path, *, n_blocks: int, n_workloads: int) -> Path:
     """Write a campaign of `n_workloads` × 4 networks × `n_blocks` runs; one run in 200 failed.
 
-    Each run has its command and its output beside the journal, as evidence.
+    The folder of each run has its command and its output, as evidence.
     """
     cases = tuple(
         _case(f"synthetic.w{number:03}", network) for number in range(n_workloads) for network in _COST

@@ -1,4 +1,4 @@
-"""What the sampler costs, how its recordings are best kept, and whether other tools count the same."""
+"""Measure the sampler's cost and the size of its recordings, and compare its counts with those of sar(1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TRAFFIC_BYTES = 2**31
 
 
 def measure() -> Iterator[Row]:
-    """Sample this machine for half a minute at two periods, beside whatever else it does."""
+    """Sample this machine for half a minute at each of two periods, during its usual work."""
     with tempfile.TemporaryDirectory() as folder:
         for period_s, goal in ((1.0, "under 0.5 % of a core"), (0.1, "under 3 % of a core")):
             host = _record(Path(folder), period_s)
@@ -52,13 +52,13 @@ def _record(folder: Path, period_s: float) -> HostRecording:
 
 
 def _own(host: HostRecording) -> tuple[float, float]:
-    """Return the seconds of CPU and the resident bytes, as the kernel tells them of the sampler."""
+    """Return the sampler's CPU seconds and resident bytes, as the kernel counts them."""
     first, last = (parse(sample, ("sampler",)) for sample in (host.samples[0], host.samples[-1]))
     return last["sampler.cpu_s"] - first["sampler.cpu_s"], last["sampler.resident_bytes"]
 
 
 def _stored(folder: Path, host: HostRecording) -> Iterator[Row]:
-    """Yield the size of one recording and the time that it takes to write, as it is kept and as Parquet."""
+    """Yield the size and writing time of one recording, in Tare's own format and as Parquet."""
     import polars as pl
 
     raw = (folder / raw_name("localhost")).read_bytes()
@@ -96,7 +96,7 @@ def _stored(folder: Path, host: HostRecording) -> Iterator[Row]:
 
 
 def _beside_sar() -> Row:
-    """Hold the bytes of an interface against what sar(1) says of the same seconds."""
+    """Compare the bytes of an interface with those that sar(1) reports for the same seconds."""
     with tempfile.TemporaryDirectory() as folder:
         samplers = Samplers(program=program(), label="bench:0:0:sampler;", raw_name=raw_name)
         with closing(samplers), samplers.watch([None], Path(folder), 1.0):

@@ -1,1 +1,10 @@
-"""The report: one offline page that answers the study's question and shows its evidence."""
+"""The report: one offline HTML page that answers a study's question and shows the evidence.
+
+`content` computes what the report says, as plain values. `formats` writes it as HTML, Markdown or LaTeX, and
+`writing.write_report` puts the files into a folder.
+
+Example::
+
+    campaign = read_campaign(folder)
+    write_report(campaign, ReportAnswers.of(campaign), folder / "report")
+"""

@@ -1,4 +1,4 @@
-"""Everything that the page says, computed before any HTML."""
+"""Compute the whole content of the report, as plain values; the formats turn them into text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _WATCHED = ("telemetry", "packets")
 
 @dataclasses.dataclass(frozen=True)
 class Content:
-    """The page, section by section."""
+    """The content of the report, section by section."""
 
     study: str
     question: str
@@ -95,23 +95,23 @@ class Content:
 
     @property
     def has_factors(self) -> bool:
-        """Return whether any change in the tables at the top is beyond what percent tells."""
+        """Return whether a table at the top shows any change as a factor, not in percent."""
         cells = (cell for one in self.heat_maps for row in one.rows for cell in row.cells)
         return any(cell is not None and cell.number.endswith("×") for cell in cells)
 
     @property
     def scale_figures(self) -> tuple[Figure, ...]:
-        """Return the figures that tell how it scales; none where the campaign has no scaling."""
+        """Return the figures that show scaling; none if the campaign has no scaling."""
         return tuple(figure for figure in self.figures if self.scaling and figure.is_of_scale)
 
     @property
     def watched_figures(self) -> tuple[Figure, ...]:
-        """Return the figures that tell what nodes and networks did meanwhile."""
+        """Return the figures that show the activity of nodes and networks during the runs."""
         return tuple(figure for figure in self.figures if figure.name.startswith(_WATCHED))
 
     @property
     def charts_title(self) -> str:
-        """Return what the other figures show."""
+        """Return the heading of the other figures."""
         others = [one for one in self.figures if not one.name.startswith(_WATCHED)]
         shown = {figure.name for figure in others if not (self.scaling and figure.is_of_scale)}
         if shown == {"blocks"}:
@@ -128,9 +128,9 @@ def content(
     painter: Painter | None = None,
     read_timeline: ReadTimeline = lambda attempt: None,
 ) -> Content:
-    """Return all that the page says about `campaign`; without figures where there is no `painter`.
+    """Return the content of the report on `campaign`; without a `painter` it has no figures.
 
-    `read_timeline` finds what the nodes of an attempt did over time.
+    `read_timeline` returns the telemetry of an attempt's nodes over time, or None.
     """
     plan = campaign.plan
     sides = lay_out(campaign, answers.comparisons)

@@ -1,4 +1,4 @@
-"""Gather what an attempt left behind, small enough to travel inside the page."""
+"""Read the evidence of an attempt, its commands and output, and pack it for the page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tare.report.packing import pack
 from tare.report.words.numbers import visible
 
 RUN_LIMIT = 64 * 1024
-"""Bytes of each output stream that a run may bring."""
+"""The most bytes of one output stream that the page has; of a longer one it has the start and the end."""
 
 PAGE_LIMIT = 2_200_000
-"""Characters that the evidence of all runs may take in the page, packed."""
+"""The most characters that the packed evidence of all runs takes in the page."""
 
 MOST_RUNS = 500
-"""Runs whose evidence the page carries; the others are opened from their folders."""
+"""The most runs whose evidence is in the page; for the others, the page links to their folders."""
 
 _TAIL = 16 * 1024
 _LEAST_ROOM = 64
@@ -38,16 +38,17 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What the page shows when a run is opened: the stages, and each stream by its file's name."""
+    """The evidence that the page shows for a run: its commands, and its output streams by file name."""
 
     commands: list[Command]
     streams: dict[str, str]
 
 
 def read_evidence(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> Evidence:
-    """Return what lies in an attempt's `folder`; what cannot be read is left out.
+    """Return the evidence in an attempt's `folder`; files that cannot be read are left out.
 
-    The streams of the last stage are ``stdout`` and ``stderr``; earlier ones carry their stage's name.
+    The streams of the last stage are ``stdout`` and ``stderr``. Those of earlier stages have the stage's name
+    in theirs.
     """
     files = (one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr"))
     streams = {visible(one.name): _stream(one, signs) for one in files}
@@ -62,10 +63,10 @@ def pack_all(
     page_limit: int = PAGE_LIMIT,
     signs: Pseudonyms = NO_SIGNS,
 ) -> dict[str, str]:
-    """Return the packed evidence of `attempts` by their folders, as far as there is room.
+    """Return the packed evidence of `attempts` by their folders, up to `page_limit` characters and MOST_RUNS.
 
-    The first come first: see `runs.telling`. Attempts for which `page_limit` or MOST_RUNS leaves no room are
-    absent: the page then links to their folder.
+    The first attempts have priority; `runs.telling` orders them. Attempts for which there is no room are left
+    out: the page links to their folders instead.
     """
     packed: dict[str, str] = {}
     left = page_limit
@@ -83,7 +84,7 @@ def pack_all(
 
 
 def read_commands(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> list[Command]:
-    """Return the commands of an attempt's stages; none where they were not recorded or cannot be read."""
+    """Return the commands of an attempt's stages; none if they were not recorded or cannot be read."""
     try:
         data = (folder / "command.json").read(_MOST_COMMAND_BYTES)
         found = msgspec.json.decode(data, type=list[Command])
@@ -111,7 +112,7 @@ def _stream(one: SafeFolder, signs: Pseudonyms) -> str | None:
     except OSError:
         return None
     head = head[: head.rfind(b"\n", 0, RUN_LIMIT - _TAIL) + 1] or head[: RUN_LIMIT - _TAIL]
-    tail = tail[tail.find(b"\n") + 1 :] or tail  # half a secret has no form that tells it
+    tail = tail[tail.find(b"\n") + 1 :] or tail  # begin with a whole line: half a secret is not recognised
     left_out = size - len(head) - len(tail)
     parts = (head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
     return f"\n\n[ … {left_out} bytes left out here; the file in the campaign folder has them … ]\n\n".join(

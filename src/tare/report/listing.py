@@ -1,4 +1,4 @@
-"""Tables of many rows: the first stand in the page, the rest travel packed until they are looked for."""
+"""Tables of many rows: the first rows are HTML, and the others are packed until a reader wants them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 MOST_ROWS = 250
-"""Rows that a table holds as HTML. A browser lays out some hundreds at once without a pause."""
+"""The most rows of a table that are HTML. A browser can lay out some hundreds without a pause."""
 
 RowT = TypeVar("RowT")
 
 
 class PackedCell(NamedTuple):
-    """A cell as the page's script reads it: text, a remark in small type, what it is sorted by, its class."""
+    """A cell for the page's script: its text, a remark in small type, its sort key and its CSS class."""
 
     text: str
     small: str = ""
@@ -22,9 +22,9 @@ class PackedCell(NamedTuple):
 
 
 class PackedRow(NamedTuple):
-    """A row as the page's script reads it. `cases` and `state` are what it is filtered by.
+    """A row for the page's script, which filters rows by `cases` and `state`.
 
-    `run` is the attempt folder that its last cell opens; without one that cell leads to the runs of `cases`.
+    The last cell opens the attempt folder `run`. If `run` is empty, it leads to the runs of `cases`.
     """
 
     cases: tuple[str, ...]
@@ -36,7 +36,7 @@ class PackedRow(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Listing(Generic[RowT]):
-    """The rows of a table: `shown` as HTML, `rest` packed."""
+    """The rows of a table: `shown` is written as HTML, and `rest` is packed."""
 
     shown: tuple[RowT, ...]
     rest: tuple[PackedRow, ...] = ()
@@ -46,5 +46,5 @@ class Listing(Generic[RowT]):
 
 
 def split(rows: Sequence[RowT]) -> tuple[tuple[RowT, ...], Sequence[RowT]]:
-    """Return the rows that are shown at once, and the rest."""
+    """Return the first MOST_ROWS rows, and the rest."""
     return tuple(rows[:MOST_ROWS]), rows[MOST_ROWS:]

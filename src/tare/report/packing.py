@@ -1,4 +1,4 @@
-"""Pack what the page carries but does not show at once, small enough to be mailed."""
+"""Compress the data that the page holds but does not show at first, so that the page can be mailed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import zlib
 import msgspec
 
 _LEVEL = 6
-"""Of zlib: level 9 takes twice as long for one percent less."""
+"""The zlib level. Level 9 takes twice as long and saves one percent."""
 
 
 def pack(value: object) -> str:
-    """Return `value` as base64 of deflated JSON (RFC 1950), which the page's script unpacks."""
+    """Return `value` as base64 of JSON compressed with zlib (RFC 1950); the page's script unpacks it."""
     return base64.b64encode(zlib.compress(msgspec.json.encode(value), _LEVEL)).decode("ascii")

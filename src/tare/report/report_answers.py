@@ -1,4 +1,4 @@
-"""All the answers that a report gives, computed once."""
+"""The statistics that a report shows, computed once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tare.core.scaling import ScalingCurve
 
 @dataclasses.dataclass(frozen=True)
 class ReportAnswers:
-    """What the statistics say of a campaign: see tare.analysis."""
+    """The statistics of a campaign; tare.analysis explains them."""
 
     estimates: Sequence[Estimate]
     comparisons: Sequence[Comparison]
@@ -39,7 +39,7 @@ class ReportAnswers:
 
     @classmethod
     def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportAnswers:
-        """Return all the answers that a report of `campaign` gives; `calibrated` is an A/A campaign."""
+        """Return the statistics for a report on `campaign`; `calibrated` is the campaign of an A/A study."""
         by_figure = aggregates(campaign)
         return cls(
             estimates=estimates(campaign),

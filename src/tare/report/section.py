@@ -1,8 +1,10 @@
-"""A section of the report that says all of itself in sentences and tables, for every format.
+"""The interface of a report section that consists of sentences and tables.
 
-A module in `report/sections/` that has a `SECTION` is one, and so is what another package names under the
-entry point group ``tare.report_sections``. The page, the summary and the LaTeX tables show it without a line
-elsewhere:
+Every format of the report can show such a section. To add one, define `SECTION` in a module in
+`report/sections/`. Other packages can register such a module under the entry point group
+``tare.report_sections``. No other code has to change.
+
+Example::
 
     SECTION = Section(name="energy", title="What did it take from the socket?", after="charts", make=energy)
 """
@@ -32,13 +34,13 @@ PLACES = (
     "environment",
     "verdicts",
 )
-"""The parts of the page after which a section may stand."""
+"""The parts of the page after which a section can be placed."""
 
 _FOLDER, _GROUP = "tare.report.sections", "tare.report_sections"
 
 
 class SectionFacts(NamedTuple):
-    """What a section is made of."""
+    """The data from which a section is made."""
 
     campaign: Campaign
     sides: Variants
@@ -46,7 +48,7 @@ class SectionFacts(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence without its full stop, and the case whose runs are behind it, called `label`."""
+    """A sentence without its full stop, with the case whose runs it is based on; `label` names that case."""
 
     text: str
     case: str = ""
@@ -54,7 +56,7 @@ class Sentence(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a table; one of a `side` has its colour, a number stands right."""
+    """A cell of a table; it has the colour of its `side`, if any, and a number is aligned right."""
 
     text: str
     side: Variant | None = None
@@ -62,7 +64,7 @@ class Cell(NamedTuple):
 
 
 class SectionTable(NamedTuple):
-    """A table. `summary` is what opens it, `label` what it is called where it is heard."""
+    """A table; `summary` is the text of the control that opens it, `label` its name for screen readers."""
 
     summary: str
     label: str
@@ -72,17 +74,18 @@ class SectionTable(NamedTuple):
 
 
 class SectionText(NamedTuple):
-    """What a section says."""
+    """The sentences and tables of a section."""
 
     sentences: tuple[Sentence, ...] = ()
     tables: tuple[SectionTable, ...] = ()
 
 
 class Section(NamedTuple):
-    """A section: its id on the page, its heading, which is a question, and where it stands.
+    """A section of the report.
 
-    `make` returns what it says, None where that is nothing. One that `is_summarised` is also in the summary
-    and among the tables of a paper. Of several at one place the lower `order` comes first.
+    `name` is its id on the page, and `title` its heading, which is a question. It is placed after the part
+    `after`; sections after the same part are sorted by `order`. `make` returns the section's text, or None if
+    there is nothing to say. If `is_summarised`, the Markdown summary and the LaTeX tables have it too.
     """
 
     name: str
@@ -94,7 +97,7 @@ class Section(NamedTuple):
 
 
 class MadeSection(NamedTuple):
-    """A section and what it says of one campaign."""
+    """A section and its text for one campaign."""
 
     section: Section
     text: SectionText
@@ -102,9 +105,9 @@ class MadeSection(NamedTuple):
 
 @functools.cache
 def sections() -> tuple[Section, ...]:
-    """Return all sections that are made of sentences and tables, in their order.
+    """Return all sections in their order.
 
-    Raises UsageError where a package's is none, or stands nowhere.
+    Raises UsageError if a package's module has no SECTION, or if a section's `after` is not one of PLACES.
     """
     found = {name: getattr(one, "SECTION", None) for name, one in modules(_FOLDER, _GROUP).items()}
     for name in installed(_GROUP):
@@ -120,7 +123,7 @@ def sections() -> tuple[Section, ...]:
 
 
 def made_sections(facts: SectionFacts) -> Iterator[MadeSection]:
-    """Yield each section that has something to say; one that fails says so, and stops no other."""
+    """Yield each section that has a text; the text of a section that fails is its error message."""
     for section in sections():
         try:
             text = section.make(facts)

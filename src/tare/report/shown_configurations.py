@@ -1,4 +1,4 @@
-"""Which places a page shows where there are more than it can: those that tell most."""
+"""Choose the configurations that the page draws if there are too many: those with the largest differences."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tare.core.comparison import Comparison, Estimate
 from tare.report.variants import Configuration, Variants
 
 MOST_PLACES = 12
-"""Up to so many places each has panels of its own in every figure."""
+"""The most configurations that are all drawn, each with its own panel in every figure."""
 
 _SAMPLE = 6
-"""Of more places, so many have: two rows of three."""
+"""The number of configurations drawn if there are more than MOST_PLACES: two rows of three panels."""
 
 MOST_COLUMNS = 45
-"""Columns of all heat maps together."""
+"""The most columns of all heat maps together."""
 
 
 def telling_places(overview: Iterable[Comparison], sides: Variants) -> frozenset[Configuration]:
-    """Return the places that are drawn: all, or of many those where a contender lies farthest off."""
+    """Return the configurations to draw: all, or if there are many, those with the largest differences."""
     if len(sides.places) <= MOST_PLACES:
         return frozenset(sides.places)
     farness = dict.fromkeys(sides.places, 0.0)
@@ -31,14 +31,14 @@ def telling_places(overview: Iterable[Comparison], sides: Variants) -> frozenset
 
 
 def left_out(n_shown: int, n_all: int, what: str) -> str:
-    """Return in words that only some are shown; empty when all are."""
+    """Return a sentence that only some are shown; empty if all are."""
     if n_shown >= n_all:
         return ""
     return f"{n_shown} of {n_all} {what} are shown: those farthest from the reference. The tables have all."
 
 
 def at_places(campaign: Campaign, sides: Variants, places: frozenset[Configuration]) -> frozenset[str]:
-    """Return the cases of `campaign` that lie at `places`, by id."""
+    """Return the ids of the cases of `campaign` in the configurations `places`."""
     return frozenset(case.id for case in campaign.plan.cases if sides.place_of[case.id] in places)
 
 

@@ -1,4 +1,8 @@
-"""How the page lays out a plan: the sides that are compared, and the places where they meet."""
+"""Group the cases of a plan for the report, by variant and by configuration.
+
+A variant is a side of the comparisons, such as a network. A configuration is what both sides of a comparison
+have in common: the workload with its parameters, and the number of nodes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """The reference or a contender. `index` is 0 for the reference and picks colour and shape."""
+    """The reference or a contender; `index` selects its colour and shape and is 0 for the reference."""
 
     name: str
     is_reference: bool
@@ -27,10 +31,10 @@ class Variant:
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """Where sides meet: a workload with its varied parameters, at a number of nodes.
+    """A workload with its varied parameters and its number of nodes, in which variants are compared.
 
-    Places of one `problem` differ `along` one number only, that of nodes or, where it is the same
-    everywhere, of a setting such as threads, and lie `at` some value of it.
+    The configurations of one `problem` differ in one number only, whose name is `along` and whose value here
+    is `at`. It is the number of nodes. If that is the same everywhere, it is a setting such as threads.
     """
 
     workload: str
@@ -43,20 +47,20 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """Return it in one line: ``imb.pingpong · 2 nodes``."""
+        """Return the configuration in one line: ``imb.pingpong · 2 nodes``."""
         return f"{self.title} · {count(self.nodes, 'node') if self.nodes else 'nodes unknown'}"
 
     @property
     def step(self) -> str:
-        """Return where it lies among those of its problem: ``2 nodes``, ``4 threads``."""
+        """Return the value that tells it from others of its problem: ``2 nodes``, ``4 threads``."""
         return coordinate(self.along, self.at, self.kinds)
 
 
 @dataclasses.dataclass(frozen=True)
 class Variants:
-    """Every case of the plan by its side and its place, both in the plan's order.
+    """The variant (`side_of`) and the configuration (`place_of`) of every case; both are in the plan's order.
 
-    `keys` are the settings that tell sides apart; `plan` tells what they count.
+    `keys` are the settings in which the variants differ. `plan` gives the kinds of settings.
     """
 
     sides: tuple[Variant, ...]
@@ -68,12 +72,12 @@ class Variants:
 
     @property
     def reference(self) -> Variant | None:
-        """Return the side that the others are held against, if the study names one."""
+        """Return the variant that the others are compared with, or None if the study names none."""
         return next((side for side in self.sides if side.is_reference), None)
 
     @property
     def contenders(self) -> tuple[Variant, ...]:
-        """Return the other sides."""
+        """Return the other variants."""
         return tuple(side for side in self.sides if not side.is_reference)
 
     def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
@@ -85,20 +89,20 @@ class Variants:
         return counts_bytes(name) or self.kinds_of(workload).get(name) is ParameterKind.BYTES
 
     def cases(self, side: Variant, place: Configuration) -> tuple[str, ...]:
-        """Return the ids of the cases of `side` at `place`."""
+        """Return the ids of the cases of variant `side` in configuration `place`."""
         return tuple(
             case for case in self.side_of if self.side_of[case] == side and self.place_of[case] == place
         )
 
     def case_label(self, case: str) -> str:
-        """Return what a case is called: its side and its place."""
+        """Return the name of a case: its variant and its configuration."""
         return f"{self.side_of[case].name} · {self.place_of[case].label}"
 
 
 def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Variants:
-    """Return the sides and places of the cases of `campaign`.
+    """Return the variants and configurations of the cases of `campaign`.
 
-    The settings that tell sides apart are those in which any contender differs from its reference.
+    Variants differ in the settings in which any contender differs from its reference.
     """
     cases = campaign.plan.cases
     keys = _side_keys(campaign, comparisons)
@@ -138,7 +142,7 @@ def _side_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tuple[s
 
 
 def _naming_factors(cases: tuple[Case, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the factors whose level names tell the same sides apart as `keys` do."""
+    """Return the factors whose level names correspond one to one to the values of `keys`."""
     factors = dict.fromkeys(factor for case in cases for factor in case.names)
     found = []
     for factor in factors:
@@ -167,20 +171,20 @@ def _level(plan: Plan, case: Case, key: str) -> str:
 
 
 def _setting(plan: Plan, case: Case, name: str) -> str:
-    """Return a setting of a case with its name; in binary prefixes where it counts bytes."""
+    """Return a setting of a case with its name; a number of bytes has a binary prefix."""
     return coordinate(name, case.settings[name], plan.kinds_of(case.workload))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Varying:
-    """What varies among the cases of one workload: settings that tell places apart, and their levels."""
+    """The settings in which the configurations of one workload differ, and the levels of each."""
 
     names: frozenset[str]
     levels: Mapping[str, frozenset[Scalar | None]]
 
 
 def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[str, _Varying]:
-    """Return what varies, by workload."""
+    """Return the varying settings by workload."""
     by_workload: dict[str, list[dict[str, Scalar]]] = {}
     for case in cases:
         by_workload.setdefault(case.workload, []).append(case.settings)
@@ -212,9 +216,9 @@ def _place(case: Case, plan: Plan, varying: _Varying) -> Configuration:
 def _along(
     row: dict[str, Scalar], shown: Sequence[str], levels: Mapping[str, frozenset[Scalar | None]]
 ) -> tuple[str, int | float]:
-    """Return the number along which a workload is looked at, and where `row` lies on it.
+    """Return the name of the number along which a workload is plotted, and its value in `row`.
 
-    It is that which has the most values, but nodes where there are several numbers of them.
+    It is ``nodes`` if their number varies, and otherwise the numeric setting with the most values.
     """
     if len(levels["nodes"]) == 1:
         for name in sorted(shown, key=lambda name: -len(levels[name])):

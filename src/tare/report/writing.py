@@ -1,4 +1,4 @@
-"""Write the report into a folder, in the formats that are asked for."""
+"""Write the report into a folder, in one or several formats."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tare.report.sections.telemetry import ReadTimeline
 
 
 class Format(enum.StrEnum):
-    """A form of the report."""
+    """A format of the report."""
 
     HTML = "html"
-    """One offline page with everything in it, and its charts as SVG, PNG and PDF."""
+    """One offline page that holds everything, with its charts as SVG, PNG and PDF files beside it."""
     MARKDOWN = "markdown"
-    """The answer for a pull request."""
+    """A summary for a pull request."""
     LATEX = "latex"
-    """The tables of a paper."""
+    """Tables for a paper."""
 
 
 NAMES = {Format.HTML: "index.html", Format.MARKDOWN: markdown.NAME, Format.LATEX: latex.NAME}
@@ -41,11 +41,11 @@ def write_report(
     read_timeline: ReadTimeline = lambda attempt: None,
     painter: Painter | None = None,
 ) -> dict[Format, Path]:
-    """Write the report into `folder`, with ``charts/`` where a page is asked for; return the files by format.
+    """Write the report into `folder`, and return the files by format; HTML also writes ``charts/``.
 
-    `template` is a folder whose files take the place of those of the same name in TEMPLATES. `read_timeline`
-    finds what the nodes of an attempt did over time; `painter` makes the pictures, here where there is none.
-    Raises UsageError when it holds none of them, or one that Jinja cannot read.
+    `template` is a folder whose files replace those of the same name in TEMPLATES. `read_timeline` returns
+    the telemetry of an attempt's nodes over time, or None. `painter` draws the pictures; by default this
+    process does. Raises UsageError if `template` has none of those files, or has one that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
@@ -69,7 +69,7 @@ def write_report(
 
 
 def _place(folder: Path, campaign: Path) -> SafeFolder:
-    """Return where to write: a folder in the campaign's is as little to be trusted as all that is in it."""
+    """Return the folder to write to; one inside the campaign folder is untrusted, like all that is there."""
     if folder.is_relative_to(campaign) and folder != campaign and ".." not in folder.parts:
         return SafeFolder(campaign, folder.relative_to(campaign).as_posix())
     return SafeFolder(folder)

@@ -1,1 +1,1 @@
-"""What a check tells a CI service: JUnit XML, job summaries, code quality."""
+"""The result of `tare check` in formats for CI services: JUnit XML, job summaries and code quality."""

@@ -1,4 +1,4 @@
-"""A check as a code quality report, which GitLab shows in the merge request.
+"""Write a check as a code quality report, which GitLab shows in the merge request.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """
@@ -16,7 +16,10 @@ _SEVERITY = {Undecided.PASS: "info", Undecided.WARN: "minor", Undecided.FAIL: "m
 
 
 def code_quality_json(check: Check, undecided: Undecided, file: str) -> str:
-    """Return one issue a comparison that did not pass. `file` is where rules stand that stand in no file."""
+    """Return one issue per comparison that did not pass, as JSON.
+
+    `undecided` gives the severity of undecided comparisons. `file` is the location of rules without a file.
+    """
     issues = [
         _issue(verdict, one, undecided, file)
         for verdict in check.verdicts
@@ -44,7 +47,7 @@ def _issue(
 def _body(
     description: str, name: str, severity: str, file: str, line: int, key: str = ""
 ) -> dict[str, object]:
-    # The fingerprint leaves the numbers out: the same comparison is the same issue in the next pipeline.
+    # The fingerprint has no numbers in it: the same comparison is the same issue in the next pipeline.
     return {
         "description": description,
         "check_name": name,

@@ -1,6 +1,6 @@
-"""A check as JUnit XML: a test suite a rule, a test case a comparison.
+"""Write a check as JUnit XML: one test suite per rule, one test case per comparison.
 
-The format has no standard; this keeps to what Jenkins, GitLab and GitHub actions agree on
+The format has no standard. This module uses the subset on which Jenkins, GitLab and GitHub Actions agree
 (https://github.com/testmoapp/junitxml).
 """
 
@@ -14,13 +14,16 @@ from tare.report.checks.words import case_words, limit_words, measured_words, re
 from tare.report.words.assumed import assumed_brief
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, not even escaped (https://www.w3.org/TR/xml/#charsets)."""
+"""Characters that XML 1.0 cannot contain, not even escaped (https://www.w3.org/TR/xml/#charsets)."""
 
 _COMPLETE = "every planned run is done"
 
 
 def junit_xml(check: Check, undecided: Undecided) -> str:
-    """Return the check as one document. An undecided comparison is skipped, or counts as `undecided` says."""
+    """Return the check as one XML document; `undecided` says how an undecided comparison counts.
+
+    WARN marks it as skipped, FAIL as failed and PASS as passed.
+    """
     root = ElementTree.Element("testsuites", name="tare check")
     for verdict in check.verdicts:
         _suite(root, check, verdict, undecided)
@@ -74,7 +77,7 @@ def _told(one: CheckedComparison, confidence: float) -> str:
 
 
 def _count(element: ElementTree.Element, suites: list[ElementTree.Element]) -> None:
-    """Set the counts that readers of the format expect."""
+    """Set the attributes with counts that readers of the format expect."""
     for name, kind in (
         ("tests", "testcase"),
         ("failures", "testcase/failure"),

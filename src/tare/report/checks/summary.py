@@ -1,4 +1,4 @@
-"""A check as Markdown, as the job summary of a CI service shows it, and as annotations of GitHub."""
+"""Write a check as Markdown for the job summary of a CI service, and as GitHub annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.report.checks.words import (
 )
 
 MOST_ROWS = 500
-"""GitHub refuses a job summary of more than 1 MiB."""
+"""The most rows of the tables, since GitHub refuses a job summary of more than 1 MiB."""
 
 _SIGNS = {Outcome.PASS: "✅ pass", Outcome.FAIL: "❌ fail", Outcome.UNDECIDED: "❔ undecided"}
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@:])")
@@ -25,7 +25,7 @@ _WORST_FIRST = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.PASS)
 
 
 def check_markdown(check: Check) -> str:
-    """Return the check as GitHub-flavoured Markdown: a table a rule, what failed first."""
+    """Return the check as GitHub-flavoured Markdown: one table per rule, with failed comparisons first."""
     lines = [f"## {_plain(check.study)} at {_plain(check.site)}: {_plain(headline(check))}", ""]
     if not check.completeness.is_complete:
         lines += [f"⚠️ {_plain(str(check.completeness))}.", ""]
@@ -50,7 +50,7 @@ def check_markdown(check: Check) -> str:
 
 
 def github_annotations(check: Check, undecided: Undecided) -> list[str]:
-    """Return one workflow command a rule that did not pass (GitHub's ``::error::`` and ``::warning::``)."""
+    """Return one workflow command per rule that did not pass (GitHub's ``::error::`` and ``::warning::``)."""
     commands = []
     for verdict in check.verdicts:
         if verdict.outcome is Outcome.PASS or (
@@ -82,7 +82,7 @@ def _row(one: CheckedComparison, check: Check) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return `text` as Markdown that shows just that, on one line."""
+    """Return `text` escaped for Markdown, on one line."""
     return _MARKS.sub(r"\\\1", _CONTROL.sub(" ", text))
 
 

@@ -1,4 +1,4 @@
-"""The words of a check that its table, its JUnit file and its summary share."""
+"""The texts of a check that its table, its JUnit file and its summary share."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tare.stats.looks import SHOWING_BLOCKS
 
 
 def case_words(one: CheckedComparison) -> str:
-    """Return what was judged: ``latency, imb.pingpong, network=overlay bytes=1024``."""
+    """Return the comparison's name: ``latency, imb.pingpong, network=overlay bytes=1024``."""
     settings = " ".join(f"{name}={value}" for name, value in one.match.at.items() if name != "workload")
     return ", ".join(filter(None, (one.match.fom, str(one.match.at.get("workload", "")), settings)))
 
 
 def reference_words(reference: Settings) -> str:
-    """Return what it was held against: ``network=host``."""
+    """Return the settings of the reference: ``network=host``."""
     return " ".join(f"{name}={value}" for name, value in reference.items())
 
 
 def measured_words(one: CheckedComparison, *, is_adjusted: bool = False) -> str:
     """Return the value with its interval: ``+6.6 % [+4.5, +8.8]``, ``19.9 us [19.7, 20.2]``.
 
-    An overhead is told as the change of the figure itself: that of a rate is less of it, ``−22 %``.
+    An overhead is written as the change of the figure itself. For a rate, it is a decrease: ``−22 %``.
     """
     if one.value is None:
         return "–"
@@ -43,12 +43,12 @@ def measured_words(one: CheckedComparison, *, is_adjusted: bool = False) -> str:
 
 
 def in_compare(one: CheckedComparison) -> str:
-    """Return the verdict of the row that `tare compare` and the report have of it: ``▲ worse``."""
+    """Return the verdict that `tare compare` and the report give for this comparison: ``▲ worse``."""
     return "–" if one.verdict is None else f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}"
 
 
 def limit_words(one: CheckedComparison) -> str:
-    """Return the limit in the unit of what it bounds: ``5 %``, ``−5 %`` of a rate, ``2.5 us``."""
+    """Return the limit in the unit of the limited value: ``5 %``, ``−5 %`` for a rate, ``2.5 us``."""
     if one.function.is_figure or one.unit != "%":
         return f"{one.limit:.6g}{' ' if one.unit else ''}{one.unit}"
     limit = -one.limit if one.is_turned else one.limit
@@ -56,7 +56,7 @@ def limit_words(one: CheckedComparison) -> str:
 
 
 def why_words(one: CheckedComparison, confidence: float) -> str:
-    """Return why it was so judged, with the adjusted interval where that is another than the one shown."""
+    """Return the reason for the outcome, with the adjusted interval if it differs from the shown one."""
     is_adjusted = one.adjusted_confidence > confidence + 1e-12 and one.adjusted_low is not None
     if one.outcome is Outcome.PASS or not is_adjusted:
         return one.why
@@ -65,7 +65,7 @@ def why_words(one: CheckedComparison, confidence: float) -> str:
 
 
 def judging_words(check: Check) -> str:
-    """Return how intervals were judged, in a sentence or two."""
+    """Return how the intervals were judged, in one or more sentences."""
     text = f"Intervals are of {check.confidence * 100:.4g} % confidence{_assumed(check)}."
     if any(one.verdict is not None for verdict in check.verdicts for one in verdict.judged):
         text += " No rule fails for a difference that 'tare compare' does not find among all that it judges."
@@ -81,7 +81,7 @@ def judging_words(check: Check) -> str:
 
 
 def _assumed(check: Check) -> str:
-    """Return what few blocks take for granted, and cannot show."""
+    """Return the assumption that intervals from few blocks make; empty if there are enough blocks."""
     n_blocks = [one.n_blocks for verdict in check.verdicts for one in verdict.judged if one.low is not None]
     fewest = min(n_blocks, default=SHOWING_BLOCKS)
     if fewest >= SHOWING_BLOCKS:
@@ -90,7 +90,7 @@ def _assumed(check: Check) -> str:
 
 
 def headline(check: Check) -> str:
-    """Return the check in one line: ``fail: 1 of 3 rules failed, 1 undecided``."""
+    """Return the result of the check in one line: ``fail: 1 of 3 rules passed, 1 failed, 1 undecided``."""
     n_rules = len(check.verdicts)
     counts = {outcome: sum(one.outcome is outcome for one in check.verdicts) for outcome in Outcome}
     rules = f"{n_rules} rule{'' if n_rules == 1 else 's'}"
@@ -107,7 +107,7 @@ def headline(check: Check) -> str:
 
 
 def _number(value: float, one: CheckedComparison, half: float | None) -> str:
-    """Return `value` with digits down to a tenth or so of the half width of its interval."""
+    """Return `value` with digits down to about a tenth of the half width of its interval."""
     if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""
         return f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100)}f}".replace("-", "−")
