@@ -83,7 +83,7 @@ class Access(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """ASGI middleware: refuses what `access` does not allow, and sets security headers on every response."""
+    """ASGI middleware that refuses requests `access` does not allow, and sets headers on every response."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app

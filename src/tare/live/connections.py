@@ -2,8 +2,8 @@
 
 uvicorn can limit connections too (`limit_concurrency`), but it refuses the newest one. Then the half-sent
 requests of a stranger would keep the owner out. It also has no time-out for a request that never becomes
-complete, or for a response that nobody reads. Here, a new connection displaces one that has not shown the
-right to read.
+complete, or for a response that nobody reads. Here, if there are too many connections, a new one displaces
+an older one: first one whose client has not shown the right to read.
 """
 
 from __future__ import annotations

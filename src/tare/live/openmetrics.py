@@ -23,9 +23,7 @@ from tare.live.campaign_state import CampaignState
 from tare.live.lookup import hub_of
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-_MOST_POINTS = (
-    64  # of a figure that has coordinates: a dashboard is no place for each message size of thousands
-)
+_MOST_POINTS = 64  # the most points of one figure: a dashboard cannot show thousands of message sizes
 _TAKEN = frozenset({"campaign", "case", "state", "block", "fom", "unit", "le", "quantile"})
 """Labels that Tare uses or that have a meaning in Prometheus; settings of a study get other labels."""
 

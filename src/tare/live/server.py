@@ -38,8 +38,9 @@ class Listener(msgspec.Struct, frozen=True):
 def listen(host: str, port: int, token_file: Path | None = None, *, is_for_anybody: bool = False) -> Listener:
     """Open a socket on `host` and `port`; port 0 takes any free port.
 
-    Readers need the token in `token_file`, or a new one if that is None. With `is_for_anybody`, which is only
-    allowed on a loopback address, they need none. Raises UsageError, which says how to fix the problem.
+    Readers need the token in `token_file`, or a new one if that is None. With `is_for_anybody` they need no
+    token; this is only allowed on a loopback address and without a `token_file`. Raises UsageError, which
+    says how to fix the problem.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(

@@ -166,7 +166,7 @@ def activity(campaign_state: CampaignState, progress: RunCounts) -> str:
 
 
 def segments(progress: RunCounts) -> tuple[Segment, ...]:
-    """Return the segments of the progress bar; done runs come first, and pending ones have no segment."""
+    """Return the segments of the progress bar; settled runs come first, and pending ones have no segment."""
     shown = (State.DONE, State.INVALID, State.FAILED, State.LOST, State.RUNNING)
     found, at = [], 0.0
     for state in shown:

@@ -218,7 +218,7 @@ def _along(
 ) -> tuple[str, int | float]:
     """Return the name of the number along which a workload is plotted, and its value in `row`.
 
-    It is ``nodes`` if their number varies, and otherwise the numeric setting with the most values.
+    It is ``nodes`` if their number varies. Otherwise it is the numeric setting with the most values, if any.
     """
     if len(levels["nodes"]) == 1:
         for name in sorted(shown, key=lambda name: -len(levels[name])):

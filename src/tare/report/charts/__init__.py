@@ -1,1 +1,1 @@
-"""Figures: which lines are drawn where, in which look, on the screen and on paper."""
+"""The figures of the report: their charts as Vega-Lite, for the screen and for paper."""

@@ -1,4 +1,4 @@
-"""The axes of charts: how far they reach, and the round numbers on them."""
+"""The axes of charts: their domains, and their ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -30,27 +30,30 @@ _ROUND = (1, 2, 5)
 
 @dataclasses.dataclass(frozen=True)
 class Domain:
-    """The ends of an axis; `is_log` says that its steps are factors."""
+    """The ends of an axis; `is_log` is true for a logarithmic axis."""
 
     low: float
     high: float
     is_log: bool
 
     def share(self, value: float) -> float:
-        """Return where `value` lies between the ends, 0 to 1."""
+        """Return the position of `value` between the ends, from 0 to 1."""
         if self.is_log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def at(self, share: float) -> float:
-        """Return the value that lies at `share` of the way; the inverse of `share`."""
+        """Return the value at position `share`, from 0 to 1; the inverse of the method `share`."""
         if self.is_log:
             return self.low * math.pow(self.high / self.low, share)
         return self.low + share * (self.high - self.low)
 
 
 def x_domain(xs: Sequence[float], axis: str) -> Domain:
-    """Return a domain a little wider than `xs`, logarithmic where sizes or nodes double."""
+    """Return a domain a little wider than `xs`, logarithmic unless `axis` is time or a value is not positive.
+
+    A logarithmic axis fits sizes and numbers of nodes, which double from step to step.
+    """
     low, high = min(xs), max(xs)
     if axis == IN_TIME:
         return Domain(low - 0.6, high + 0.6, is_log=False)
@@ -61,9 +64,9 @@ def x_domain(xs: Sequence[float], axis: str) -> Domain:
 
 
 def y_domain(ys: Sequence[float], *, is_log: bool, least_reach: float | None) -> Domain:
-    """Return a domain for `ys`; with `least_reach`, one that holds that factor above and below 1.
+    """Return a domain for `ys`; with `least_reach`, it includes that factor above and below 1.
 
-    A linear one starts at 0, so that lengths compare.
+    A linear domain starts at 0, so that lengths can be compared.
     """
     low, high = min(ys), max(ys)
     if least_reach is not None:
@@ -75,12 +78,12 @@ def y_domain(ys: Sequence[float], *, is_log: bool, least_reach: float | None) ->
 
 
 def x_title(panel: Panel) -> str:
-    """Return what a panel's coordinate is called."""
+    """Return the title of a panel's x axis."""
     return _X_TITLES.get(panel.x, words(panel.x))
 
 
 def x_axis(panel: Panel, domain: Domain) -> Spec:
-    """Return the x of a panel with its axis; a logarithmic one counts in doublings."""
+    """Return the x channel of a panel with its axis; a logarithmic scale has base 2."""
     axis: Spec = {"title": x_title(panel), "labelOverlap": True}
     if panel.is_size or counts_bytes(panel.x):
         axis |= {"values": _byte_ticks(domain), "labelExpr": _BYTES_LABEL, "labelOverlap": "greedy"}
@@ -93,7 +96,7 @@ def x_axis(panel: Panel, domain: Domain) -> Spec:
 
 
 def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> Spec:
-    """Return the y of a panel with its axis; its title is in the panel's own."""
+    """Return the y channel of a panel with its axis, without a title: the panel's title names it."""
     axis: Spec = {"title": None}
     if is_ratio:
         axis |= {"values": _ratio_ticks(domain), "labelExpr": _RATIO_LABEL}
@@ -107,7 +110,7 @@ def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> Spec:
 
 
 def ratio_x_axis(domain: Domain, field: str) -> Spec:
-    """Return an x of factors about 1, for charts whose y is something else."""
+    """Return an x channel for ratios around 1, for charts that have no numbers on the y axis."""
     axis: Spec = {"title": None, "values": _ratio_ticks(domain), "labelExpr": _RATIO_LABEL}
     return quantity(
         field, scale=scale(domain, 10), axis=axis | {"grid": True, "domain": False, "ticks": False}
@@ -115,13 +118,13 @@ def ratio_x_axis(domain: Domain, field: str) -> Spec:
 
 
 def scale(domain: Domain, base: int) -> Spec:
-    """Return how values of `domain` become places; a logarithmic one has ticks at powers of `base`."""
+    """Return the Vega-Lite scale of `domain`; if it is logarithmic, it has base `base`."""
     ends: Spec = {"domain": [domain.low, domain.high], "nice": False}
     return ends | ({"type": "log", "base": base} if domain.is_log else {"zero": False})
 
 
 def _byte_ticks(x: Domain) -> list[float]:
-    """Return 0 where it is drawn, and powers of 2, or of 4, 8, 16 or 64 where those would crowd."""
+    """Return ticks at powers of 2, or of 4, 8, 16 or 64 if those are too close, and at 0 if it is drawn."""
     zero = [ZERO_AT] if x.low < ZERO_AT < x.high else []
     for doublings in _DOUBLINGS:
         ticks = _powers(2**doublings, x)
@@ -136,7 +139,7 @@ def _powers(base: int, x: Domain) -> list[float]:
 
 
 def _value_ticks(y: Domain) -> list[float]:
-    """Return round values on a logarithmic axis: 1, 2, 5 and their decimal multiples, or 1 and 10 only."""
+    """Return round values for a logarithmic axis: decimal multiples of 1, 2 and 5, or only powers of 10."""
     decades = range(math.floor(math.log10(y.low)), math.ceil(math.log10(y.high)) + 1)
     every = [step * 10.0**decade for decade in decades for step in _ROUND]
     fitting = [tick for tick in every if y.low <= tick <= y.high]
@@ -145,7 +148,7 @@ def _value_ticks(y: Domain) -> list[float]:
 
 
 def _ratio_ticks(y: Domain) -> list[float]:
-    """Return round factors, 1 always among them, thinned so that they stand apart."""
+    """Return round factors, always including 1, with enough distance between them."""
     kept = [1.0]
     for tick in sorted((*_BELOW, *_ABOVE), key=lambda one: -abs(math.log(one))):
         is_apart = all(abs(y.share(tick) - y.share(other)) > 0.1 for other in kept)

@@ -1,4 +1,4 @@
-"""Run by run in the order of time, so that drift can be seen."""
+"""The panels that show each run in the order of time, so that drift can be seen."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.numbers import SPACE, ratio
 
 MOST_POINTS = 60
-"""Points of a case; where there are more blocks, a point is several in a row, with their extremes."""
+"""The most points of a case; if it has more blocks, a point is the mean of several, with their extremes."""
 
 
 def block_panels(
     campaign: Campaign, sides: Variants, cases: Collection[str], odd: Collection[tuple[str, Pass]] = ()
 ) -> list[Panel]:
-    """Return each run of `cases` next to the average of its case, against the block, one panel a place.
+    """Return the ratio of each run of `cases` to the average of its case, one panel per configuration.
 
-    Where there are several sessions, their passes follow one another in the order of time.
+    The x axis has the blocks. If there are several sessions, it has their passes in the order of time.
 
-    A run counts as the geometric mean of its first primary FOM over all sizes; 1 is the geometric
-    mean of the case over its blocks. Drift that hits all sides alike shows as points that move together.
-    The runs that lie far off, `odd`, are marked.
+    The value of a run is the geometric mean of its first primary FOM over all sizes. 1 is the geometric mean
+    of the case over its blocks. If the points of all variants move together, the drift affects all of them.
+    The outliers, `odd`, are marked.
     """
     logs = _logs(campaign, cases)
     names = _names(sorted({one for by_pass in logs.values() for one in by_pass}))
@@ -47,11 +47,11 @@ def block_panels(
 
 
 _Names = dict[int, tuple[Pass, str]]
-"""What each place along the axis is: a pass, and what it is called."""
+"""The pass at each position of the axis, and its name."""
 
 
 def _names(passes: Sequence[Pass]) -> _Names:
-    """Return the places of `passes`: of one session the numbers of their blocks, else in their order."""
+    """Return the positions of `passes`: their block numbers if they are of one session, else 1, 2, 3 …"""
     if len({one.session for one in passes}) < 2:
         return {one.block: (one, f"block {one.block}") for one in passes}
     return {
@@ -74,7 +74,7 @@ def _logs(campaign: Campaign, cases: Collection[str]) -> dict[str, dict[Pass, fl
 
 
 def _points(logs: dict[int, float], far: set[int], step: int, names: _Names) -> list[Point]:
-    """Return a point for every `step` blocks: their geometric mean and, of several, their extremes."""
+    """Return a point for every `step` blocks: their geometric mean and, if `step` > 1, their extremes."""
     together: dict[int, list[int]] = defaultdict(list)
     for block in sorted(logs):
         together[(block - 1) // step].append(block)

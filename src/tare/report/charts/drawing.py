@@ -1,4 +1,4 @@
-"""From panels to charts: one grammar for the screen, for paper and for slides (Vega-Lite)."""
+"""Turn panels into Vega-Lite charts; the same specification serves the screen, paper and slides."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tare.report.words.numbers import SPACE
 
 HEIGHT = 230
 WIDTH = 330
-"""Of a panel, in pixels. On the page it is as wide as its place; this is its width on paper."""
+"""The width of a panel on paper, in pixels; on the page, it fills the available width."""
 
 _TOGETHER = re.compile(r"(\d) (nodes?)\b")
 _LABEL_SIZE = 11.5
 _TITLE_CHARACTERS = 42
 _SUBTITLE_CHARACTERS = 52
-"""What a line above a panel has room for, where three stand in a row."""
+"""The characters that fit in a line above a panel, with three panels in a row."""
 
 _MOST_LABEL_ROOM = 140
 _HAS_INTERVAL = "isValid(datum.low)"
@@ -33,9 +33,9 @@ _HAS_INTERVAL = "isValid(datum.low)"
 
 @dataclasses.dataclass(frozen=True)
 class Style:
-    """How a kind of figure is drawn.
+    """The style of one kind of figure.
 
-    `margin` shades the band in which a ratio counts as 1; a value that `is_share` is told in percent.
+    `margin` gives the shaded band in which a ratio counts as 1. If `is_share`, values are shown in percent.
     """
 
     y_title: str
@@ -47,14 +47,14 @@ class Style:
 
     @property
     def least_reach(self) -> float | None:
-        """Return the factor about 1 that a ratio's axis shows at least: twice the margin."""
+        """Return the factor above and below 1 that a ratio axis always includes: twice the margin."""
         return 1 + 2 * (self.margin or 0.01) if self.is_ratio else None
 
 
 def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
-    """Return a chart a panel. Those with the same unit share the scale of their values.
+    """Return a chart per panel; panels with the same unit have the same y domain.
 
-    Sizes reach as far as a panel's own lines, so that names stand where the lines end.
+    The x axis of a panel is as long as its own lines, so that the names are at the ends of the lines.
     """
     charts = []
     for index, panel in enumerate(panels):
@@ -67,15 +67,15 @@ def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
 
 
 def alone(chart: Chart) -> str:
-    """Return a chart that stands on its own, as Vega-Lite in JSON."""
+    """Return one chart as a complete Vega-Lite specification in JSON."""
     whole = {"datasets": chart.rows, "config": LOOK, "padding": 4}
     return msgspec.json.encode(chart.grammar | whole).decode()
 
 
 def side_by_side(charts: Sequence[Chart], right: int) -> str:
-    """Return the charts as one picture, at most three in a row, for paper and slides: Vega-Lite in JSON.
+    """Return the charts as one picture for paper and slides, at most three in a row, as Vega-Lite in JSON.
 
-    `right` is the room for the names at the ends of the last panel's lines, in pixels.
+    `right` is the space for the names at the ends of the last panel's lines, in pixels.
     """
     whole = {
         "concat": [chart.grammar | {"width": WIDTH} for chart in charts],
@@ -89,14 +89,14 @@ def side_by_side(charts: Sequence[Chart], right: int) -> str:
 
 
 def title_of(panel: Panel) -> Spec:
-    """Return the title of a panel, on as many lines as it takes: a longer line would squeeze the chart."""
+    """Return the title of a panel, wrapped into lines: a long line would make the chart narrower."""
     lines = textwrap.wrap(_TOGETHER.sub(rf"\1{SPACE}\2", panel.title), _TITLE_CHARACTERS)
     below = textwrap.wrap(panel.subtitle, _SUBTITLE_CHARACTERS)
     return {"text": lines if len(lines) > 1 else panel.title, "subtitle": below}
 
 
 def label_room(panels: Sequence[Panel]) -> int:
-    """Return the room that the names at the ends of lines take right of a panel, in pixels."""
+    """Return the space for the names at the ends of lines, right of a panel, in pixels."""
     longest = max(len(line.side.name) for panel in panels for line in panel.lines)
     return min(_MOST_LABEL_ROOM, round(longest * _LABEL_SIZE * 0.62) + 14)
 
@@ -127,7 +127,7 @@ def _chart(panel: Panel, style: Style, x: Domain, y: Domain, prefix: str) -> Cha
 
 
 def framed(panel: Panel, layers: list[Spec], rows: dict[str, list[Row]], height: int, told: str) -> Chart:
-    """Return layers as one chart under the title of their panel, `told` in words."""
+    """Return `layers` as one chart with the title of their panel; `told` describes it in words."""
     grammar: Spec = {
         "layer": layers,
         "height": height,
@@ -139,9 +139,9 @@ def framed(panel: Panel, layers: list[Spec], rows: dict[str, list[Row]], height:
 
 
 def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
-    """Return where the axes begin, and the reference with its margin, which end where the lines do.
+    """Return the start of the axes, and the reference line with its margin.
 
-    Names follow there.
+    These end where the panel's lines end, because the names follow there.
     """
     margin = 1 + (style.margin or 0)
     end = x.high if not style.has_lines else max(line.points[-1].x for line in panel.lines)
@@ -149,13 +149,13 @@ def _axes_row(panel: Panel, style: Style, x: Domain, y: Domain) -> Row:
 
 
 def _axes(panel: Panel, style: Style, x: Domain, y: Domain, data: str) -> Spec:
-    """Return an invisible layer that carries both axes, so that the others need not repeat them."""
+    """Return an invisible layer with both axes, so that the other layers need not repeat them."""
     axes: Spec = {"x": x_axis(panel, x), "y": y_axis(y, is_ratio=style.is_ratio, is_share=style.is_share)}
     return layer(data, {"type": "point", "opacity": 0}, axes)
 
 
 def _reference_layers(style: Style, data: str) -> list[Spec]:
-    """Return the margin in which a ratio counts as 1, and the line at 1."""
+    """Return layers with the margin in which a ratio counts as 1, and with the line at 1."""
     across: Spec = {"x": quantity("x"), "x2": end("to")}
     ink: Spec = {"type": "rule", "color": palette.INK.light, "strokeWidth": 2.2}
     line = layer(data, ink, across | {"y": quantity("one")})
@@ -166,13 +166,13 @@ def _reference_layers(style: Style, data: str) -> list[Spec]:
 
 
 def _guide_layer(data: str) -> Spec:
-    """Return a dashed line in the colour of what is not data."""
+    """Return a dashed line in a muted colour, since it is not measured data."""
     mark: Spec = {"type": "line", "color": palette.MUTED.light, "strokeWidth": 1.2, "strokeDash": [5, 4]}
     return layer(data, mark, {"x": quantity("x"), "y": quantity("y")})
 
 
 def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
-    """Return bands, lines and points; each row carries the colour, shape and width of its side."""
+    """Return bands, lines and points; each row has the colour, shape and width of its variant."""
     base: Spec = {"x": quantity("x"), "y": quantity("y"), "color": COLOUR}
     apart: Spec = {"detail": [name("side"), name("segment")]}  # a line breaks where a point is missing
     layers = []
@@ -236,7 +236,7 @@ def _label_rows(panel: Panel, y: Domain) -> list[Row]:
 
 
 def _labels(data: str) -> Spec:
-    """Return the sides' names, right of where the lines end, which need no legend then."""
+    """Return the variants' names, right of the ends of their lines; so no legend is needed."""
     mark: Spec = {
         "type": "text",
         "align": "left",
@@ -249,7 +249,7 @@ def _labels(data: str) -> Spec:
 
 
 def describe(panel: Panel, style: Style) -> str:
-    """Return a panel in words, for those who do not see it: each line's two ends."""
+    """Return a description of a panel for readers who cannot see it: the two ends of each line."""
     parts = []
     for line in panel.lines:
         first, last = line.points[0], line.points[-1]

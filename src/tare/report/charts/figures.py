@@ -1,4 +1,4 @@
-"""The figures of the page: what each shows, its live charts and its picture for paper."""
+"""The figures of the page: their titles and texts, their live charts, and their pictures for paper."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tare.report.words.numbers import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
 MOST_PANELS = 12
-"""Panels of one figure: more are not looked at."""
+"""The most panels of one figure: readers do not look at more."""
 
 _MOST_PIXELS = 1_200_000
-"""Of all panels of a PNG: painting them takes longest of all that a report does."""
+"""The most pixels of all panels of a PNG: drawing them is the slowest part of a report."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One kind of chart, a panel for each place. `specs` are Vega-Lite as JSON, a spec a panel."""
+    """One kind of chart, with one panel per configuration; `specs` has the panels as Vega-Lite in JSON."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ class Figure:
 
     @property
     def is_of_scale(self) -> bool:
-        """Return whether it tells how things go with the number of nodes, or along another scale."""
+        """Return whether the figure shows scaling, with the number of nodes or another number."""
         return self.name in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
 
 
@@ -127,7 +127,7 @@ def figures(
 
 
 def watched_figure(found: NodeTimelines, painter: Painter) -> list[Figure]:
-    """Return the figure of what nodes did against time, in parts where it is large, or none."""
+    """Return the figure of the nodes' telemetry over time, in several parts if it is large; may be empty."""
     if not found.shown:
         return []
     text = (
@@ -154,7 +154,7 @@ def _left_out(panels: Sequence[Panel]) -> str:
 
 
 def _title(panels: Sequence[Panel]) -> str:
-    """Return what the panels show: ``Against message size: latency and time avg``."""
+    """Return the title of panels: ``Against message size: latency and time avg``."""
     foms = dict.fromkeys(panel.subtitle.split(",")[0] for panel in panels)
     return f"Against {_axes(panels)}: {listed([*foms])}"
 
@@ -203,7 +203,7 @@ def _drawn(
     descriptions: tuple[str, ...],
     right: int,
 ) -> Figure:
-    """Return a figure with its charts as specs, pictures and words; `right` is room for names, in pixels."""
+    """Return a figure with its specs, picture and texts; `right` is the space for names, in pixels."""
     return Figure(
         name=name,
         title=title,
@@ -216,5 +216,5 @@ def _drawn(
 
 
 def _scale(n_panels: int) -> float:
-    """Return pixels for each unit of a picture: two, and fewer where many panels would make too many."""
+    """Return the pixels per unit of a picture: two, or fewer if there are many panels."""
     return min(2.0, math.sqrt(_MOST_PIXELS / (n_panels * WIDTH * HEIGHT)))

@@ -1,6 +1,6 @@
-"""Figures of merit that are one number a run, side by side: contender / reference of each (a forest plot).
+"""Forest plots: the ratio contender / reference of each figure of merit that is one number per run.
 
-Lewis and Clarke 2001, BMJ 322:1479, on where the form comes from.
+Lewis and Clarke 2001, BMJ 322:1479, describe the origin of this kind of plot.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _ROW = 17
 def forest_panels(
     quoted: Sequence[Comparison], comparisons: Sequence[Comparison], sides: Variants
 ) -> list[Panel]:
-    """Return a panel for each place with several figures of merit, a point for each of them and contender.
+    """Return a panel per configuration with several figures of merit, with a point per figure and contender.
 
-    `quoted` are the aggregates that people quote; those with several points among `comparisons`, or of
-    a problem with several steps, are drawn along these elsewhere. A point lies at
-    contender / reference of the figure itself; its label says which way the figure improves.
+    `quoted` are the quoted aggregates. Some are left out because other figures show them: those with several
+    points among `comparisons`, and those of a problem with several steps. The value of a point is
+    contender / reference of the figure itself. Its label says in which direction the figure improves.
     """
     grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     rows: dict[Configuration, dict[object, int]] = defaultdict(dict)
@@ -51,7 +51,7 @@ def forest_panels(
 
 
 def forest_charts(panels: Sequence[Panel], margin: float) -> list[Chart]:
-    """Return a chart a panel; all share their scale, which holds twice the margin at least."""
+    """Return a chart per panel; all have the same scale, which includes at least twice the margin."""
     ends = [
         value
         for panel in panels
@@ -67,7 +67,7 @@ def forest_charts(panels: Sequence[Panel], margin: float) -> list[Chart]:
 
 
 def describe_forest(panel: Panel) -> str:
-    """Return a panel in words, for those who do not see it."""
+    """Return a description of a panel for readers who cannot see it."""
     said = [
         f"{line.side.name}: " + ", ".join(f"{point.at} {point.interval}" for point in line.points)
         for line in panel.lines
@@ -76,7 +76,7 @@ def describe_forest(panel: Panel) -> str:
 
 
 def figure_of(one: Comparison) -> object:
-    """Return which figure of its workload a comparison speaks of, as a key."""
+    """Return a key for the figure of a comparison within its workload."""
     return one.fom, tuple(one.labels.items())
 
 

@@ -1,7 +1,7 @@
-"""The words of Vega-Lite that the charts are written in, as they stand in its JSON.
+"""The parts of Vega-Lite specifications from which the charts are made, as in Vega-Lite's JSON.
 
-Each function returns a part of a specification (https://vega.github.io/vega-lite/docs/); the tests hold every
-kind of chart against Vega-Lite's schema.
+Each function returns a part of a specification (https://vega.github.io/vega-lite/docs/). The tests validate
+every kind of chart against Vega-Lite's schema.
 """
 
 from __future__ import annotations
@@ -9,38 +9,38 @@ from __future__ import annotations
 import dataclasses
 
 Spec = dict[str, object]
-"""A part of a chart, as Vega-Lite reads it."""
+"""A part of a Vega-Lite specification."""
 
 Row = dict[str, object]
-"""One mark of a chart: the values that its channels take."""
+"""The data of one mark of a chart: the values of its channels."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """The grammar of one panel, and its rows by the name under which the grammar finds them."""
+    """The specification of one panel, and its rows by the data name that the specification uses."""
 
     grammar: Spec
     rows: dict[str, list[Row]]
 
 
 def layer(data: str, mark: Spec, encoding: Spec, where: str | None = None) -> Spec:
-    """Return one layer: a mark for each row of `data`, or for those of which `where` holds."""
+    """Return one layer: a mark for each row of `data`, or for those rows for which `where` is true."""
     found: Spec = {"data": {"name": data}, "mark": mark, "encoding": encoding}
     return found | {"transform": [{"filter": where}]} if where else found
 
 
 def quantity(field: str, **more: object) -> Spec:
-    """Return a channel that carries a number of each row."""
+    """Return a channel for a number in each row."""
     return {"field": field, "type": "quantitative", **more}
 
 
 def name(field: str, **more: object) -> Spec:
-    """Return a channel that carries a word of each row."""
+    """Return a channel for a text in each row."""
     return {"field": field, "type": "nominal", **more}
 
 
 def end(field: str) -> Spec:
-    """Return the other end of what has two, such as a band: x2 or y2."""
+    """Return the channel x2 or y2, the second end of a mark such as a band."""
     return {"field": field}
 
 
@@ -49,5 +49,5 @@ SHAPE = name("shape", scale=None)
 
 
 def tooltip(*fields: tuple[str, str]) -> list[Spec]:
-    """Return what is shown under the pointer: fields of a row, and what they are called."""
+    """Return the tooltip of a mark from pairs of a row's field and its title."""
     return [name(field, title=title) for field, title in fields]

@@ -1,4 +1,4 @@
-"""Keep the labels at the ends of lines apart."""
+"""Place the labels at the ends of lines so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 
 def end_labels(wanted: Sequence[float], least: float) -> list[float]:
-    """Return where labels go, at least `least` apart and as near as may be to where they are `wanted`.
+    """Return positions for labels, at least `least` apart and as near as possible to those in `wanted`.
 
-    Positions are shares of the panel's height, 0 at the bottom. Neighbours that would overlap are
-    merged into a group around their mean, until no two groups touch (pool adjacent violators). They stay
-    within the panel, but at the top where there are more of them than fit.
+    Positions are shares of the panel's height, 0 at the bottom. Neighbours that would overlap are merged into
+    a group around their mean, until no two groups touch (pool adjacent violators). All positions are within
+    the panel, unless there are more labels than fit; then some are above it.
     """
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     groups: list[list[int]] = []
@@ -30,7 +30,7 @@ def end_labels(wanted: Sequence[float], least: float) -> list[float]:
 
 
 def _within(placed: list[float], order: Sequence[int], least: float) -> list[float]:
-    """Push what stands above the panel down into it, and then what stands below it up."""
+    """Move labels above the panel down into it, and then labels below it up."""
     top = 1.0
     for index in reversed(order):
         placed[index] = min(placed[index], top)

@@ -1,4 +1,4 @@
-"""The look of all charts: quiet axes, the page's own font, nothing that is not data."""
+"""The Vega-Lite config of all charts: plain axes, the page's font, and no decoration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INK, _MUTED, _RULE = palette.INK.light, palette.MUTED.light, palette.RULE.light
 LOOK: Spec = {
     "font": "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif",
     "background": "transparent",
-    "aria": False,  # the panel around a chart carries it in words
+    "aria": False,  # the panel around a chart has a description
     "view": {"stroke": None},
     "axis": {
         "labelColor": _MUTED,
@@ -38,4 +38,4 @@ LOOK: Spec = {
         "frame": "bounds",
     },
 }
-"""Vega-Lite's config, in light colours; the page's script exchanges them for dark ones."""
+"""The Vega-Lite config, in light colours; the page's script replaces them by dark ones."""

@@ -1,4 +1,4 @@
-"""Charts of what nodes did against time: hosts stacked, runs as shaded epochs."""
+"""Charts of the nodes' telemetry over time: hosts are stacked, and runs are shaded epochs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Y_AXES: dict[str, Spec] = {
 
 
 def course_charts(courses: Sequence[NodeTimeline]) -> list[Chart]:
-    """Return a chart a course. Those of one quantity share the scale of their values."""
+    """Return a chart per timeline; those of one quantity have the same y scale."""
     highest: dict[str, float] = {}
     for course in courses:
         top = max(bar.high for bar in course.bars)
@@ -56,7 +56,7 @@ def _chart(course: NodeTimeline, top: float, prefix: str) -> Chart:
 
 
 def _epoch_layer(data: str, top: float, course: NodeTimeline) -> Spec:
-    """Return the shaded stages of runs, with both axes. Each run begins anew, so time has no ticks."""
+    """Return the shaded stages of runs, with both axes; the x axis has no ticks, as each run starts anew."""
     x: Spec = {"title": _time_title(course), "labels": False, "ticks": False, "grid": False}
     unit = course.panel.unit
     y = _Y_AXES.get(unit, {"title": unit, "format": "~s"})
@@ -100,7 +100,7 @@ def _block_layer(data: str) -> Spec:
 
 
 def _bar_rows(course: NodeTimeline) -> list[Row]:
-    """Return the bars; hosts of one stack are told apart by how dark they are."""
+    """Return the rows of the bars; the hosts of one stack differ in darkness."""
     step = (1 - _LEAST_OPACITY) / max(len(course.hosts) - 1, 1)
     shades = {host: 1 - step * number for number, host in enumerate(course.hosts)}
     return [

@@ -1,4 +1,4 @@
-"""Pictures of charts for paper and slides: SVG by Vega-Lite; PNG and PDF from that."""
+"""Draw charts as pictures for paper and slides: Vega-Lite makes SVG, from which PNG and PDF are made."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _LEAST_CPUS = 2
 
 
 class Picture(Protocol):
-    """One figure in the forms that leave the page."""
+    """One figure in the file formats for use outside the page."""
 
     @property
     def svg(self) -> str:
-        """Return it as SVG."""
+        """Return the figure as SVG."""
 
     @property
     def png(self) -> bytes:
-        """Return it as PNG."""
+        """Return the figure as PNG."""
 
     @property
     def pdf(self) -> bytes:
-        """Return it as PDF."""
+        """Return the figure as PDF."""
 
 
 class Painter(Protocol):
-    """Makes pictures of charts, and what makes them live."""
+    """An object that draws pictures of charts, and gives the scripts for live charts."""
 
     def scripts(self) -> str:
         """Return the scripts that draw charts in a browser."""
@@ -47,7 +47,7 @@ class Painter(Protocol):
 
 
 class Here:
-    """Paints in this process, and only the forms that are asked for."""
+    """A painter that works in this process; it makes each format only when it is used."""
 
     def scripts(self) -> str:
         """Return the scripts that draw charts in a browser."""
@@ -59,16 +59,17 @@ class Here:
 
 
 class Beside:
-    """Paints in two processes beside this one: vl-convert holds Python's lock, so threads would only wait.
+    """A painter that works in two other processes.
 
-    One turns charts into SVG, the other SVG into PNG and PDF; a thread `between` hands it over.
+    Threads would not run in parallel, because vl-convert holds Python's lock. One process turns charts into
+    SVG, the other SVG into PNG and PDF. The thread `between` passes the SVG on.
     """
 
     def __init__(
         self, charts: ProcessPoolExecutor, paper: ProcessPoolExecutor, between: ThreadPoolExecutor
     ) -> None:
         self._charts, self._paper, self._between = charts, paper, between
-        self._charts.submit(to_svg, _SMALLEST)  # Vega takes half a second to come up: until the first chart
+        self._charts.submit(to_svg, _SMALLEST)  # start Vega before the first chart: it takes half a second
         self._scripts = self._paper.submit(chart_scripts)
 
     def scripts(self) -> str:
@@ -87,7 +88,7 @@ class Beside:
 
 @contextlib.contextmanager
 def painter_beside() -> Iterator[Painter]:
-    """Yield a painter that works while this process does something else, where there are CPUs for it."""
+    """Yield a painter that works in parallel to this process, if there are at least two CPUs."""
     if len(os.sched_getaffinity(0)) < _LEAST_CPUS:
         yield Here()
         return
@@ -100,12 +101,12 @@ def painter_beside() -> Iterator[Painter]:
             for pool in (
                 charts,
                 paper,
-            ):  # waiting: Python 3.11 may close its pipes twice when it ends before they do
+            ):  # wait for them: Python 3.11 may close its pipes twice if it ends before they do
                 pool.shutdown(cancel_futures=True)
 
 
 class _Later:
-    """A picture of which each form is made when it is first asked for."""
+    """A picture whose formats are each made on first use."""
 
     def __init__(self, spec: str, scale: float) -> None:
         self._spec, self._scale = spec, scale
@@ -128,7 +129,7 @@ class _Later:
 
 
 class _Coming:
-    """A picture that is being made; should the process that makes it die, it is made here."""
+    """A picture that another process makes; if that process dies, this process makes it."""
 
     def __init__(self, here: Picture, svg: Future[str], paper: Future[tuple[bytes, bytes]]) -> None:
         self._here, self._svg, self._paper = here, svg, paper
@@ -156,7 +157,7 @@ class _Coming:
 
 
 def to_svg(spec: str) -> str:
-    """Return a Vega-Lite `spec` as SVG, with no more decimals than a printer can set."""
+    """Return a Vega-Lite `spec` as SVG, with at most two decimals, since a printer cannot resolve more."""
     import vl_convert
 
     return _LONG_DECIMALS.sub(r"\1", vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
@@ -170,7 +171,7 @@ def to_paper(svg: str, scale: float) -> tuple[bytes, bytes]:
 
 
 def _begin() -> None:
-    """Leave interrupts to the process that this one paints for, and end with it, however it ends."""
+    """Ignore interrupts, which the parent process handles, and end when the parent ends for any reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

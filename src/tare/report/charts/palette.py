@@ -1,8 +1,8 @@
-"""One colour means one thing, on the page and in every chart, in light and in dark.
+"""The colours of the page and of all charts, in the light and the dark theme; each has one meaning.
 
-Verdicts own orange and blue, which all common kinds of colour blindness tell apart (Okabe and Ito
-2008, "Color Universal Design"); the reference owns the ink; contenders get hues that are neither,
-and a shape each, so that no meaning rests on colour alone.
+Orange and blue are for verdicts only: people with any common kind of colour blindness can distinguish them
+(Okabe and Ito 2008, "Color Universal Design"). The reference has the colour of the text. Contenders have
+other hues, and each has a shape, so that nothing is shown by colour alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tare.report.variants import Variant
 
 @dataclasses.dataclass(frozen=True)
 class Tone:
-    """One colour in both themes; each has a contrast of 4.5 : 1 or more against its ground (WCAG 1.4.3)."""
+    """One colour in both themes; each has a contrast of at least 4.5 : 1 to its background (WCAG 1.4.3)."""
 
     light: str
     dark: str
@@ -35,24 +35,24 @@ CONTENDERS = (
 )
 SHAPES = ("circle", "square", "triangle-right", "diamond", "triangle-left", "cross")
 SIGNS = ("●", "■", "►", "◆", "◄", "✚")
-"""The shapes as text, for the key beside the charts; the first is the reference's. ▲ and ▼ are verdicts."""
+"""The shapes as characters, for the legend; the first is the reference's. ▲ and ▼ are for verdicts."""
 
 
 def tone_of(side: Variant) -> Tone:
-    """Return the colour of a side: the ink for the reference."""
+    """Return the colour of a variant; the reference has INK."""
     return INK if side.index == 0 else CONTENDERS[(side.index - 1) % len(CONTENDERS)]
 
 
 def shape_of(side: Variant) -> str:
-    """Return the point shape of a side, in Vega's terms."""
+    """Return the point shape of a variant, by its name in Vega."""
     return SHAPES[side.index % len(SHAPES)]
 
 
 def sign_of(side: Variant) -> str:
-    """Return the point shape of a side as a character."""
+    """Return the point shape of a variant as a character."""
     return SIGNS[side.index % len(SIGNS)]
 
 
 def dark_by_light() -> dict[str, str]:
-    """Return the dark colour for each light one, with which the page's script recolours charts."""
+    """Return the dark colour for each light one; the page's script recolours charts with it."""
     return {tone.light: tone.dark for tone in (INK, MUTED, RULE, BAND, *CONTENDERS)}

@@ -1,1 +1,1 @@
-"""What the report is written as: one HTML page, Markdown, LaTeX."""
+"""The formats of the report: an HTML page, Markdown and LaTeX."""

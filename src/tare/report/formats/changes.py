@@ -1,4 +1,4 @@
-"""The table of changes for text: a row a figure of merit and place, a column a contender."""
+"""The table of changes for Markdown and LaTeX: a row per figure and configuration, a column per contender."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.report.variants import Variant
 
 @dataclasses.dataclass(frozen=True)
 class ChangeRow:
-    """How one figure of merit changes at one place, for each contender; None where the plan has no case."""
+    """The changes of one figure in one configuration, a cell per contender; None if the plan has no case."""
 
     where: str
     fom: str
@@ -19,7 +19,7 @@ class ChangeRow:
 
 
 def change_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Variant, ...], list[ChangeRow]]:
-    """Return the contenders, and the heat maps on their side: lines of text are narrower than pages."""
+    """Return the contenders, and the heat maps transposed, because a line of text is narrower than a page."""
     if not maps:
         return (), []
     sides = tuple(row.side for row in maps[0].rows)

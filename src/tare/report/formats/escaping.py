@@ -1,4 +1,4 @@
-"""Text that means nothing but itself, in Markdown and in LaTeX."""
+"""Escape text for Markdown and for LaTeX, so that none of its characters acts as markup."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tare.report.words.numbers import NARROW, SPACE, visible
 _MARKDOWN = re.compile(r"([\\`*_\[\]#|<>~&@$])")
 _BLANKS = re.compile(r"\s+")
 _LIVE = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|www(?=\.)")
-"""What GitHub turns into a mention, an issue or a link, even where it is escaped."""
+"""Characters that GitHub turns into a mention, an issue or a link, even if they are escaped."""
 
 _DASHES = re.compile(r"-(?=-)")
-"""Two hyphens would be a dash."""
+"""Hyphens before a hyphen: LaTeX would make a dash of the two."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -30,9 +30,9 @@ _LATEX = {
     "|": r"\textbar{}",
     '"': r"{\char34}",
     "`": r"{\char96}",
-    "[": "{[}",  # after a row's end, a bracket would be its argument
+    "[": "{[}",  # at the start of a row, LaTeX takes a bracket as an argument of the row's end before it
     "]": "{]}",
-    "*": "{*}",  # and a star its variant
+    "*": "{*}",  # and a star as its starred form
     SPACE: "~",
     NARROW: r"\,",
     "–": r"\textendash{}",
@@ -55,16 +55,16 @@ _LATEX = {
 
 
 def markdown(text: str) -> str:
-    """Return `text` as GitHub-flavoured Markdown that shows just that, on one line, also in a table."""
+    """Return `text` escaped for GitHub-flavoured Markdown, on one line, also for a table."""
     line = _BLANKS.sub(" ", visible(text).replace(NARROW, SPACE).replace(SPACE, "\0")).strip()
     escaped = _MARKDOWN.sub(r"\\\1", line.replace("\0", SPACE))
     return _LIVE.sub(r"\g<0><!-- -->", escaped)
 
 
 def latex(text: str) -> str:
-    """Return `text` as LaTeX that shows just that, with no package beyond the kernel and UTF-8 input.
+    """Return `text` escaped for LaTeX; it needs no package except UTF-8 input.
 
-    Letters beyond Latin ones, for which a document may have no font, are shown as their code points.
+    Letters that are not Latin are shown as their code points, since a document may have no font for them.
     """
     return _DASHES.sub("-{}", "".join(map(_latex, visible(text))))
 

@@ -1,4 +1,4 @@
-"""The tables of a paper, in LaTeX with booktabs; numbers go through siunitx where the document loads it."""
+"""Write the tables for a paper, in LaTeX with booktabs; numbers use siunitx if the document loads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[+−-]?\d+(?:\.\d+)?")
 
 
 def render_latex(found: Content, template: Path | None = None) -> str:
-    """Return the tables of `found` as a file to ``\\input``."""
+    """Return the tables of `found` as the text of a file to ``\\input``."""
     environment = text_environment(template, latex, marks="<%<<")
     environment.filters["change"] = change
     environment.filters["plain"] = Plain
@@ -30,9 +30,9 @@ def render_latex(found: Content, template: Path | None = None) -> str:
 
 
 def change(cell: HeatMapCell | None) -> Plain:
-    """Return a cell as LaTeX: sign, number and interval, in percent, each number as ``\\num``.
+    """Return a cell as LaTeX: symbol, number and interval, in percent, with each number as ``\\num``.
 
-    Behind a verdict stands what it is not to be read without: a mark, and what so many blocks can miss.
+    A verdict is followed by its remarks: a mark, and what its blocks may have missed.
     """
     if cell is None:
         return Plain(r"\textperiodcentered{}")
@@ -49,5 +49,5 @@ def change(cell: HeatMapCell | None) -> Plain:
 
 
 def _label(study: str) -> Plain:
-    """Return the name of a study as part of a label, which may hold letters, digits and hyphens only."""
+    """Return the name of a study as part of a label, which can have only letters, digits and hyphens."""
     return Plain(re.sub(r"[^A-Za-z0-9]+", "-", study).strip("-") or "campaign")

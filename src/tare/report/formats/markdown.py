@@ -1,4 +1,4 @@
-"""The answer as GitHub-flavoured Markdown: for pull requests, job summaries and issues."""
+"""Write a summary as GitHub-flavoured Markdown, for pull requests, job summaries and issues."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tare.report.words.changes import legend
 
 NAME = "summary.md"
 MOST_GAPS = 20
-"""Rows of what is missing."""
+"""The most rows of the table of missing runs."""
 
 
 def render_markdown(found: Content, home: str, template: Path | None = None) -> str:
-    """Return the summary of `found`; `home` is the way from it to the campaign folder."""
+    """Return the summary of `found`; `home` is the relative path from it to the campaign folder."""
     environment = text_environment(template, markdown)
     environment.filters["sign"] = sign_of
     sides, rows = change_rows(found.heat_maps)

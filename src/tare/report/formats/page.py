@@ -1,4 +1,4 @@
-"""Put the page together: one HTML file that needs nothing but itself."""
+"""Write the report as one HTML file that needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 PAGE_LIMIT = 4_300_000
-"""Characters of a page, but for what its tables take: small enough to be mailed."""
+"""The most characters of a page without its tables: small enough to be mailed."""
 
 MOST_ITEMS = 30
-"""Sentences of one list."""
+"""The most sentences of one list."""
 
 MOST_NUMBERS = 500
-"""Rows of the table behind a figure."""
+"""The most rows of the table behind a figure."""
 
 MOST_SCALINGS = 4
-"""Workloads whose scaling is told in the open; the others are a click away."""
+"""The most workloads whose scaling is shown at once; for the others, a reader has to click."""
 
 _ROW_SIZE = 60
-"""Characters that a packed run takes in the page, about."""
+"""The approximate number of characters that a packed run takes in the page."""
 
 _JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 
@@ -55,8 +55,9 @@ def render(
     home: str = "..",
     live: Callable[[], str] = chart_scripts,
 ) -> str:
-    """Return the page as HTML; `home` is the way from it to the campaign folder, `live` finds Vega's scripts.
+    """Return the page as HTML.
 
+    `home` is the relative path from the page to the campaign folder, and `live` returns Vega's scripts.
     Raises jinja2.TemplateError.
     """
     environment = _environment(template)
@@ -83,10 +84,10 @@ def render(
 
 
 def json_block(value: object) -> Markup:
-    """Return `value` as JSON that is inert inside a script element, whatever its strings hold.
+    """Return `value` as JSON that is safe inside a script element, for any content of its strings.
 
-    ``<``, ``>`` and ``&`` become escapes, so that no ``</script>`` or ``<!--`` can end or turn the
-    element (HTML, 4.12.1.3 Restrictions for contents of script elements).
+    ``<``, ``>`` and ``&`` are escaped, so that no ``</script>`` or ``<!--`` can end or change the element
+    (HTML, 4.12.1.3 Restrictions for contents of script elements).
     """
     text = msgspec.json.encode(value).decode()
     for character in "<>&\u2028\u2029":
@@ -95,12 +96,12 @@ def json_block(value: object) -> Markup:
 
 
 def picture(figure: Figure) -> str:
-    """Return a figure as a data URI: as an image its ids and scripts cannot meet the page's."""
+    """Return a figure as a data URI; as an image, its ids and scripts cannot conflict with the page's."""
     return "data:image/svg+xml;base64," + base64.b64encode(figure.picture.svg.encode()).decode("ascii")
 
 
 def breakable(text: str) -> Markup:
-    """Return `text` escaped, with places to break long names of programs and settings at."""
+    """Return `text` escaped, with optional line breaks inside long names of programs and settings."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in _JOINTS.split(text))

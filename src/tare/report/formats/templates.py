@@ -1,4 +1,4 @@
-"""The templates of the report, and a user's own in their place."""
+"""Load the templates of the report; a user's own files can replace them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = ("template.html", "style.css", "page.js", "summary.md", "tables.tex")
-"""The files that make the report; a folder given as template may replace any of them."""
+"""The template files of the report; a user's template folder can replace any of them."""
 
 
 class Plain(str):
-    """Text that is already in the language of its template."""
+    """Text that is already in the language of its template, and is not escaped."""
 
     __slots__ = ()
 
 
 def html_environment(folder: Path | None) -> Environment:
-    """Return where HTML is made: everything that a template inserts is escaped.
+    """Return the Jinja environment for HTML, in which every inserted value is escaped.
 
-    Files in `folder` take the place of those of the same name in TEMPLATES. Raises UsageError when it
-    holds none of them.
+    Files in `folder` replace those of the same name in TEMPLATES. Raises UsageError if it has none of them.
     """
     return _environment(folder, is_html=True)
 
@@ -35,9 +34,10 @@ def html_environment(folder: Path | None) -> Environment:
 def text_environment(
     folder: Path | None, escape: Callable[[str], str], *, marks: str = "{%{{"
 ) -> Environment:
-    """Return where text of another language is made: what a template inserts goes through `escape`.
+    """Return the Jinja environment for another text language; every inserted value goes through `escape`.
 
-    `marks` are how statements and insertions begin, for languages in which braces mean something.
+    `marks` are the characters that begin statements and insertions. They can be changed for languages in
+    which braces have a meaning.
     """
     found = _environment(folder, is_html=False)
     found.finalize = lambda value: value if isinstance(value, Plain) else escape(str(value))

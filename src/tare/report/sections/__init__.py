@@ -1,1 +1,1 @@
-"""What each part of the page shows, computed before any HTML."""
+"""The content of each part of the report, computed as plain values before any HTML."""

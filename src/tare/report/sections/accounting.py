@@ -1,4 +1,4 @@
-"""Account for every planned run: done, or what became of it and why."""
+"""Account for every planned run: whether it is done, and if not, its state and the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tare.report.words.numbers import count, visible
 
 @dataclasses.dataclass(frozen=True)
 class Gap:
-    """Planned runs of one case that are in one state for one reason, and so are not measured."""
+    """Planned runs of one case that are not measured, all with the same state and reason."""
 
     case: str
     state: State
@@ -26,7 +26,10 @@ class Gap:
 
 @dataclasses.dataclass(frozen=True)
 class Account:
-    """Every planned run, counted once. `gaps` are those that are not done; warm-up runs are apart."""
+    """The planned runs by state, each counted once.
+
+    `gaps` are the runs that are not done. Warm-up runs are counted separately, in `n_warmup`.
+    """
 
     n_planned: int
     states: dict[State, int]
@@ -41,7 +44,7 @@ class Account:
 
     @property
     def sentence(self) -> str:
-        """Return the balance in words: ``270 runs planned: 268 done, 2 invalid.``"""
+        """Return the counts as a sentence: ``270 runs planned: 268 done, 2 invalid.``"""
         if not self.n_planned:
             return "No run is planned."
         parts = [f"{self.states[state]} {state.value}" for state in State if self.states.get(state)]
@@ -49,7 +52,7 @@ class Account:
 
 
 def account(campaign: Campaign) -> Account:
-    """Return what became of each planned run of `campaign`; its latest attempt tells."""
+    """Return the state of each planned run of `campaign`, which is that of its latest attempt."""
     found = accounting.account(campaign)
     grouped: dict[tuple[str, State, str, str], list[PlannedRun]] = defaultdict(list)
     for one in found.runs:

@@ -1,4 +1,4 @@
-"""How near does each side come to what the hardware can give at most?"""
+"""The section on hardware bounds: how near each variant comes to the most that the hardware can give."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tare.report.words.answer import Answer
 from tare.report.words.numbers import NARROW, SPACE, coordinate, count, listed, percent, quantity, words
 
 _POSSIBLE = 1.02
-"""A share beyond this is no rounding of the figure or of the link's rate."""
+"""A larger share of the bound cannot result from rounding the figure or the link's rate."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BoundRow:
-    """The best that a side reached of one figure at one place, against its bound."""
+    """The best value of one figure of one variant in one configuration, compared with its bound."""
 
     side: Variant
     place: str
@@ -38,14 +38,14 @@ class BoundRow:
 
     @property
     def sentence(self) -> str:
-        """Return the row in words: ``host reaches 78 % [76, 80] of the link's 25 Gbit/s in …``."""
+        """Return the row as a sentence: ``host reaches 78 % [76, 80] of the link's 25 Gbit/s in …``."""
         where = f"{self.place}, {self.fom}{f' at {self.at}' if self.at else ''}"
         remark = f": {self.remark}" if self.remark else ""
         return f"{self.side.name} reaches {self.share} of {self.bound} in {where}{remark}"
 
 
 def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, sides: Variants) -> list[BoundRow]:
-    """Return the best point of each case and figure whose bound is known, in the order of the estimates."""
+    """Return the best point of each case and figure that has a known bound, in the order of the estimates."""
     best: dict[tuple[str, str], tuple[Estimate, Bound]] = {}
     for one in estimates:
         if one.better is not Better.HIGHER or one.case not in sides.place_of:
@@ -60,7 +60,7 @@ def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, sides: Variant
 
 
 def with_bounds(answer: Answer, rows: Sequence[BoundRow]) -> Answer:
-    """Return an answer with how near its side comes to what the hardware gives, at the best known place."""
+    """Return `answer` with a remark on how near its variant comes to a hardware bound, at best."""
     mine = [one for one in rows if one.side == answer.side and one.case in answer.cases]
     if not mine:
         return answer
@@ -133,7 +133,7 @@ def _share(one: Estimate, most: float) -> str:
 
 
 def bound_words(known: Bound) -> str:
-    """Return a bound in the unit in which people know it: ``the link's 25 Gbit/s``."""
+    """Return a bound in its usual unit: ``the link's 25 Gbit/s``."""
     if known.resource is Resource.FLOPS:
         factor = unit_factor(known.unit, Dimension.FLOPS) or 1.0
         return f"the floating-point peak of {known.value * factor / 1e9:.4g}{NARROW}Gflop/s"

@@ -1,4 +1,4 @@
-"""Where do they cross? Latency and bandwidth fits, crossovers and saturation, in words."""
+"""The section on curves: latency and bandwidth fits, crossovers and saturation, in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tare.report.words.scaling import measured, settings_words
 
 @dataclasses.dataclass(frozen=True)
 class HockneyRow:
-    """Hockney's line of one case, in words; `misfit` says why there is none."""
+    """Hockney's line of one case, in words; if there is no fit, `misfit` says why."""
 
     side: Variant
     place: str
@@ -31,7 +31,7 @@ class HockneyRow:
 
 @dataclasses.dataclass(frozen=True)
 class CrossoverRow:
-    """Where two sides trade places, as a sentence."""
+    """The point at which two variants change their order, as a sentence."""
 
     place: str
     fom: str
@@ -42,7 +42,10 @@ class CrossoverRow:
 
 @dataclasses.dataclass(frozen=True)
 class SaturationRow:
-    """Where a figure of one side, or along all of them, comes near its best, in words."""
+    """The point at which a figure comes near its best, in words.
+
+    `side` is None if the figure is taken along several variants.
+    """
 
     side: Variant | None
     place: str
@@ -55,7 +58,7 @@ class SaturationRow:
 
 @dataclasses.dataclass(frozen=True)
 class CurveTables:
-    """What the section shows; it `is_empty` where a campaign has no curves."""
+    """The tables of the section; `is_empty` is true if the campaign has no curves."""
 
     hockney: tuple[HockneyRow, ...]
     crossovers: tuple[CrossoverRow, ...]

@@ -1,4 +1,4 @@
-"""How the runs were made, in sentences that are true of what happened."""
+"""Describe how the runs were made, in sentences that follow from what actually happened."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tare.report.words.numbers import count, listed, visible
 from tare.report.words.session_changes import changes_words
 
 _MOST_SESSIONS = 6
-"""More are told together."""
+"""The most sessions that are described one by one; the others are described together."""
 
 _MOST_NAMES = 4
 
 _LONGEST_FACT = 60
-"""Characters; the values of a longer one are not told."""
+"""The most characters of a fact's value; longer values are not shown."""
 
 
 def design(campaign: Campaign) -> tuple[str, ...]:
-    """Return how the runs of `campaign` were made, sentence by sentence."""
+    """Return how the runs of `campaign` were made, as sentences."""
     found = history(campaign)
     sentences = [*imported_sentences(campaign)]
     if found.sessions:
@@ -52,7 +52,7 @@ def design(campaign: Campaign) -> tuple[str, ...]:
 
 
 def order_sentences(campaign: Campaign, found: History) -> Iterator[str]:
-    """Yield in what order runs began, judged from their moments; nothing where no pass has two runs."""
+    """Yield in which order runs began, from their start times; nothing if no pass has two runs."""
     if not found.n_passes:
         return
     passes = count(found.n_passes, "pass", "passes")
@@ -77,7 +77,7 @@ def order_sentences(campaign: Campaign, found: History) -> Iterator[str]:
 
 
 def further_sentences(found: History) -> Iterator[str]:
-    """Yield why runs were made more than once."""
+    """Yield the reasons why runs were made more than once, or that none was."""
     if found.n_repeated:
         was = "attempt was" if found.n_repeated == 1 else "attempts were"
         yield (
@@ -217,7 +217,7 @@ def _hosts(sessions: Sequence[SessionRecord]) -> Iterator[str]:
 
 
 def _fact(name: str, changed: Mapping[str, Collection[str]], before: Facts, after: Facts) -> str:
-    """Return a fact that changed, with its values where all hosts had one before, and have one now."""
+    """Return the name of a fact that changed, with its old and new value if all hosts have the same."""
     keys = [key for key in after if name in changed.get(key[1], ()) and name in before.get(key, {})]
     old, new = ({value for key in keys for value in facts[key][name]} for facts in (before, after))
     if len(old) > 1 or len(new) > 1 or max(map(len, old | new)) > _LONGEST_FACT:
@@ -226,7 +226,7 @@ def _fact(name: str, changed: Mapping[str, Collection[str]], before: Facts, afte
 
 
 def _versions(sessions: Sequence[SessionRecord]) -> Iterator[str]:
-    """Yield which versions of Tare made the runs, where there were several."""
+    """Yield which versions of Tare made the runs, if there were several."""
     known = [one for one in sessions if one.tare]
     if len({one.tare for one in known}) > 1:
         told = [f"session {one.number} by {visible(one.tare)}" for one in known[:_MOST_SESSIONS]]

@@ -1,4 +1,4 @@
-"""What the hosts were, and what besides the network differs between them."""
+"""The recorded facts about the hosts: those that all share, and those that differ."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tare.report.words.numbers import visible
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One fact that is not the same everywhere: what it is on each side."""
+    """One fact that is not the same everywhere, with its values for each variant."""
 
     fact: str
     by_side: dict[str, tuple[str, ...]]
 
     @property
     def is_between_sides(self) -> bool:
-        """Return whether the sides disagree, rather than hosts within each side alike."""
+        """Return whether the variants have different values, and not only the hosts within each variant."""
         return len(set(self.by_side.values())) > 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Surroundings:
-    """The facts that hold for every host of every run, and those that differ.
+    """The facts that are the same for every host of every run, and those that differ.
 
-    `unexplained` names those that differ between sides though nothing that was varied says why.
+    `unexplained` names the facts that differ between variants although no varied setting explains it.
     """
 
     shared: dict[str, str]
@@ -40,7 +40,7 @@ class Surroundings:
 
 
 def surroundings(campaign: Campaign, sides: Mapping[str, str]) -> Surroundings:
-    """Return the recorded facts; `sides` names the side that each case is on, by case id."""
+    """Return the recorded facts; `sides` maps each case id to the name of its variant."""
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     hosts: set[str] = set()
     n_facts: dict[str, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""The table at the top: how each contender changes each figure, for each workload and scale."""
+"""The tables at the top of the page: the change of each figure by each contender, workload and scale."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _STEPS = (0.05, 0.15, 0.4, 1.0)
 
 @dataclasses.dataclass(frozen=True)
 class HeatMapCell:
-    """One contender at one place: the number, what would settle it, its paint, and all of it in words.
+    """One contender in one configuration: the number, its CSS class (`paint`), and its texts.
 
-    `mark` is there where its verdict rests on what so few blocks cannot show.
+    `settling` says what would settle an undecided result. `label` has the whole cell in words. `mark` is set
+    if the verdict rests on an assumption that so few blocks cannot test.
     """
 
     sign: str
@@ -58,7 +59,7 @@ class HeatMapCell:
 
 @dataclasses.dataclass(frozen=True)
 class HeatMapRow:
-    """One contender; a cell is None where the plan has no such case."""
+    """One contender; a cell is None if the plan has no such case."""
 
     side: Variant
     cells: tuple[HeatMapCell | None, ...]
@@ -66,20 +67,20 @@ class HeatMapRow:
 
 @dataclasses.dataclass(frozen=True)
 class HeatMapColumn:
-    """One figure of merit at one place."""
+    """One figure of merit in one configuration."""
 
     place: Configuration
     fom: str
 
     @property
     def title(self) -> str:
-        """Return what the columns of all scales have in common: ``imb.pingpong, latency``."""
+        """Return the title that the columns of all scales share: ``imb.pingpong, latency``."""
         return f"{self.place.problem}, {self.fom}"
 
 
 @dataclasses.dataclass(frozen=True)
 class HeatMap:
-    """Contenders × columns. `groups` are workload and figure of merit, with how many scales each has."""
+    """Contenders × columns; `groups` has each workload and figure of merit with its number of scales."""
 
     groups: tuple[tuple[str, int], ...]
     columns: tuple[HeatMapColumn, ...]
@@ -87,7 +88,7 @@ class HeatMap:
 
     @property
     def footnote(self) -> str:
-        """Return what the mark of its cells means; empty where none has it."""
+        """Return what the mark of a cell means; empty if no cell has it."""
         return FOOTNOTE if any(cell.mark for row in self.rows for cell in row.cells if cell) else ""
 
 
@@ -95,9 +96,10 @@ _Cells = Mapping[tuple[Variant, HeatMapColumn], Comparison]
 
 
 def heat_maps(aggregates: Sequence[Comparison], sides: Variants) -> tuple[list[HeatMap], str]:
-    """Return what people quote as tables, their columns in the order of the plan, and what is left out.
+    """Return the quoted figures as tables, and a sentence on what they leave out.
 
-    Workloads stay whole and share a table until it would be wider than a page.
+    The columns are in the order of the plan. Several workloads share a table as long as it is not wider than
+    a page. The columns of one workload stay together if they fit into one table.
     """
     cells = {
         (
@@ -202,7 +204,7 @@ def _evidence(one: Comparison) -> str:
 
 
 def _measured(one: Comparison, sides: Variants) -> Iterator[tuple[str, str]]:
-    """Yield what both sides measured, in the unit of the figure."""
+    """Yield the values of both sides, in the unit of the figure."""
     told = levels(one)
     if told is not None:
         reference = sides.reference.name if sides.reference else "reference"
@@ -210,7 +212,7 @@ def _measured(one: Comparison, sides: Variants) -> Iterator[tuple[str, str]]:
 
 
 def _settling(one: Comparison) -> str:
-    """Return what would settle an undecided cell, in the few letters that it has room for."""
+    """Return what would settle an undecided cell, or a remark on its verdict, in few characters."""
     if one.verdict.claim is Claim.EQUIVALENCE and one.may_miss is not None:
         mark, share = verdict_mark(one).strip(" ()"), percent(one.may_miss, is_signed=False, decimals=0)
         return ", ".join(filter(None, (mark, f"may miss {share} of runs")))
@@ -230,7 +232,7 @@ def _settling(one: Comparison) -> str:
 
 
 def _further(one: Comparison) -> Iterator[tuple[str, str]]:
-    """Yield what a sceptic asks next."""
+    """Yield further details of a comparison, as pairs of a term and a text, which may be empty."""
     robust = one.hodges_lehmann
     yield (
         "Robust",
@@ -254,7 +256,7 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def paint(one: Comparison) -> str:
-    """Return the class that paints a comparison: its verdict and, where it is decided, how much."""
+    """Return the CSS class of a comparison: its verdict and, if that is graded, the difference's size."""
     if one.ratio is None or not one.verdict.is_graded:
         return css_class(one)
     farness = max(one.ratio, 1 / one.ratio) - 1
@@ -262,7 +264,7 @@ def paint(one: Comparison) -> str:
 
 
 def css_class(one: Comparison) -> str:
-    """Return the class of a comparison's verdict, without how much it differs."""
+    """Return the CSS class of a comparison's verdict, without the size of the difference."""
     return "missing" if one.ratio is None else one.verdict.css_class
 
 

@@ -1,4 +1,4 @@
-"""What is known of how imported runs were made, in sentences."""
+"""Describe in sentences what is known about how imported runs were made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tare.stats.intervals import MIN_BLOCKS
 
 
 def imported_sentences(campaign: Campaign) -> Iterator[str]:
-    """Yield who made the imported runs, in what order, and which of them are paired; nothing without any."""
+    """Yield that runs were imported, in which order they were made, and which are paired; may be empty."""
     runs = [one for one in campaign.measured() if one.source is not None]
     if not runs:
         return
@@ -24,7 +24,7 @@ def imported_sentences(campaign: Campaign) -> Iterator[str]:
 
 
 def imported_order(runs: Sequence[Attempt]) -> str:
-    """Return what is known of the order in which imported runs were made, as part of a sentence."""
+    """Return what is known about the order in which imported runs were made, as part of a sentence."""
     n_told = sum(one.source is not None and one.source.tells_time for one in runs)
     if not n_told:
         return "in what order they were made, Tare cannot say"
@@ -35,7 +35,7 @@ def imported_order(runs: Sequence[Attempt]) -> str:
 
 
 def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
-    """Yield how comparisons of imported runs were made, as far as both sides were measured."""
+    """Yield how imported runs are compared; only comparisons with runs of both sides are counted."""
     cases, told = {one.case for one in runs}, told_blocks(campaign)
     passes: dict[str, set[Pass]] = {}
     for one in campaign.measured():
@@ -61,7 +61,7 @@ def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _except(runs: Sequence[Attempt]) -> str:
-    """Return which runs of a block are not paired all the same, by the times that their files tell."""
+    """Return which runs of a block are nevertheless not paired, because of the times in their files."""
     reasons = []
     if len({one.session for one in runs}) > 1:
         reasons.append("go back to an earlier block")

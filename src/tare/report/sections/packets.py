@@ -1,4 +1,4 @@
-"""How large the packets of each case were, where they were counted."""
+"""The sizes of the packets of each case, if they were counted."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _LEAST_OF_LARGEST = 0.001
 class PacketSizes:
     """The packets that the hosts of a case sent through its network's interface, over all its runs.
 
-    `shares` are by the power of two that sizes do not exceed, `peaks` of exact sizes with Ethernet headers;
-    both of what was counted. `lost` is the share that came too fast for that. `largest` is the largest size
-    that one packet in a thousand has: where messages fill packets, it tells the MTU in whole segments.
+    `shares` groups the sizes by the power of two that they do not exceed. `peaks` has the most frequent exact
+    sizes, with Ethernet headers. Both are shares of the counted packets. `lost` is the share of packets that
+    came too fast to be counted. `largest` is the largest size that at least one packet in a thousand has. If
+    messages fill the packets, it shows the MTU in whole segments.
     """
 
     case: str
@@ -36,7 +37,7 @@ class PacketSizes:
 
 
 def packet_sizes(campaign: Campaign) -> list[PacketSizes]:
-    """Return the sizes for each case that has any, in the plan's order."""
+    """Return the packet sizes for each case that has counts, in the plan's order."""
     by_case: dict[str, list[Counted]] = {case: [] for case in campaign.cases}
     for attempt in campaign.measured():
         by_case.setdefault(attempt.case, []).extend(read(campaign.folder / attempt.folder).values())
@@ -64,7 +65,7 @@ def _sizes(case: str, counted: Sequence[Counted]) -> PacketSizes:
 
 
 def packet_panels(found: Sequence[PacketSizes], sides: Variants) -> list[Panel]:
-    """Return the shares by power of two, one panel a place."""
+    """Return panels with the shares by power of two, one per configuration."""
     by_place: dict[str, dict[Variant, list[Point]]] = {}
     for one in found:
         if len(one.shares) > 1:

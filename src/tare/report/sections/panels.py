@@ -1,4 +1,4 @@
-"""Which lines are drawn where: estimates and ratios as panels, before any chart grammar."""
+"""Turn estimates and ratios into panels with lines and points; `report.charts` draws them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from tare.report.words.numbers import (
 )
 
 MOST_POINTS = 36
-"""Points of a line: more lie on one another."""
+"""The most points of a line: more would overlap."""
 
 IN_TIME = "order of time"
-"""The axis of panels that show runs block by block; no setting can be called this."""
+"""The name of the x axis of panels that show runs by block; no setting can have this name."""
 
 LEAST_SHARE_DRAWN = 0.25
-"""Of a bound: one that is much higher than all that was measured would only press the lines together."""
+"""A bound is drawn only if this share of it is reached: a much higher one would flatten the lines."""
 
 ZERO_AT = 0.5
-"""Where a message of 0 bytes is drawn on a logarithmic axis: one step left of 1 byte."""
+"""The position of a message of 0 bytes on a logarithmic axis: one step left of 1 byte."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """One point with its interval, and how it is told in words.
+    """One point with its interval, as numbers and as text.
 
-    Lines join points of one `segment` only: where a point between two is missing, nothing is drawn.
-    `is_odd` is one that lies far off the others, and is marked.
+    Lines join only points of one `segment`: there is a gap if a point between two is missing. `is_odd` marks
+    an outlier.
     """
 
     x: float
@@ -62,7 +62,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True)
 class Guide:
-    """A line to hold others against that nobody measured, such as ideal speedup, by its two ends."""
+    """A line for comparison that was not measured, such as ideal speedup, given by its two ends."""
 
     name: str
     ends: tuple[tuple[float, float], ...]
@@ -70,7 +70,7 @@ class Guide:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """The points of one side, from left to right."""
+    """The points of one variant, from left to right."""
 
     side: Variant
     points: tuple[Point, ...]
@@ -78,9 +78,9 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """The lines of one workload, for one FOM. `x` names the coordinate; ratios have no `unit`.
+    """The lines of one workload for one FOM.
 
-    `is_size` says that `x` counts bytes.
+    `x` is the name of the coordinate. Ratios have no `unit`. `is_size` is true if `x` counts bytes.
     """
 
     title: str
@@ -93,15 +93,16 @@ class Panel:
 
 
 _Grouped = dict[tuple[str, str, str, str], dict[Variant, list[Point]]]
-"""Points by title, subtitle, coordinate and unit of their panel, and by side."""
+"""Points by title, subtitle, coordinate and unit of their panel, and by variant."""
 
 
 def measured_panels(
     estimates: Sequence[Estimate], campaign: Campaign, sides: Variants, better: Better
 ) -> list[Panel]:
-    """Return primary FOMs that are better in the given direction, against size, one panel a place.
+    """Return panels of the shown FOMs with direction `better`, against size, one per configuration and FOM.
 
-    A FOM without numeric coordinates is drawn along the number that its problem varies, one panel a problem.
+    A FOM without numeric coordinates is drawn against the number that its problem varies, one panel per
+    problem.
     """
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     bounds: dict[tuple[str, str], set[Bound | None]] = {}
@@ -135,7 +136,7 @@ def _bound(campaign: Campaign, one: Estimate) -> Bound | None:
 
 
 def _against(panel: Panel, bounds: set[Bound | None]) -> Panel:
-    """Return `panel` with the bound that all of its points share, unless they are far below it."""
+    """Return `panel` with the bound of its points as a guide, if all share it and are not far below it."""
     (known, *others) = bounds
     points = [point for line in panel.lines for point in line.points]
     if known is None or others or max(point.y for point in points) < known.value * LEAST_SHARE_DRAWN:
@@ -145,7 +146,7 @@ def _against(panel: Panel, bounds: set[Bound | None]) -> Panel:
 
 
 def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Variants) -> list[Panel]:
-    """Return primary FOMs as contender / reference against size, one panel a place and FOM."""
+    """Return panels of contender / reference against size, one per configuration and shown FOM."""
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     for one in comparisons:
         coordinates = {name: value for name, value in one.at.items() if name not in _shared(campaign, one)}
@@ -165,9 +166,10 @@ def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: V
 
 
 def scale_panels(figures: Sequence[Comparison], sides: Variants) -> list[Panel]:
-    """Return overall ratios along the number that each problem varies, a panel a problem and figure.
+    """Return panels of overall ratios, one per problem and figure.
 
-    Of many those are drawn where a contender lies farthest off.
+    The x axis is the number that the problem varies. If there are many panels, only those with the largest
+    differences are returned.
     """
     grouped: dict[tuple[str, str], dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     firsts: dict[tuple[str, str], tuple[Comparison, str]] = {}
@@ -203,19 +205,19 @@ def _farness(panel: Panel) -> float:
 
 
 def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
-    """Return `points` in segments that end where an x is among `missing`: a gap is not drawn over."""
+    """Return `points` in segments, with a gap at each x in `missing`."""
     return [dataclasses.replace(point, segment=sum(x < point.x for x in missing)) for point in points]
 
 
 def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
-    """Return whether charts show a FOM: primary or answering ones, or the first where there is none."""
+    """Return whether charts show a FOM: primary or answering ones, or the first if there are none."""
     foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
     shown = shown_foms(campaign.plan, campaign.cases[case].workload)
     return fom in shown if shown else bool(foms) and fom == foms[0].name
 
 
 def first_fom(campaign: Campaign, case: str) -> str | None:
-    """Return the figure of merit by which a run of `case` is told in one number."""
+    """Return the figure of merit that represents a run of `case` as one number, or None."""
     foms: Iterable[Fom] = campaign.plan.foms.get(campaign.cases[case].workload, ())
     return next((one.name for one in foms if is_shown(campaign, case, one.name)), None)
 
@@ -225,7 +227,7 @@ def _shared(campaign: Campaign, one: Comparison) -> set[str]:
 
 
 def _axis(at: Settings) -> tuple[str, float, str] | None:
-    """Return the coordinate to draw against, where on it, and the other coordinates in words."""
+    """Return the coordinate for the x axis, the value on it, and the other coordinates in words."""
     numeric = [
         name for name, value in at.items() if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
@@ -266,14 +268,14 @@ def _panels(grouped: _Grouped, sides: Variants) -> list[Panel]:
 
 
 def _unmeasured(title: str, side: Variant, points: Sequence[Point], sides: Variants) -> list[float]:
-    """Return the steps that the plan has for a line, and that were not measured."""
+    """Return the steps of a line that are planned but were not measured."""
     measured = {point.x for point in points}
     places = (place for case, place in sides.place_of.items() if sides.side_of[case] == side)
     return [place.at for place in places if place.problem == title and place.at not in measured]
 
 
 def lines_of(by_side: dict[Variant, list[Point]], sides: Variants) -> tuple[Line, ...]:
-    """Return a line a side, in the order of the sides, its points from left to right."""
+    """Return a line per variant, in the order of the variants, with its points from left to right."""
     return tuple(
         Line(side, tuple(sorted(by_side[side], key=lambda point: point.x)))
         for side in sides.sides
@@ -282,7 +284,7 @@ def lines_of(by_side: dict[Variant, list[Point]], sides: Variants) -> tuple[Line
 
 
 def _thinned(lines: dict[Variant, list[Point]]) -> dict[Variant, list[Point]]:
-    """Return every second, third … point, and the last, so that a line has few enough to be told apart."""
+    """Return every n-th point and the last, so that a line has about MOST_POINTS points at most."""
     xs = sorted({point.x for points in lines.values() for point in points})
     step = math.ceil(len(xs) / MOST_POINTS)
     drawn = frozenset([*xs[::step], xs[-1]])

@@ -1,4 +1,4 @@
-"""Can I trust it? Noise, load, repeats, retries, and the proof of the network, in figures."""
+"""The facts on which trust in the results rests: noise, load, transport, repeats and order of the runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tare.report.words.numbers import NARROW, coordinate, count, number, percent
 
 @dataclasses.dataclass(frozen=True)
 class Noise:
-    """How a case scatters from block to block: coefficients of variation over its sizes, and as a whole."""
+    """The scatter of a case from block to block: coefficients of variation over its sizes, and as a whole."""
 
     side: Variant
     place: Configuration
@@ -37,9 +37,9 @@ class Noise:
 def noises(
     estimates: Sequence[Estimate], campaign: Campaign, sides: Variants, whole: Mapping[str, str] | None = None
 ) -> list[Noise]:
-    """Return the noise of each case's primary figures of merit, in the order of places and sides.
+    """Return the noise of each case's shown figures of merit, in the order of configurations and variants.
 
-    `whole` says, by case, how the mean over all sizes scatters.
+    `whole` maps a case to a text on the scatter of its mean over all sizes.
     """
     found: dict[str, list[Estimate]] = {}
     for one in estimates:
@@ -68,7 +68,7 @@ def _noise(case: str, alike: list[Estimate], sides: Variants, whole: str) -> Noi
 def facts(
     campaign: Campaign, account: Account, noise: Sequence[Noise], calibration: Calibration | None = None
 ) -> list[tuple[str, str]]:
-    """Return what bears on trust, as a term and a sentence each."""
+    """Return the facts on which trust rests, each as a term and a text."""
     happened = history(campaign)
     found = [
         ("Noise", _noise_sentence(noise)),
@@ -81,7 +81,7 @@ def facts(
 
 
 def _calibration_sentence(calibration: Calibration) -> str:
-    """Return what the reference against itself showed at this place: ``false alarms 3 of 96``."""
+    """Return the result of the A/A study: the number of false alarms among its comparisons."""
     alarms = count(calibration.false_alarms, "false alarm")
     said = (
         f"The reference against itself, measured apart: {alarms} in {calibration.n_comparisons} comparisons."
@@ -113,7 +113,7 @@ def _load_sentence(campaign: Campaign) -> str:
 
 
 def _transport_sentence(campaign: Campaign) -> str:
-    """Return on how many runs the network is proven, and how: no more than what is known of each."""
+    """Return for how many runs the network is proven, and by which evidence."""
     cases = campaign.cases
     runs = [
         one for one in campaign.measured() if cases[one.case].layout.nodes > 1 and cases[one.case].network
@@ -137,7 +137,7 @@ def _transport_sentence(campaign: Campaign) -> str:
 
 
 def _one_node_sentence(campaign: Campaign) -> str:
-    """Return what is to say of cases of one node that differ from their reference in the network."""
+    """Return a remark on one-node cases that differ from their reference in the network; may be empty."""
     n_cases = sum(1 for one in uncrossed(campaign) if one.weakness is Weakness.ONE_NODE)
     if not n_cases:
         return ""
@@ -149,7 +149,7 @@ def _one_node_sentence(campaign: Campaign) -> str:
 
 
 def _strength_sentence(proof: Proof, judged: Sequence[Attempt]) -> str:
-    """Return the sentence on the runs with a proof of that strength; empty where there are none."""
+    """Return the sentence on the runs with a proof of that strength; empty if there are none."""
     n_runs = sum(1 for one in judged if one.proof is proof)
     if n_runs == 0:
         return ""
@@ -169,7 +169,7 @@ def _strength_sentence(proof: Proof, judged: Sequence[Attempt]) -> str:
 
 
 def _words_sentence(runs: Sequence[Attempt]) -> str:
-    """Return on how many of `runs` the MPI itself told its transport."""
+    """Return for how many of `runs` the MPI library itself reported its transport."""
     told = sum(1 for one in runs if one.chosen)
     if told == len(runs):
         return "On each, the MPI itself told its transport."

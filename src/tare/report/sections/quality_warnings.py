@@ -1,4 +1,4 @@
-"""What speaks against the numbers, case by case, and how the sides' scatters compare: for the page."""
+"""The page's tables of quality warnings, of outliers, and of the variants' scatter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_ALTERED = 3
 
 @dataclasses.dataclass(frozen=True)
 class QualityWarningRow:
-    """A doubt about one case, or about all: `cases` leads to its runs."""
+    """A quality warning about one case or about all; `cases` are the cases whose runs it links to."""
 
     where: str
     foms: str
@@ -33,7 +33,7 @@ class QualityWarningRow:
 
 @dataclasses.dataclass(frozen=True)
 class OddRun:
-    """A run far from the others of its case; `folder` holds its evidence."""
+    """A run far from the others of its case; `folder` has its evidence."""
 
     where: str
     foms: str
@@ -44,7 +44,7 @@ class OddRun:
 
 @dataclasses.dataclass(frozen=True)
 class QualityWarnings:
-    """What was tested, the doubts that touch an answer, and the single runs that lie far off."""
+    """The effects that were tested, the warnings that affect an answer, and single outliers."""
 
     tested: str
     rows: tuple[QualityWarningRow, ...]
@@ -54,7 +54,7 @@ class QualityWarnings:
 
 @dataclasses.dataclass(frozen=True)
 class VariabilityRow:
-    """The scatter of a contender against its reference's."""
+    """The scatter of a contender compared with that of its reference."""
 
     side: str
     place: str
@@ -72,7 +72,10 @@ class VariabilityRow:
 
 
 def doubts(trust: Quality, campaign: Campaign, sides: Variants) -> QualityWarnings:
-    """Return the doubts of `trust` as the page tells them; figures of a case that tell the same together."""
+    """Return the quality warnings of `trust` for the page.
+
+    Figures of a case with the same warning share a row.
+    """
     grouped: dict[tuple[str | None, RepeatabilityWarning, tuple[Pass, ...]], list[QualityWarning]] = {}
     for one in trust.doubts:
         grouped.setdefault((one.case, one.suspicion, one.passes), []).append(one)
@@ -100,7 +103,10 @@ def doubts(trust: Quality, campaign: Campaign, sides: Variants) -> QualityWarnin
 
 
 def _altered(campaign: Campaign) -> QualityWarningRow:
-    """Return that evidence is not as it was; the figures stand in the journal, and may be what they were."""
+    """Return a warning that evidence files were changed.
+
+    The figures are in the journal, so they may be unchanged.
+    """
     count = len(campaign.altered)
     some = [f"{folder} ({what})" for folder, what in islice(campaign.altered.items(), _MOST_ALTERED)]
     more = [f"{count - len(some)} more"] if count > len(some) else []
@@ -143,7 +149,7 @@ def _odd_runs(alike: Sequence[QualityWarning], campaign: Campaign, sides: Varian
 
 
 def odd_runs(trust: Quality) -> frozenset[tuple[str, Pass]]:
-    """Return the case and the pass of each run that lies far off the others of its case."""
+    """Return the case and the pass of each outlier among the runs of its case."""
     return frozenset(
         (doubt.case, one)
         for doubt in trust.doubts
@@ -161,9 +167,9 @@ def _foms(alike: Iterable[QualityWarning]) -> str:
 
 
 def variability_rows(found: Sequence[Variability], trust: Quality, sides: Variants) -> list[VariabilityRow]:
-    """Return a row for each contender and place, by its first primary figure of merit.
+    """Return a row for each contender and configuration, for its first primary figure of merit.
 
-    Its note says where a doubt explains the scatter: a slow first block is no noise.
+    The note names a quality warning that explains the scatter: a slow first block is not noise.
     """
     first: dict[str, Variability] = {}
     for one in found:
@@ -198,7 +204,7 @@ def _cv(value: float | None) -> str:
 
 
 def whole_run_scatters(scatters: Iterable[CaseScatter]) -> dict[str, str]:
-    """Return, by case, how its first quoted figure scatters as a whole: ``2.1 % [1.5, 3.9]``."""
+    """Return the scatter of each case's first quoted figure as a whole, by case: ``2.1 % [1.5, 3.9]``."""
     found: dict[str, str] = {}
     for one in scatters:
         if one.case not in found and one.cv is not None:

@@ -1,4 +1,4 @@
-"""Why: what nodes did otherwise, as a table of what differs."""
+"""The table of telemetry differences, which may explain why a contender differs from its reference."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words
 
 MOST_REASONS = 6
-"""Of one contender at one place: a reader looks for the one or two that matter."""
+"""The most rows of one contender in one configuration: a reader looks for the one or two that matter."""
 
 _MUCH = 10.0
-"""Percent of the time of all cores: what others take that much beside a run deserves a look."""
+"""Percent of the time of all cores: other programs that take this much during a run are mentioned."""
 
 _LEAST_S = 0.5
-"""Of a run: CPU time is counted in ticks of 10 ms, so that the shares of a shorter one are coarse."""
+"""The least seconds of a run: CPU time is counted in ticks of 10 ms, so shares of shorter runs are coarse."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ReasonRow:
-    """A figure of telemetry of a contender, next to its reference's; medians over runs.
+    """A telemetry figure of a contender and of its reference, as medians over runs.
 
-    `sign` and `paint` tell whether the difference is for the worse, where the figure has a direction, and
-    `mark` that this rests on what so few blocks cannot show.
+    If the figure has a direction, `sign` and `paint` show whether the difference is for the worse. `mark` is
+    set if this verdict rests on an assumption that so few blocks cannot test.
     """
 
     side: Variant
@@ -51,12 +51,12 @@ class ReasonRow:
 
     @property
     def footnote(self) -> str:
-        """Return what its mark means; empty where it has none."""
+        """Return what the mark means; empty if there is none."""
         return FOOTNOTE if self.mark else ""
 
 
 def reason_rows(reasons: Sequence[Reason], sides: Variants) -> list[ReasonRow]:
-    """Return the largest differences of each contender at each place."""
+    """Return the largest differences of each contender in each configuration, at most MOST_REASONS."""
     shown: dict[str, int] = {}
     rows = []
     for reason in reasons:
@@ -73,7 +73,7 @@ def _row(reason: Reason, sides: Variants) -> ReasonRow:
     figure = telemetry_figures()[name]
     is_directed = (
         one.verdict.claim is Claim.DIFFERENCE and figure.unit != "1/s"
-    )  # slower work has fewer of them a second
+    )  # slower work has fewer events a second
     return ReasonRow(
         side=sides.side_of[one.contender_case],
         place=sides.place_of[one.contender_case],
@@ -99,7 +99,7 @@ def _change(reason: Reason) -> str:
 
 
 def watched_words(campaign: Campaign, *, has_reasons: bool) -> str:
-    """Return in words what the table cannot show: that nothing differs, and which runs were not watched."""
+    """Return what the table cannot show: that nothing differs, and how many runs lack telemetry."""
     measured = [one for one in campaign.measured() if one.source is None]
     n_watched = sum(bool(one.telemetry) for one in measured)
     if not n_watched:
@@ -119,7 +119,7 @@ def watched_words(campaign: Campaign, *, has_reasons: bool) -> str:
 
 
 def _others_words(measured: Sequence[Attempt]) -> list[str]:
-    """Return in a sentence beside how many runs other programs took much of the CPU; mostly none."""
+    """Return a sentence on the runs during which other programs used much of the CPU; usually none."""
     known = [one for one in measured if "cpu_others" in one.telemetry and one.elapsed_s >= _LEAST_S]
     beside = {
         one.folder: one.telemetry["cpu_others"] for one in known if one.telemetry["cpu_others"] >= _MUCH
@@ -134,6 +134,6 @@ def _others_words(measured: Sequence[Attempt]) -> list[str]:
 
 
 def _is_asked(campaign: Campaign, one: Attempt) -> bool:
-    """Return whether the study wants the nodes of a run watched."""
+    """Return whether the study asks for telemetry of the nodes of a run."""
     platform = campaign.cases[one.case].platform
     return campaign.plan.telemetry.period_of(platform) is not None

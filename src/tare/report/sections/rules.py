@@ -1,4 +1,4 @@
-"""Hoefler's and Belli's twelve rules, and what this campaign did for each of them.
+"""The twelve rules of Hoefler and Belli, and how far a campaign keeps each of them.
 
 Hoefler and Belli 2015, Scientific Benchmarking of Parallel Computing Systems, SC'15,
 doi:10.1145/2807591.2807644.
@@ -22,7 +22,7 @@ from tare.report.words.numbers import count, listed, percent, quantity, visible,
 
 
 class Keeping(enum.StrEnum):
-    """How far a campaign kept a rule."""
+    """The degree to which a campaign kept a rule."""
 
     KEPT = "kept"
     PARTLY = "in part"
@@ -31,7 +31,7 @@ class Keeping(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class ReportingRule:
-    """A rule in a few words, how far it was kept, and what this campaign did for it."""
+    """A rule in a few words, the degree to which it was kept, and what the campaign did for it."""
 
     number: int
     title: str
@@ -41,7 +41,7 @@ class ReportingRule:
 
 @dataclasses.dataclass(frozen=True)
 class RuleFacts:
-    """What the rules are judged by."""
+    """The data by which the rules are judged."""
 
     campaign: Campaign
     sides: Variants
@@ -131,7 +131,7 @@ def _subsets(facts: RuleFacts) -> _Kept:
 
 
 def _some(numbers: Sequence[int]) -> str:
-    """Return a few numbers, or the ends of many."""
+    """Return the numbers as a list, or only the first and the last if there are many."""
     told = [str(one) for one in numbers]
     return listed(told) if len(told) <= _MOST_LEVELS else f"{told[0]} to {told[-1]}"
 

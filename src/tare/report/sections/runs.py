@@ -1,4 +1,4 @@
-"""Every run as a row: what it gave, what became of it, and where its evidence lies."""
+"""The table of all runs: the result, the state and the evidence folder of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tare.report.words.numbers import NARROW, number, quantity, visible, words
 
 @dataclasses.dataclass(frozen=True)
 class RunRow:
-    """One attempt, or a planned run that has none yet (`attempt` is 0)."""
+    """One attempt, or a planned run without an attempt (`attempt` is 0)."""
 
     case: str
     block: int
@@ -41,7 +41,7 @@ class RunRow:
 
 
 def run_rows(campaign: Campaign, sides: Variants) -> list[RunRow]:
-    """Return a row for every attempt and every run without one, block by block."""
+    """Return a row for every attempt and every planned run without one, sorted by block."""
     tried = {Run(one.block, one.case) for one in campaign.attempts}
     shown = _shown_foms(campaign)
     labels = {case: place.label for case, place in sides.place_of.items()}
@@ -55,16 +55,16 @@ def run_rows(campaign: Campaign, sides: Variants) -> list[RunRow]:
 
 
 def run_listing(rows: Sequence[RunRow]) -> Listing[RunRow]:
-    """Return `rows` as the page carries them."""
+    """Return `rows` as a listing: the first as HTML rows, the others packed."""
     shown, rest = split(rows)
     return Listing(shown, tuple(map(_packed, rest)))
 
 
 def telling(campaign: Campaign) -> list[Attempt]:
-    """Return the attempts whose evidence a sceptic asks for first.
+    """Return the attempts in the order in which their evidence matters to a critical reader.
 
-    Those that are not done, then those that had to be tried again, then the others by how far, as a factor,
-    their result lies from the average of their case.
+    Attempts that are not done come first, then those that are not the first of their run. The others follow
+    by the distance of their result from the average of their case, as a factor, the farthest first.
     """
     shown = _shown_foms(campaign)
     logs: dict[str, list[float]] = defaultdict(list)
@@ -140,7 +140,7 @@ def _pending_row(run: Run, sides: Variants) -> RunRow:
 
 
 def _packed(row: RunRow) -> PackedRow:
-    """Return a row with its cells as the template sets them."""
+    """Return a row with the same cells as in the template."""
     return PackedRow(
         cases=(row.case,),
         state=row.state.value,
@@ -175,5 +175,5 @@ def _result(one: Attempt, shown: frozenset[str]) -> tuple[str, float, str] | Non
 
 
 def moment(seconds: float) -> datetime:
-    """Return seconds since the epoch as a moment in UTC."""
+    """Return seconds since the epoch as a datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)

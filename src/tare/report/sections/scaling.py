@@ -1,4 +1,4 @@
-"""How does it scale? Speedup and efficiency as panels, tables and sentences."""
+"""The section on scaling: speedup and efficiency as panels, tables and sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tare.report.words.scaling import (
 
 @dataclasses.dataclass(frozen=True)
 class ScalingRow:
-    """One side at one scale, in words; `is_missing` where it was not measured."""
+    """One variant at one scale, in words; `is_missing` is true if it was not measured."""
 
     side: Variant
     at: str
@@ -40,7 +40,7 @@ class ScalingRow:
 
 @dataclasses.dataclass(frozen=True)
 class LawRow:
-    """One law of one side, in words."""
+    """One fitted law of one variant, in words."""
 
     side: Variant
     law: Law
@@ -49,7 +49,7 @@ class LawRow:
 
 @dataclasses.dataclass(frozen=True)
 class ScalingBlock:
-    """One problem: what each side does with more nodes, and the laws that were fitted to it."""
+    """One problem: how each variant scales, and the laws that were fitted to it."""
 
     title: str
     subtitle: str
@@ -66,17 +66,17 @@ def scaling_blocks(curves: Sequence[ScalingCurve], sides: Variants) -> list[Scal
 
 
 def speedup_panels(curves: Sequence[ScalingCurve], sides: Variants) -> list[Panel]:
-    """Return speedup against scale, one panel a problem, with the line that it would follow ideally."""
+    """Return panels of speedup against scale, one per problem, with the line of ideal speedup."""
     return _panels(curves, sides, is_efficiency=False)
 
 
 def efficiency_panels(curves: Sequence[ScalingCurve], sides: Variants) -> list[Panel]:
-    """Return parallel efficiency against scale, one panel a problem, with the line at 100 %."""
+    """Return panels of parallel efficiency against scale, one per problem, with the line at 100 %."""
     return _panels(curves, sides, is_efficiency=True)
 
 
 def _by_problem(curves: Sequence[ScalingCurve], sides: Variants) -> dict[str, list[ScalingCurve]]:
-    """Return the curves that can be drawn together, by title: the first figure of merit of each problem."""
+    """Return the curves of each problem by title, only those for its first figure of merit."""
     foms: dict[str, tuple[object, ...]] = {}
     grouped: dict[str, list[ScalingCurve]] = {}
     for curve in curves:
@@ -155,7 +155,7 @@ def _panels(curves: Sequence[ScalingCurve], sides: Variants, *, is_efficiency: b
 
 
 def _points(curve: ScalingCurve, *, is_efficiency: bool) -> tuple[Point, ...]:
-    """Return the measured points; a scale that is missing between two breaks the line into segments."""
+    """Return the measured points; the line has a gap at a missing scale."""
     points, missing = [], []
     for point in curve.points:
         value = point.efficiency if is_efficiency else point.speedup

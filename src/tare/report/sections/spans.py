@@ -1,4 +1,4 @@
-"""What a batch system takes beside the programs, in a sentence for each platform."""
+"""Describe the time that a batch system adds to the programs, in a sentence per platform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.report.words.numbers import count, visible
 
 
 def span_sentences(campaign: Campaign) -> Iterator[str]:
-    """Yield what runs took before, in and after their programs, of platforms with a queue."""
+    """Yield how long runs took before, in and after their programs, for each platform with a queue."""
     for one in platform_spans(campaign):
         yield (
             f"On {visible(one.platform)} the median (quartiles) of {count(one.program.n, 'run')} was "

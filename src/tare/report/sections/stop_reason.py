@@ -1,4 +1,4 @@
-"""What decided how many blocks there are, in sentences."""
+"""Describe in sentences what decided the number of blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tare.report.words.numbers import count, percent
 
 
 def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
-    """Yield the rule that stops, what came of it, what the budget did, and how often results were seen."""
+    """Yield the stopping rule and its state, the effect of the budget, and how often results were seen."""
     repeats = campaign.plan.repeats
     if repeats.until is None and repeats.budget == Budget():
         yield from _looks(campaign, found)
@@ -45,7 +45,7 @@ def _known(end: StopReason) -> str:
 
 
 def _looks(campaign: Campaign, found: History) -> Iterator[str]:
-    """Yield how often results could be looked at before more blocks were added, as the verdicts have it."""
+    """Yield how often blocks were added after results could be seen, as the verdicts count it."""
     last = max(found.looks.values(), default=1)
     if last == 1:
         return

@@ -1,4 +1,4 @@
-"""What nodes did against time: runs one after another, the nodes of each stacked."""
+"""The nodes' telemetry over time: runs are shown one after another, with their nodes stacked."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tare.report.words.numbers import count, scaled, visible
 from tare.stats.intervals import Floats
 
 MOST_CASES = 8
-"""Cases that are drawn against time: a row of charts each."""
+"""The most cases that are drawn over time, with a row of charts each."""
 
 MOST_LAYERS = 6
-"""Layers of a stack. Of more nodes, those that do most have one each, and the others one together."""
+"""The most layers of a stack; of more nodes, the busiest have one each, and the others share one."""
 
 _MOST_RUNS = 8
 _MOST_BARS = 280  # of one chart
@@ -29,12 +29,12 @@ _LEAST_STEPS = 5  # of one run
 _GAP = 0.03  # between runs, of all the time that is drawn
 
 ReadTimeline = Callable[[Attempt], Timeline | None]
-"""Reads what the hosts of an attempt did over time."""
+"""A function that reads the telemetry of an attempt's hosts over time, or returns None."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Epoch:
-    """One stage of a run on the axis of time, by its two ends in seconds."""
+    """One stage of a run on the time axis, given by its two ends in seconds."""
 
     begin: float
     end: float
@@ -45,7 +45,7 @@ class Epoch:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """What one host did in a step of time, stacked on what hosts before it did. `at` is in words."""
+    """The value of one host in a time step, stacked on the hosts below; `at` is the time in words."""
 
     begin: float
     end: float
@@ -57,9 +57,9 @@ class Bar:
 
 @dataclasses.dataclass(frozen=True)
 class NodeTimeline:
-    """What the nodes of one case did against time, its runs one after another.
+    """One quantity of the nodes of one case over time, with its runs one after another.
 
-    `runs` are the two ends of each run on the axis, in seconds, with its block.
+    `runs` has the two ends of each run on the time axis, in seconds, and its block.
     """
 
     panel: Panel
@@ -71,18 +71,18 @@ class NodeTimeline:
 
 @dataclasses.dataclass(frozen=True)
 class NodeTimelines:
-    """Charts against time, and in words what they leave out."""
+    """The charts over time, and a sentence on what they leave out."""
 
     shown: tuple[NodeTimeline, ...] = ()
     left_out: str = ""
 
 
 def courses(campaign: Campaign, sides: Variants, cases: frozenset[str], read: ReadTimeline) -> NodeTimelines:
-    """Return CPU and network of some cases against time, those of one place beside each other."""
+    """Return CPU, network and other quantities of some cases over time, ordered by configuration."""
     runs: dict[str, list[Attempt]] = {}
     measured = campaign.measured()
     watched = [one for one in measured if one.telemetry]
-    for attempt in watched or measured:  # of which what others recorded is known when it is read
+    for attempt in watched or measured:  # imported telemetry is only known when it is read
         runs.setdefault(attempt.case, []).append(attempt)
     places = {place: number for number, place in enumerate(sides.places)}
     placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
@@ -102,7 +102,7 @@ def courses(campaign: Campaign, sides: Variants, cases: frozenset[str], read: Re
 
 
 def _spread(runs: Sequence[Attempt]) -> list[Attempt]:
-    """Return all runs or, of many, some from the first to the last: drift shows in these as well."""
+    """Return all runs, or if there are many, some from the first to the last: these show drift as well."""
     if len(runs) <= _MOST_RUNS:
         return list(runs)
     return [runs[round(number * (len(runs) - 1) / (_MOST_RUNS - 1))] for number in range(_MOST_RUNS)]
@@ -122,7 +122,7 @@ def _course(
     unit: str,
     sides: Variants,
 ) -> NodeTimeline | None:
-    """Return one quantity of one case; None where no host tells it."""
+    """Return one quantity of one case, or None if no host has it."""
     known = [(block, one) for block, one in timelines if any(track.values.get(name) for track in one.tracks)]
     if not known:
         return None
@@ -161,7 +161,7 @@ def _length_s(one: Timeline) -> float:
 
 
 def _layers(timelines: Sequence[Timeline], name: str) -> dict[str, frozenset[str]]:
-    """Return the hosts of each layer by what it is called, from below."""
+    """Return the hosts of each layer by the layer's name, from the bottom."""
     means: dict[str, list[float]] = {}
     for one in timelines:
         for track in one.tracks:
@@ -182,10 +182,10 @@ def _bars(
     most_steps: int,
     shift_s: float,
 ) -> Iterator[Bar]:
-    """Yield what each layer did in equal steps of the run, of which there are no more than samples.
+    """Yield the value of each layer in equal time steps of the run, with no more steps than samples.
 
-    Hosts are not sampled at the same instants, so each step takes the mean over it of every host: the top
-    of the stack is their sum.
+    Hosts are not sampled at the same instants. So each step has the mean of every host over that step, and
+    the top of the stack is their sum.
     """
     tracks = [track for track in one.tracks if track.values.get(name)]
     first = one.epochs[0].began_at
@@ -205,10 +205,10 @@ def _bars(
 
 
 def _means(track: Track, name: str, edges: Floats) -> Floats:
-    """Return the mean between each two edges, as far as there are samples; NaN where there are none."""
+    """Return the mean between each two edges; NaN if there is no sample between them."""
     times = np.column_stack([track.since, track.at]).ravel()
     seconds = np.diff(times, prepend=times[0])
-    seconds[::2] = 0.0  # between the end of a sample and the beginning of the next nothing is known
+    seconds[::2] = 0.0  # nothing is known between the end of a sample and the start of the next
     covered_s, total = (
         np.diff(np.interp(edges, times, np.cumsum(seconds * weights)))
         for weights in (np.ones(len(times)), np.repeat(np.array(track.values[name]), 2))
@@ -218,7 +218,7 @@ def _means(track: Track, name: str, edges: Floats) -> Floats:
 
 
 def _points(bars: Sequence[Bar], hosts: Sequence[str], n_runs: int, unit: str) -> Iterator[Point]:
-    """Yield a row a layer for the table beneath the charts."""
+    """Yield a row per layer for the table below the charts."""
     for number, host in enumerate(hosts):
         heights = [bar.high - bar.low for bar in bars if bar.host == host]
         mean = statistics.fmean(heights) if heights else 0.0
@@ -227,7 +227,7 @@ def _points(bars: Sequence[Bar], hosts: Sequence[str], n_runs: int, unit: str) -
 
 
 def describe_course(course: NodeTimeline) -> str:
-    """Return a chart in words, for those who do not see it."""
+    """Return a description of a chart for readers who cannot see it."""
     points = course.panel.lines[0].points
     told = "; ".join(f"{point.at}: {point.value}" for point in points)
     return f"{course.panel.title}: {course.panel.subtitle}, over {count(len(course.runs), 'run')}. {told}."

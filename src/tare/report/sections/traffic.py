@@ -1,4 +1,4 @@
-"""Why: what crossed the interfaces, for the same work, on each side."""
+"""The traffic through the nodes' interfaces for each variant, which may explain differences."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _LEAST_SHARE = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Crossing:
-    """What one run of a case sends through the interfaces of one name, over all hosts; medians over runs.
+    """The traffic of one run of a case through the interfaces of one name, over all hosts.
 
-    `transmitted_bytes` and `packets` count what hosts sent, so that nothing is counted twice.
-    `against_reference` is the bytes next to those of the reference's busiest interface.
+    The values are medians over runs. `transmitted_bytes` and `packets` count only what hosts sent, so that
+    nothing is counted twice. `against_reference` is the ratio of the bytes to those of the reference's
+    busiest interface.
     """
 
     case: str
@@ -39,9 +40,10 @@ class Crossing:
 
 
 def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Crossing]:
-    """Return what crossed each interface that carried at least one percent of its case's busiest.
+    """Return the traffic of each interface with at least one percent of that of its case's busiest interface.
 
-    What one carries for those that lie on it, as a port for IPoIB or an interface for a VLAN, counts once.
+    Traffic of an interface that lies on another one is counted once, for example IPoIB on a port, or a VLAN
+    on an interface.
     """
     by_case: dict[str, list[Attempt]] = defaultdict(list)
     for attempt in campaign.measured():
@@ -57,7 +59,7 @@ def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Cro
 
 
 def summaries(found: list[Crossing], sides: Variants) -> list[tuple[Variant, str]]:
-    """Return for each side what its busiest interface carried, next to the reference's."""
+    """Return a text for each variant on its busiest interface's traffic, compared with the reference's."""
     busiest: dict[str, Crossing] = {}
     for one in found:
         busiest.setdefault(one.case, one)
@@ -78,7 +80,7 @@ def _summary(mine: list[Crossing]) -> str:
 
 
 def _span(texts: list[str], values: list[float]) -> str:
-    """Return the least and the largest of `values` by their `texts`."""
+    """Return the texts of the least and the largest of `values`."""
     low, high = (texts[values.index(end)] for end in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 

@@ -1,4 +1,4 @@
-"""The table of verdicts: every comparison as a row, or the aggregates where those are too many to read."""
+"""The table of verdicts: a row per comparison, or per aggregate if there are too many comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tare.report.words.pairing import APART, UNCROSSED, verdict_mark
 from tare.report.words.settling import more
 
 MOST_VERDICTS = 2000
-"""Beyond so many comparisons the page tells one a figure of merit, over all of its coordinates."""
+"""The most comparisons of the table; of more, it has one per figure of merit, over all coordinates."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class VerdictRow:
 
     @property
     def state(self) -> str:
-        """Return by which of the table's choices it is found."""
+        """Return the choice of the table's filter that selects the row."""
         return (
             "not measured"
             if self.verdict in (APART, UNCROSSED)
@@ -63,13 +63,13 @@ class VerdictRow:
 
     @property
     def label(self) -> str:
-        """Return what the runs behind it are called."""
+        """Return the name of the runs that the row is based on."""
         return f"{self.side}, {self.place}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdicts:
-    """The rows, what they are in words, and what they leave out."""
+    """The rows of the table, its title, and a text on what it leaves out."""
 
     rows: Listing[VerdictRow]
     title: str
@@ -80,7 +80,7 @@ class Verdicts:
 def verdicts(
     comparisons: Sequence[Comparison], aggregates: Sequence[Comparison], campaign: Campaign, sides: Variants
 ) -> Verdicts:
-    """Return the comparisons as a table that can be read, and in words what it leaves out."""
+    """Return the table of the comparisons, shortened to a readable size, and what it leaves out."""
     chosen, title, left_out = comparisons, "every figure of merit at every size", ""
     if len(comparisons) > MOST_VERDICTS:
         chosen, title = aggregates, "every figure of merit, over all of its sizes"
@@ -140,7 +140,7 @@ def _verdict(one: Comparison) -> str:
 
 
 def _packed(row: VerdictRow) -> PackedRow:
-    """Return a row with its cells as the template sets them."""
+    """Return a row with the same cells as in the template."""
     return PackedRow(
         cases=row.cases,
         state=row.state,

@@ -1,1 +1,1 @@
-"""Numbers, answers and doubts in words."""
+"""The report's texts: numbers, answers and quality warnings in words."""

@@ -1,4 +1,7 @@
-"""Say the answer in words that a manager can repeat and an engineer can check."""
+"""Write the answer to a study's question as sentences, one answer per contender.
+
+The sentences are short enough to repeat, and have the numbers and intervals with which to check them.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,12 @@ from tare.report.words.settling import settles
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """One contender's answer: what is said of it, what would settle the rest, and the cases behind it.
+    """The answer for one contender.
 
-    `beside` holds what would settle the undecided, and what the numbers leave out. `clauses` are the values
-    that the text is made of, and `parts` what stands between its semicolons: the words of a verdict, which
-    may be empty, and what follows them.
+    `text` is the answer without its subject. `beside` says what would settle undecided comparisons, and what
+    the numbers leave out. `cases` are the ids of the cases that the answer is based on. `clauses` are the
+    values of which the text is made. `parts` are the pieces between its semicolons: the words of a verdict,
+    which may be empty, and the text after them.
     """
 
     side: Variant
@@ -54,9 +58,9 @@ def answer_all(
     margin: float,
     figures: Sequence[Comparison] = (),
 ) -> list[Answer]:
-    """Return an answer for each contender that the `overview` speaks of, in the plan's order.
+    """Return an answer for each contender in the `overview`, in the plan's order.
 
-    `figures` are all that was measured: what no headline speaks of is counted beside it.
+    `figures` are all comparisons. Those without a headline are counted in `Answer.beside`.
     """
     side_of = {_differences(one): sides.side_of[one.contender_case] for one in overview}
     found = []
@@ -77,10 +81,10 @@ def answer(
     margin: float,
     figures: Sequence[Comparison] = (),
 ) -> Answer:
-    """Return what is known of one contender, from its `headlines` and its rows of the `overview`.
+    """Return the answer for one contender, from its `headlines` and its rows of the `overview`.
 
-    Equivalence is said only where the verdict is equivalent, and the word only where no elapsed time of this
-    contender got worse; undecided is said as such.
+    Only figures within the margin are called equivalent, and only if no elapsed time of this contender got
+    worse. Undecided figures are called undecided.
     """
     reference = sides.reference.name if sides.reference else "the reference"
     if not headlines and any(one.ratio is not None for one in overview):
@@ -108,7 +112,7 @@ def answer(
 
 
 def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> str:
-    """Return how many figures no headline speaks of, and which of them got worse or better."""
+    """Return how many figures have no headline, and which of them got worse or better."""
     told = {(one.workload, one.fom, *one.at.items()) for one in headlines}
     return further_words(figures, told, ("that does not answer this", "that do not answer this"))
 
@@ -119,9 +123,9 @@ _NEVER = "no block of any session has runs of both, so nothing is said of what t
 
 
 def _notes(headlines: Sequence[Headline], sides: Variants) -> list[str]:
-    """Return what the numbers leave out, once for all figures of which it is the same.
+    """Return what the numbers leave out; figures with the same note share a sentence.
 
-    Places are named where a note is not of every place of a figure.
+    A sentence names configurations only if the note does not apply to all configurations of a figure.
     """
     noted: dict[str, list[str]] = {}
     for one in headlines:
@@ -135,7 +139,7 @@ def _notes(headlines: Sequence[Headline], sides: Variants) -> list[str]:
 
 
 def _readings(headlines: Sequence[Headline]) -> list[str]:
-    """Return what so many blocks may have missed where they say equivalent, and when all of it was read."""
+    """Return what results within the margin may have missed, and whether results are preliminary."""
     found = []
     missed = [one for one in headlines if miss_words(one)]
     if missed:
@@ -149,7 +153,7 @@ def _readings(headlines: Sequence[Headline]) -> list[str]:
 
 
 def reading(headlines: Sequence[Headline], margin: float) -> str:
-    """Return how to read the numbers of the sentences: what they average, over what, how surely."""
+    """Return how to read the numbers of the sentences: what they average, and how certain they are."""
     measured = [one for one in headlines if one.ratio is not None]
     if not measured:
         return ""
@@ -170,7 +174,7 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
 
 
 def _bracket_words(measured: Sequence[Headline]) -> str:
-    """Return what the intervals are, and of how many blocks; that there are none where there are none."""
+    """Return what the intervals are and from how many blocks, or that there are no intervals."""
     blocks = sorted({one.n_blocks for one in measured if one.low is not None})
     if not blocks:
         return "No number has an interval: the blocks that both sides finished are too few."
@@ -183,14 +187,14 @@ def _bracket_words(measured: Sequence[Headline]) -> str:
 
 
 def _differences(one: Headline | Comparison) -> tuple[frozenset[object], frozenset[object]]:
-    """Return what tells the two sides of `one` apart, as a key."""
+    """Return the settings in which the two sides of `one` differ, as a key."""
     return frozenset(one.contender.items()), frozenset(one.reference.items())
 
 
 def _parts(
     changed: Sequence[Clause], same: Sequence[Clause], rest: Sequence[Clause], reference: str, margin: float
 ) -> tuple[tuple[str, str], ...]:
-    """Return what is worse, better, the same and open, in this order; a place that all share is said once."""
+    """Return the parts on worse, better, equal and undecided figures; a shared place is named only once."""
     told = [
         *_differences_told(changed, reference),
         (_same(changed, same, reference, margin), same),
@@ -210,7 +214,7 @@ def _parts(
 
 
 def _differences_told(changed: Sequence[Clause], reference: str) -> Iterator[tuple[str, Sequence[Clause]]]:
-    """Yield what is worse, what is better …; the reference is named with the first of them."""
+    """Yield the clauses of each kind of difference with their lead; the first lead names the reference."""
     is_named = False
     for verdict in differences():
         if clauses := [one for one in changed if one.verdict is verdict]:
@@ -228,9 +232,9 @@ def _same(changed: Sequence[Clause], same: Sequence[Clause], reference: str, mar
 
 
 def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Variants) -> str:
-    """Return what is to say of networks on one node; empty where there is no such case.
+    """Return a remark on networks at one node; empty if there is no such case.
 
-    Where a campaign does not tell which workloads send messages, they are compared all the same.
+    If a campaign does not tell which workloads send messages, they are compared nevertheless.
     """
     if any(one.is_uncrossed for one in overview):
         return "At 1 node nothing crosses the network, so the networks are not compared there."

@@ -1,4 +1,4 @@
-"""What verdicts of few blocks take for granted, in words that every output shares."""
+"""The texts on what verdicts from few blocks assume; every output shares them."""
 
 from __future__ import annotations
 
@@ -11,40 +11,43 @@ from tare.stats.autocorrelation import LASTING
 from tare.stats.looks import SHOWING_BLOCKS
 
 MARK = "†"
-"""Beside a verdict that rests on what so few blocks cannot show."""
+"""The mark of a verdict that rests on an assumption which so few blocks cannot test."""
 
 FOOTNOTE = f"{MARK} rests on blocks being independent of each other, which so few cannot show."
 
 
 class Drawn(Protocol):
-    """What has a verdict, and knows what that rests on."""
+    """A result with a verdict, such as a comparison."""
 
     @property
     def verdict(self) -> Verdict | None:
-        """Return the verdict, None where there is none."""
+        """Return the verdict, or None."""
 
     @property
     def assumes_independence(self) -> bool:
-        """Return whether it rests on blocks being independent of each other."""
+        """Return whether the verdict holds only if the blocks are independent of each other."""
 
 
 def assumed_mark(one: Drawn) -> str:
-    """Return the sign of a verdict that would not be drawn if what a side is like lasted; mostly nothing."""
+    """Return MARK if the verdict holds only for independent blocks, and an empty string otherwise."""
     return MARK if one.assumes_independence and one.verdict not in (None, Verdict.UNDECIDED) else ""
 
 
 def assumed_brief(one: Drawn) -> str:
-    """Return the same in words, where there is no room for a footnote."""
+    """Return the meaning of the mark in a few words, for outputs without room for a footnote."""
     return "rests on independent blocks" if assumed_mark(one) else ""
 
 
 def footnote(found: Iterable[Drawn]) -> str:
-    """Return what the sign means; empty where no row has it."""
+    """Return what the mark means; empty if no result has it."""
     return FOOTNOTE if any(map(assumed_mark, found)) else ""
 
 
 def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str:
-    """Return what few blocks assume and cannot show, and which verdicts hold without it; empty for many."""
+    """Return the assumption that few blocks need, and how many verdicts hold without it.
+
+    The text is empty if all results have enough blocks to test the assumption.
+    """
     few = [one for one in found if one.low is not None and one.n_blocks < SHOWING_BLOCKS]
     if not few:
         return ""

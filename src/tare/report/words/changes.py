@@ -1,9 +1,9 @@
-"""How a difference is told: as the change of the figure itself, contender / reference − 1.
+"""Write a difference as the change of the figure itself, contender / reference − 1.
 
-The sign is that of the figure: latency +68 % is more latency, bandwidth −22 % is less bandwidth. Whether that
-is worse or better is said by the verdict, never by the sign. Beyond tenfold it is the ratio, contender /
-reference, which can still be pictured. The page, its texts and charts, the terminal and the live page all
-ask here.
+The sign is that of the figure: latency +68 % is more latency, bandwidth −22 % is less bandwidth. Only the
+verdict says whether that is worse or better. A change of more than a factor of ten is written as the ratio
+contender / reference, which is easier to imagine. The page with its charts, the terminal and the live page
+all use this module.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def legend() -> str:
 
 
 def signs_told() -> str:
-    """Return what the signs of differences mean: ``▲ is worse, ▼ is better``."""
+    """Return what the symbols of differences mean: ``▲ is worse, ▼ is better``."""
     return ", ".join(f"{one.sign} is {one}" for one in differences())
 
 
 class WordedChange(NamedTuple):
-    """A number with its unit, and its interval in the same notation; that is empty where there is none."""
+    """A number with its unit, and its interval in the same notation, which is empty if there is none."""
 
     number: str
     interval: str
@@ -65,9 +65,9 @@ def change(one: Finding) -> WordedChange | None:
 
 
 def levels(one: Comparison) -> tuple[str, str] | None:
-    """Return what the reference and the contender measured, in the figure's unit: ``20.1 µs``, ``33.8 µs``.
+    """Return the values of the reference and the contender, in the figure's unit: ``20.1 µs``, ``33.8 µs``.
 
-    None for a mean over sizes or other coordinates, and where a side has nothing.
+    Returns None for a mean over sizes or other coordinates, and if a side has no value.
     """
     found = (one.reference_level, one.contender_level)
     if one.over or found[0] is None or found[1] is None:
@@ -77,20 +77,20 @@ def levels(one: Comparison) -> tuple[str, str] | None:
 
 
 def labelled(fom: str, labels: Settings) -> str:
-    """Return the name of a figure with what tells it from others of that name: ``rate (operation write)``."""
+    """Return the name of a figure with its labels: ``rate (operation write)``."""
     told = ", ".join(coordinate(name, value) for name, value in labels.items())
     return f"{words(fom)} ({told})" if told else words(fom)
 
 
 def figure(one: Comparison) -> str:
-    """Return the name of a figure, and over what it is a mean: ``rate (operation write), all sizes``."""
+    """Return the name of a figure, and what it is a mean over: ``rate (operation write), all sizes``."""
     name_of = labelled(one.fom, one.labels)
     over = ["sizes" if name == "bytes" else f"{words(name)}s" for name in one.over]
     return f"{name_of}, all {listed(over)}" if over else name_of
 
 
 def bounds_of(one: Finding) -> tuple[float, float] | None:
-    """Return the interval of the change as shares; None without one."""
+    """Return the interval of the change as shares, or None if there is none."""
     return None if one.low is None or one.high is None else (one.low - 1, one.high - 1)
 
 
@@ -101,12 +101,12 @@ def shares(share: float, bounds: tuple[float, float] | None, *, is_signed: bool 
 
 
 def factor(ratio: float, low: float | None, high: float | None) -> WordedChange:
-    """Return a ratio as people say it: ``161 × [155, 167]``, ``1/161 × [1/167, 1/155]``."""
+    """Return a ratio in words: ``161 × [155, 167]``, ``1/161 × [1/167, 1/155]``."""
     return WordedChange(f"{times(ratio, low, high)}{NARROW}×", times_bounds(low, high))
 
 
 def fold(one: Finding) -> str:
-    """Return by what factor the two sides differ, whichever is larger: ``161 [155, 167]``."""
+    """Return the factor between the larger and the smaller side: ``161 [155, 167]``."""
     ratio, low, high = one.ratio or 1.0, one.low, one.high
     if ratio < 1:
         ratio, low, high = 1 / ratio, _inverse(high), _inverse(low)

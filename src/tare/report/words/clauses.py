@@ -1,8 +1,8 @@
-"""The parts of an answer: what is claimed of which figures, where, as values and as words.
+"""The clauses of an answer: which figures have which verdict, and where, as values and as text.
 
-Each clause is made of headlines of one verdict and says no more than they do: it names their figures,
-workloads and places. Where it speaks of several at once it tells the range over them and never averages
-figures of different kinds or workloads.
+Each clause is made of headlines with one verdict. It names their figures, workloads and configurations, and
+claims nothing more. A clause on several headlines gives the range over them. It never averages figures of
+different kinds or workloads.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from tare.report.words.mean_cost import paid_apart, paid_words
 from tare.report.words.numbers import NARROW, coordinate, count, is_manifold, listed, percent, visible, words
 
 _MOST_NAMED = 4
-"""Figures of a verdict that are each told; beyond, those of one kind are told together."""
+"""The most figures of a verdict that have a clause each; if there are more, those of one kind share one."""
 
 _MOST_PLACES = 4
 _MOST_BESIDE = 3
-"""Elapsed times that do not answer the question but got worse."""
+"""The most elapsed times that are named although they do not answer the question, because they got worse."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Clause:
-    """What is said of some headlines of one verdict: figures with their change, and where they were measured.
+    """The text on headlines of one verdict: figures with their changes, and where they were measured.
 
-    Its verdict is *equivalent* of all that lies within the margin, also where the word is withheld.
-    `is_range` says that it tells a range over several.
+    The verdict of all figures within the margin is *equivalent* here, even if that word must not be used for
+    them. `is_range` is true if the text gives a range over several headlines.
     """
 
     verdict: Verdict
@@ -46,7 +46,10 @@ class Clause:
 
 
 def effects(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
-    """Return what got worse or better: what answers first, then the elapsed times that got much worse."""
+    """Return clauses on what got worse or better.
+
+    The figures that answer the question come first, then the elapsed times with the largest increases.
+    """
     decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE and one.ratio]
     answering = [one for one in decided if one.is_answer]
     beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
@@ -60,24 +63,24 @@ def effects(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
 
 
 def equivalents(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
-    """Return what does not differ by more than the margin, as figures with their changes."""
+    """Return clauses on the figures that do not differ by more than the margin, with their changes."""
     same = [one for one in headlines if one.is_within]
     return _fewer(_clauses(same, sides), sides)
 
 
 def undecided(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
-    """Return what is not decided, as figures with their changes."""
+    """Return clauses on the undecided figures, with their changes."""
     open_ones = [one for one in headlines if one.verdict is Verdict.UNDECIDED and not one.is_within]
     return _fewer(_clauses(open_ones, sides), sides)
 
 
 def figure_words(one: Headline) -> str:
-    """Return which figure a headline speaks of: ``imb.pingpong’s latency up to 1 KiB``."""
+    """Return the name of a headline's figure: ``imb.pingpong’s latency up to 1 KiB``."""
     return f"{words(one.workload)}’s {_kind_words(one)}"
 
 
 def size_words(sizes: Sizes) -> str:
-    """Return of which messages a figure is told; empty for all."""
+    """Return the range of message sizes, such as ``up to 1 KiB``; empty for all sizes."""
     small, large = (
         format_bytes(size).replace(" ", NARROW) for size in (SMALL_MESSAGE_BYTES, LARGE_MESSAGE_BYTES)
     )
@@ -90,7 +93,7 @@ def _kind_words(one: Headline) -> str:
 
 
 def _label_words(one: Headline) -> str:
-    """Return what tells a figure from others of its name: ``operation write``; mostly nothing."""
+    """Return the labels of a figure, such as ``operation write``; most figures have none."""
     return ", ".join(coordinate(name, value) for name, value in one.at.items())
 
 
@@ -119,7 +122,7 @@ def _at(parameters: Sequence[str], nodes: Sequence[int | None]) -> str:
 
 
 def listed_at_places(clauses: Sequence[Clause]) -> str:
-    """Return clauses as prose, those of a place together: ``a (…) and b (…) at 2 nodes, and in c …``."""
+    """Return clauses as prose, grouped by configuration: ``a (…) and b (…) at 2 nodes, and in c …``."""
     by_place: dict[str, list[str]] = {}
     for one in clauses:
         by_place.setdefault(one.place, []).append(one.text)
@@ -130,7 +133,7 @@ def listed_at_places(clauses: Sequence[Clause]) -> str:
 
 
 def _clauses(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
-    """Return a clause a headline; of many, those of one kind of figure and direction in one clause."""
+    """Return one clause per headline; if there are many, one per kind of figure and direction of change."""
     if len(headlines) <= _MOST_NAMED:
         return [_clause((one,), sides) for one in headlines]
     kinds: dict[object, list[Headline]] = {}
@@ -142,14 +145,14 @@ def _clauses(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
 
 
 def _clause(group: Sequence[Headline], sides: Variants) -> Clause:
-    """Return what is said of one headline, or of several of one kind and verdict."""
+    """Return the clause on one headline, or on several of one kind and verdict."""
     text = _range(group) if len(group) > 1 else _figure_and_change(group[0])
     verdict = Verdict.EQUIVALENT if group[0].is_within else group[0].verdict
     return Clause(verdict, tuple(group), text, place_words(group, sides), is_range=len(group) > 1)
 
 
 def _fewer(clauses: Sequence[Clause], sides: Variants) -> list[Clause]:
-    """Return the clauses of each verdict that lie farthest from 1, and how many more there are."""
+    """Return the clauses of each verdict with the largest changes, and one clause that counts the others."""
     found = list(clauses)
     for verdict in dict.fromkeys(one.verdict for one in clauses):
         mine = sorted((one for one in clauses if one.verdict is verdict), key=_farness, reverse=True)
@@ -172,9 +175,9 @@ def _more(heads: Sequence[Headline]) -> str:
 
 
 def _is_told(one: Headline, answering: Sequence[Headline]) -> bool:
-    """Return whether a rate that answers tells what an elapsed time does: ``HPL_Tflops`` ``HPL_time``.
+    """Return whether an answering rate already shows an elapsed time: ``HPL_Tflops`` and ``HPL_time``.
 
-    It does where it is of the same cases and has changed as much.
+    It does if both are of the same cases and have changed by the same factor.
     """
     stem, _, last = one.fom.rpartition("_")
     return (
@@ -193,14 +196,14 @@ def _is_told(one: Headline, answering: Sequence[Headline]) -> bool:
 
 
 def _is_inverse(time: Headline, rate: Headline) -> bool:
-    """Return whether a time grew as its rate fell, as far as their intervals tell."""
+    """Return whether a time grew as much as its rate fell, within their intervals."""
     if time.low is None or time.high is None or not rate.low or not rate.high:
         return False
     return time.low * _SLACK >= 1 / rate.high and time.high <= _SLACK / rate.low
 
 
 _SLACK = 1.01
-"""How much more or less a time may have changed than its rate, beyond what both intervals allow for."""
+"""The factor by which the changes of a time and its rate may differ beyond their intervals."""
 
 
 def _figure_and_change(one: Headline) -> str:
@@ -235,15 +238,16 @@ def _direction_and_number(one: Headline) -> str:
 def _range(group: Sequence[Headline]) -> str:
     """Return ``latency up to 1 KiB of 5 workloads (+20 % to +68 %)``."""
     notes = {one.note for one in group}
-    lacks = visible(notes.pop()) if len(notes) == 1 else ""  # what all of them lack alike
+    lacks = visible(notes.pop()) if len(notes) == 1 else ""  # the note that all of them share
     ends = _ends(group) or (lacks if lacks.startswith(NOT_MEASURED) else NOT_MEASURED)
     return f"{_whose(group)} ({ends}{_prices(group)})"
 
 
 def _price(one: Headline) -> str:
-    """Return what is paid where that tells something else, and is itself more than noise.
+    """Return the change of the mean cost if it differs from the ratio's, and is more than noise.
 
-    Beside what is undecided that is where its own interval excludes no change, or is why nothing is said.
+    For an undecided figure it is returned only if its own interval excludes no change, or if it is the reason
+    for having no verdict.
     """
     price = one.paid
     if price is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
@@ -259,7 +263,7 @@ def _is_sure(one: Headline) -> bool:
 
 
 def _prices(group: Sequence[Headline]) -> str:
-    """Return what is paid at the place where that differs most from the ratio; mostly nothing."""
+    """Return the change of the mean cost that differs most from its ratio; usually empty."""
     telling = [one for one in group if _price(one)]
     if not telling:
         return ""
@@ -273,11 +277,11 @@ def _whose(group: Sequence[Headline]) -> str:
 
 
 def _spread(one: Headline) -> str:
-    """Return that a number is a mean over places, and the range over them; empty for one place."""
+    """Return that a number is a mean over cases, with the range over them; empty for a single case."""
     if len(one.cases) < 2 or one.least is None or one.most is None:
         return ""
     ends = [_told(end) for end in (one.least, one.most)]
-    if ends[0] == ends[1] or one.is_within:  # which says how near all of them are
+    if ends[0] == ends[1] or one.is_within:  # which already says how near all of them are
         return " on average"
     return f" on average, {ends[0]} to {ends[1]}"
 

@@ -1,4 +1,4 @@
-"""Say what curves show: sentences for the page and for the terminal."""
+"""Describe the results of curve analyses in words, for the page and for the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tare.report.words.scaling import scale_words, settings_words, share
 
 
 def misfit_words(one: HockneyFit) -> str:
-    """Return how well the line fits, or why there is none: ``11 %``, and that protocols may change."""
+    """Return the misfit of the line, such as ``11 %``, or why no line was fitted."""
     if one.refusal:
         return f"not fitted: {one.refusal}"
     return percent(one.misfit or 0.0, is_signed=False)
@@ -32,7 +32,7 @@ def crossover_words(one: Crossover, kinds: Mapping[str, ParameterKind]) -> str:
 
 
 def saturation_words(one: Saturation, kinds: Mapping[str, ParameterKind]) -> str:
-    """Return where a figure comes near its best, and how surely."""
+    """Return where a figure comes near its best value, and how certain that is."""
     where = scale_words(one.along, one.x, kinds)
     if one.is_open:
         return f"not below {where}, the last that was measured"
@@ -47,5 +47,5 @@ def saturation_words(one: Saturation, kinds: Mapping[str, ParameterKind]) -> str
 
 
 def _rounded(value: float) -> float:
-    """Return a whole number where a value is so large that its fraction says nothing."""
+    """Return `value` without decimals if it is 100 or more, and with one decimal otherwise."""
     return float(round(value)) if value >= 100 else round(value, 1)

@@ -1,4 +1,4 @@
-"""Say which figures were measured beside those that are shown, and what became of them."""
+"""Describe the figures that were measured but are not shown, and which of them changed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MOST_NAMED = 3
 def further_words(
     figures: Sequence[Comparison], told: Collection[object], aside: tuple[str, str] = ("", "")
 ) -> str:
-    """Return how many of `figures` are not `told`, and which of them got worse or better; mostly nothing.
+    """Return how many of `figures` are not in `told`, and which of them got worse or better; may be empty.
 
-    `told` holds what `figure_key` returns. `aside` says what one, and what several are.
+    `told` holds results of `figure_key`. `aside` is a remark on these figures, in singular and in plural.
     """
     rest: dict[object, list[Comparison]] = {}
     for one in figures:
@@ -38,5 +38,5 @@ def further_words(
 
 
 def figure_key(one: Comparison) -> tuple[object, ...]:
-    """Return what rows of one figure of one workload have in common."""
+    """Return a key that all rows of one figure of one workload share."""
     return one.at.get("workload"), one.fom, *one.labels.items()

@@ -1,4 +1,8 @@
-"""What people pay, and what so many blocks may have missed, in words that every output shares."""
+"""The texts on mean costs, on bad runs, and on what few blocks may have missed; every output shares them.
+
+The geometric mean of ratios does not say what a user pays in total. That is the arithmetic mean for costs
+such as times, and the harmonic mean for rates.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ def mean_words(one: Paid, unit: str) -> str:
 
 
 def averaged_words(mean: Mean) -> str:
-    """Return what ratios are, where another mean than the geometric one was asked for."""
+    """Return what ratios are averages of; empty for the geometric mean, which is the default."""
     if mean is Mean.GEOMETRIC:
         return ""
     if mean is Mean.MEDIAN:
@@ -29,7 +33,7 @@ def averaged_words(mean: Mean) -> str:
 
 
 def misasked_words(mean: Mean, better: Iterable[Better | None]) -> str:
-    """Return that the mean which was asked for is not what people pay, of the figures it is so of."""
+    """Return a warning if the chosen mean does not answer what people pay for some figures; else empty."""
     directions = set(better)
     if mean is Mean.HARMONIC and Better.LOWER in directions:
         return (
@@ -42,7 +46,7 @@ def misasked_words(mean: Mean, better: Iterable[Better | None]) -> str:
 
 
 def paid_change(one: Paid) -> str:
-    """Return the change with its interval: ``+20 % [−5, 52]``."""
+    """Return the change of the mean cost with its interval: ``+20 % [−5, 52]``."""
     if is_manifold(one.ratio):
         return str(factor(one.ratio, one.low, one.high))
     bounds = None if one.low is None or one.high is None else (one.low - 1, one.high - 1)
@@ -50,14 +54,14 @@ def paid_change(one: Paid) -> str:
 
 
 def paid_words(one: Finding, unit: str) -> str:
-    """Return what is paid where that tells something else: ``in the mean of times +20 % [−5, 52]``."""
+    """Return the change of the mean cost if it differs: ``in the mean of times +20 % [−5, 52]``."""
     if one.paid is None or not one.paid.is_telling:
         return ""
     return f"in {mean_words(one.paid, unit)} {paid_change(one.paid)}"
 
 
 def tail_words(one: Comparison) -> str:
-    """Return the bad runs of both sides: ``max 10.2 s → 30.6 s``; empty where there are none to tell."""
+    """Return the bad runs of both sides: ``worst run 10.2 s → 30.6 s``; empty if they are not known."""
     price = one.paid
     if price is None or price.reference_tail is None or price.contender_tail is None:
         return ""
@@ -73,20 +77,20 @@ def _tails(price: Paid) -> tuple[float, float]:
 
 
 def price_words(one: Comparison) -> str:
-    """Return what is paid with the bad runs of both sides, where the mean tells something else."""
+    """Return the change of the mean cost and the bad runs, if the mean cost changed differently."""
     told = paid_words(one, one.unit)
     return ", ".join(filter(None, (told, tail_words(one)))) if told else ""
 
 
 def paid_apart(one: Finding) -> float:
-    """Return how far the mean of what adds up lies from the ratio, as a logarithm."""
+    """Return how far the ratio of mean costs lies from the ratio, as a logarithm."""
     if one.paid is None or not one.ratio:
         return 0.0
     return abs(math.log(one.paid.ratio / one.ratio))
 
 
 def miss_words(one: Finding) -> str:
-    """Return how rare a slow mode may be that blocks within the margin have missed; empty for others."""
+    """Return how frequent a slow mode can be that a result within the margin has missed; else empty."""
     if not one.is_within or one.may_miss is None:
         return ""
     share = percent(one.may_miss, is_signed=False, decimals=0)
@@ -94,7 +98,7 @@ def miss_words(one: Finding) -> str:
 
 
 def progress_words(one: Finding) -> str:
-    """Return which look it is, and that it is read before its plan is complete; mostly nothing."""
+    """Return which look this is if not the first, and whether the result is preliminary; usually empty."""
     look = f"look {one.look}" if one.look > 1 else ""
     planned = one.planned_blocks
     early = "" if planned is None else f"preliminary: {one.n_blocks} of {planned} blocks"
@@ -102,5 +106,5 @@ def progress_words(one: Finding) -> str:
 
 
 def beside_words(one: Comparison) -> str:
-    """Return all that a verdict is not to be read without."""
+    """Return all remarks that must stand next to a verdict."""
     return "; ".join(filter(None, (progress_words(one), price_words(one), miss_words(one))))

@@ -1,4 +1,4 @@
-"""How the report writes numbers: signs, units and intervals that a reader can repeat."""
+"""Write numbers with their signs, units and intervals, as all reports show them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPACE = "\u00a0"
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 _UNITS = {"1/s": "/s", "us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/sec": "MB/s", "": ""}
 MOST_IN_PERCENT = 10.0
-"""A ratio beyond this, or below its inverse, is told as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
+"""A ratio above this or below its inverse is written as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
 
 _MOST_DECIMALS = 2
 _WIDE = 0.2
@@ -30,7 +30,7 @@ _MOST_MEASURED = 6
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return `value` to `digits` significant digits, without exponents between 1e-3 and 1e6."""
+    """Return `value` to `digits` significant digits, without an exponent from 1e-3 to below 1e7."""
     if value == 0:
         return "0"
     magnitude = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))  # 9.999 has that of 10
@@ -41,7 +41,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def unit_name(unit: str) -> str:
-    """Return `unit` as it is set in print: ``µs`` for ``us``."""
+    """Return `unit` in print form: ``µs`` for ``us``."""
     return _UNITS.get(unit, visible(unit))
 
 
@@ -59,7 +59,7 @@ def quantity(value: float, unit: str) -> str:
 def measured(value: float, low: float | None, high: float | None, unit: str) -> str:
     """Return a value with its unit and the digits that its interval allows: ``20.13 µs``, ``3 900 MB/s``.
 
-    The last digit is of the order of half the interval's width; three digits where there is no interval.
+    The last digit is of the order of half the interval's width. Without an interval, there are three digits.
     """
     if low is None or high is None or high <= low or not 1e-3 <= abs(value) < 1e7:
         return quantity(value, unit)
@@ -71,7 +71,7 @@ def measured(value: float, low: float | None, high: float | None, unit: str) -> 
 
 
 def scaled(value: float, unit: str) -> str:
-    """Return a value with a decimal prefix where its unit has bytes: ``1.17 GB``, ``339 MB/s``."""
+    """Return a value, with a decimal prefix if its unit is B or B/s: ``1.17 GB``, ``339 MB/s``."""
     if unit not in ("B", "B/s"):
         return quantity(value, unit)
     power = min(max(math.floor(math.log10(abs(value))) // 3, 0), len(_PREFIXES) - 1) if value else 0
@@ -92,7 +92,7 @@ def percent(share: float, *, is_signed: bool = True, decimals: int | None = None
 
 
 def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
-    """Return an interval of shares in percent: ``[61, 75]``; empty when there is none."""
+    """Return an interval of shares in percent: ``[61, 75]``; empty if there is none."""
     if bounds is None:
         return ""
     low, high = (f"{end * 100:.{decimals}f}" for end in bounds)
@@ -101,14 +101,15 @@ def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
 
 
 def bracket_values(low: float | None, high: float | None) -> str:
-    """Return an interval of plain values: ``[2.38, 2.44]``; empty when there is none."""
+    """Return an interval of plain values: ``[2.38, 2.44]``; empty if there is none."""
     return "" if low is None or high is None else f"[{number(low)},{SPACE}{number(high)}]"
 
 
 def share_decimals(share: float, bounds: tuple[float, float] | None) -> int:
-    """Return the decimals of a share in percent: more where its interval would else have two equal ends.
+    """Return the number of decimals for a share in percent.
 
-    None where the interval is so wide that they would tell nothing.
+    There are more decimals if the two ends of its interval would otherwise look equal, and 0 if the interval
+    is so wide that decimals have no meaning.
     """
     if bounds is not None and bounds[1] - bounds[0] >= _WIDE:
         return 0
@@ -128,7 +129,7 @@ def probability(value: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Return contender / reference as a factor, with what tells it from 1: ``× 1.68``, ``× 1/161``."""
+    """Return contender / reference as a factor: ``× 1.68``, ``× 1/161``; it has more decimals near 1."""
     if value is None:
         return "–"
     return f"×{NARROW}{times(value) if is_manifold(value) else f'{value:.{_ratio_decimals(value)}f}'}"
@@ -145,17 +146,17 @@ def ratio_bounds(value: float | None, low: float | None, high: float | None) -> 
 
 
 def is_manifold(value: float) -> bool:
-    """Return whether a ratio is told as a factor; a ratio of 0 is not, which is 100 % less."""
+    """Return whether a ratio is written as a factor; a ratio of 0 is not, since it is 100 % less."""
     return value > MOST_IN_PERCENT or 0 < value < 1 / MOST_IN_PERCENT
 
 
 def times(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a ratio as people say it, ``161`` or ``1/161``, with digits that tell its ends apart."""
+    """Return a ratio as ``161`` or ``1/161``, with enough digits to distinguish the ends of its interval."""
     return _times(value, _digits(low, high))
 
 
 def times_bounds(low: float | None, high: float | None) -> str:
-    """Return the interval of a ratio so told: ``[155, 167]``, ``[1/167, 1/155]``; empty without one."""
+    """Return the interval of such a ratio: ``[155, 167]``, ``[1/167, 1/155]``; empty if there is none."""
     if low is None or high is None:
         return ""
     digits = _digits(low, high)
@@ -185,7 +186,7 @@ _NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Return parts as prose lists them: ``a, b and c``."""
+    """Return `parts` as a list in prose: ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
 
 
@@ -195,10 +196,10 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
 
 
 def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
-    """Return one coordinate or setting as a table shows it: ``block 64 KiB``, ``2 nodes``, ``direct on``.
+    """Return one coordinate or setting as text for a table: ``block 64 KiB``, ``2 nodes``, ``direct on``.
 
-    `kinds` tells of the settings of a workload what they count (Plan.kinds_of); without it only a name that
-    ends in ``bytes`` does.
+    `kinds` has the kinds of a workload's settings (Plan.kinds_of). Without it, only a name that ends in
+    ``bytes`` has a kind.
     """
     if isinstance(value, bool):
         return f"{words(name)} {'on' if value else 'off'}"
@@ -211,17 +212,17 @@ def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = _N
 
 
 def _spaced(text: str, kind: ParameterKind | None) -> str:
-    """Return a setting as a study writes it with a space before its unit, which bytes always have here."""
+    """Return `text`, a setting as in a study file, with a space before its unit; bytes always get a unit."""
     digits = text.rstrip(" %" + string.ascii_letters) if kind else text
     unit = text[len(digits) :].strip() or ("B" if kind is ParameterKind.BYTES else "")
     return f"{digits}{NARROW}{unit}" if unit else text
 
 
 def is_number(value: Scalar | None) -> TypeGuard[int | float]:
-    """Return whether `value` is a number, which a flag is not."""
+    """Return whether `value` is a number; a boolean is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def counts_bytes(name: str) -> bool:
-    """Return whether the name of a coordinate says that it counts bytes."""
+    """Return whether a coordinate counts bytes according to its name."""
     return name.endswith("bytes")

@@ -1,4 +1,4 @@
-"""What did and did not run together, in words that every output shares."""
+"""The texts on paired and unpaired comparisons; every output shares them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tare.core.comparison import Finding
 from tare.stats.intervals import MIN_BLOCKS
 
 UNPAIRED = "unpaired"
-"""Beside a verdict on runs that did not run together."""
+"""The mark next to a verdict on runs that were not made together."""
 
 APART = "not measured together"
-"""In place of a verdict on sides that never ran together."""
+"""The text instead of a verdict if the sides never ran together."""
 
 UNCROSSED = "not compared"
-"""In place of a verdict on networks that nothing crossed."""
+"""The text instead of a verdict on networks that no data crossed."""
 
 
 def verdict_mark(one: Finding) -> str:
-    """Return what stands behind the word of a verdict: `` (unpaired)``, mostly nothing."""
+    """Return the suffix of a verdict: `` (unpaired)`` for an unpaired comparison, else empty."""
     return "" if one.is_paired or one.ratio is None else f" ({UNPAIRED})"
 
 
@@ -34,7 +34,7 @@ def over_words(found: Sequence[Finding]) -> str:
 
 
 def doubt(found: Sequence[Finding]) -> str:
-    """Return the doubt about what is compared though it did not run together; empty where nothing is."""
+    """Return a warning if some compared sides did not run together; else empty."""
     if not any("did not run together" in one.note for one in found):
         return ""
     return (
@@ -44,7 +44,7 @@ def doubt(found: Sequence[Finding]) -> str:
 
 
 def cure(campaign: Campaign, found: Sequence[Finding]) -> str:
-    """Return how to measure together what was not; empty where all was."""
+    """Return how to measure the sides together that were not; empty if all were."""
     if not any(one.is_apart for one in found):
         return ""
     why = f"{APART[0].upper()}{APART[1:]}: both sides have runs, but none in one block of one session."

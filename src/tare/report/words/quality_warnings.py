@@ -1,4 +1,4 @@
-"""Doubts in words: what stands against a number, and what to do about it."""
+"""The texts of quality warnings: what was found, and what to do about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOKED_FOR = {
 def finding(doubt: QualityWarning) -> str:
     """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``.
 
-    Few blocks cannot tell a drift from a state that lasts for some of them, and the clause says so.
+    With few blocks, a drift looks the same as a state that lasts for some blocks. The clause then says so.
     """
     if doubt.case is None:
         return _shared_finding(doubt)
@@ -50,12 +50,12 @@ def finding(doubt: QualityWarning) -> str:
 
 
 def brief(doubt: QualityWarning) -> str:
-    """Return the name of a doubt."""
+    """Return the name of a quality warning."""
     return "drift, or wandering" if doubt.may_wander else str(doubt.suspicion)
 
 
 def imprecision_words(found: Imprecision) -> str:
-    """Return that noise or load keeps most ratios undecided, with the figures that show it."""
+    """Return that noise or load leaves most ratios undecided, with the numbers that show it."""
     asked, known, scatter = (
         percent(one, is_signed=False) for one in (found.margin, found.half_width, found.scatter)
     )
@@ -73,7 +73,7 @@ def imprecision_words(found: Imprecision) -> str:
 
 
 def cure_of_noise(found: Imprecision) -> str:
-    """Return what to do where the machine was too noisy for what was asked."""
+    """Return what to do if the machine was too noisy for the study's question."""
     quiet = (
         " End what else runs there, or give ranks fewer CPUs than there are." if found.is_overloaded else ""
     )
@@ -92,7 +92,10 @@ def _shared_finding(doubt: QualityWarning) -> str:
 
 
 def cure(doubt: QualityWarning, warmup: int) -> str:
-    """Return what to do about it, in one sentence or two; `warmup` is what the study has already."""
+    """Return what to do about a warning, in one or two sentences.
+
+    `warmup` is the number of warm-up blocks that the study already has.
+    """
     if doubt.suspicion is RepeatabilityWarning.DRIFT:
         return _DRIFT_OF_ALL if doubt.case is None else _DRIFT
     if doubt.suspicion is RepeatabilityWarning.WARM_UP:
@@ -128,7 +131,7 @@ _FIRST = f"Whether a slow first block is warm-up or chance can be told from {MIN
 
 
 def _step(doubt: QualityWarning) -> str:
-    """Return the cure where one mode is the end of the series: then something changed in between."""
+    """Return the cure if one mode is at the end of the series, so that something changed then; else empty."""
     first, last = doubt.blocks[0], doubt.blocks[-1]
     if last - first + 1 != len(doubt.blocks):
         return ""
@@ -138,7 +141,7 @@ def _step(doubt: QualityWarning) -> str:
 
 
 def tested(trust: Quality) -> str:
-    """Return what was looked for, and what could not be, in a sentence or two."""
+    """Return which effects were tested for and which could not be, in one or more sentences."""
     looked = [suspicion for suspicion, n in trust.n_tested.items() if n]
     if not looked:
         return f"Not tested for drift, warm-up or outliers: that takes {MIN_SERIES} blocks."

@@ -1,4 +1,4 @@
-"""Say how a workload scales: sentences for the page and for the terminal."""
+"""Describe how a workload scales in words, for the page and for the terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tare.report.words.numbers import (
 _NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
 
 _NEAR = 0.3
-"""A law that misses a measured point by more than this share is not to be leant on, and is said so."""
+"""The largest misfit of a law, as a share; a text warns of a law that misses a measured point by more."""
 
 
 def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
@@ -69,7 +69,7 @@ def share(one: Bounded | None) -> str:
 
 
 def _share_decimals(bounds: tuple[float, float]) -> int:
-    """Return the least decimals at which the ends of an interval differ in print, two at the most."""
+    """Return the least number of decimals with which the ends of an interval look different, at most two."""
     return next((n for n in range(2) if len({f"{end * 100:.{n}f}" for end in bounds}) > 1), 2)
 
 
@@ -91,14 +91,14 @@ def measured(one: Bounded | None, unit: str) -> str:
 
 
 def span(one: Bounded, digits: int = 3) -> str:
-    """Return an interval alone, ``[9.1, 20]``; ``…`` stands for an end that is not known."""
+    """Return an interval alone, ``[9.1, 20]``; ``…`` stands for an unknown upper end."""
     if one.low is None:
         return ""
     return f"[{number(one.low, digits)},{SPACE}{'…' if one.high is None else number(one.high, digits)}]"
 
 
 def remark_words(point: ScalingPoint) -> str:
-    """Return what is remarkable at one scale: its findings, or why something is absent."""
+    """Return the remarks on one scale: its findings, and why a value is missing."""
     found = [
         str(one.finding) + (" scaling" if one.finding is ScalingResult.NEGATIVE else "")
         if one.is_certain
@@ -109,7 +109,7 @@ def remark_words(point: ScalingPoint) -> str:
 
 
 def sentences(curve: ScalingCurve) -> list[str]:
-    """Return what a curve says, each a sentence without its subject's name."""
+    """Return the results of a curve as sentences that do not name their subject."""
     if not curve.measured:
         return ["Not measured."]
     found = [_growth(curve), _lasting(curve), *_findings(curve), _knee(curve), _missing(curve)]
@@ -134,7 +134,10 @@ def _lack(point: ScalingPoint) -> str:
 
 
 def _lasting(curve: ScalingCurve) -> str:
-    """Return how far efficiency lasts, passing over a floor that says the same as the next."""
+    """Return up to which scale the efficiency stays above each floor.
+
+    A floor is left out if the next one reaches the same scale.
+    """
     largest = curve.measured[-1].scale
     if curve.p_ref is None:
         return ""
@@ -161,7 +164,7 @@ def _lasting(curve: ScalingCurve) -> str:
 
 
 def _is_below(curve: ScalingCurve, scale: float, floor: float) -> bool:
-    """Return whether the whole interval of the efficiency at a scale, if it has one, is below a floor."""
+    """Return whether the efficiency at a scale is below a floor with its whole interval, if it has one."""
     found = next((one.efficiency for one in curve.measured if one.scale == scale), None)
     return found is None or found.high is None or found.high < floor
 

@@ -1,4 +1,4 @@
-"""What changed between sessions, in words that every output shares."""
+"""The texts on changes between sessions; every output shares them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tare.report.words.changes import factor, labelled, shares
 from tare.report.words.numbers import count, is_manifold
 
 MOST_CHANGES = 3
-"""More are only counted."""
+"""The most changes that are described; the others are only counted."""
 
 
 def change_words(one: SessionChange, label: Callable[[str], str]) -> str:
-    """Return a change as a sentence without its end, with its 95 % interval."""
+    """Return a change with its 95 % interval as a sentence without its full stop."""
     told = (
         factor(one.ratio, one.low, one.high)
         if is_manifold(one.ratio)
@@ -25,7 +25,7 @@ def change_words(one: SessionChange, label: Callable[[str], str]) -> str:
 
 
 def changes_words(found: Sequence[SessionChange], label: Callable[[str], str]) -> list[str]:
-    """Return what changed between sessions beyond chance and margin, line by line; none where nothing did."""
+    """Return the changes between sessions that exceed chance and the margin, one line each."""
     serious = [one for one in found if one.is_serious]
     lines = [change_words(one, label) for one in serious[:MOST_CHANGES]]
     if len(serious) > MOST_CHANGES:

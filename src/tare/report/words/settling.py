@@ -1,4 +1,4 @@
-"""What would settle the comparisons that are undecided."""
+"""The texts on what would settle the undecided comparisons, such as more blocks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tare.core.verdict import Verdict
 from tare.report.words.numbers import count
 
 _MOST_BLOCKS = 100
-"""Beyond so many blocks another design is needed, not more of the same."""
+"""The most blocks that are suggested; beyond this, a different study is needed instead of more blocks."""
 
 
 def settles(comparisons: Sequence[Finding]) -> str:
-    """Return what would settle the undecided among `comparisons`; empty when there are none."""
+    """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
     few = [one for one in undecided if one.low is None and "left out" not in one.note]
     wide = [one for one in undecided if one.low is not None]
@@ -44,7 +44,7 @@ def _more_blocks(wide: Sequence[Finding]) -> str:
 
 
 def more(one: Finding) -> str:
-    """Return what would settle one comparison, in a few words: ``12 more blocks would settle it``."""
+    """Return what would settle one comparison: ``12 more blocks would settle it``; empty if not known."""
     if one.verdict is not Verdict.UNDECIDED or one.more_blocks is None:
         return ""
     return f"{count(one.more_blocks, 'more block')} would settle it"
