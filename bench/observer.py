@@ -99,7 +99,7 @@ def measure() -> Iterator[Row]:
 
 
 def _ping_pong() -> Program:
-    n = 24000  # round trips a row: more than half of its time is measured, and it is short beside a spell
+    n = 24000  # round trips per row: over half of its time is measured, and it is much shorter than a spell
     lengths = "".join(f"{size}\n" for _ in range(20) for size in (8, 1024, 65536))
     command = ["IMB-MPI1", "-npmin", "2", "-msglen", "lengths.txt", "-iter", f"{n}", "-iter_policy", "off"]
     command += ["PingPong"]

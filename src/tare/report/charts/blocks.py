@@ -51,7 +51,7 @@ _Names = dict[int, tuple[Pass, str]]
 
 
 def _names(passes: Sequence[Pass]) -> _Names:
-    """Return the positions of `passes`: their block numbers if they are of one session, else 1, 2, 3 …"""
+    """Return the positions of `passes`: their block numbers if all are of one session, else 1, 2, 3 etc."""
     if len({one.session for one in passes}) < 2:
         return {one.block: (one, f"block {one.block}") for one in passes}
     return {
