@@ -205,7 +205,7 @@ class Hub:
         while True:
             if self._n_readers:
                 await asyncio.to_thread(self._work)
-            if self.revision != told:  # found here, or by a request meanwhile
+            if self.revision != told:  # this poll or a request has found a change
                 told = self.revision
                 self._wake()
             await asyncio.sleep(POLL_S)

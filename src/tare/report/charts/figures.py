@@ -138,7 +138,7 @@ def watched_figure(found: NodeTimelines, painter: Painter) -> list[Figure]:
     title = "What the nodes did meanwhile"
     charts = course_charts(found.shown)
     drawn = []
-    for first in range(0, len(charts), MOST_PANELS):  # so many fit on a printed page
+    for first in range(0, len(charts), MOST_PANELS):  # this number fits on a printed page
         part = slice(first, first + MOST_PANELS)
         told = tuple(describe_course(one) for one in found.shown[part])
         panels = [one.panel for one in found.shown[part]]

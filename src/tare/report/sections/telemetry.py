@@ -24,9 +24,9 @@ MOST_LAYERS = 6
 """The most layers of a stack; of more nodes, the busiest have one each, and the others share one."""
 
 _MOST_RUNS = 8
-_MOST_BARS = 280  # of one chart
-_LEAST_STEPS = 5  # of one run
-_GAP = 0.03  # between runs, of all the time that is drawn
+_MOST_BARS = 280  # in one chart
+_LEAST_STEPS = 5  # in one run
+_GAP = 0.03  # between runs, as a share of the drawn time
 
 ReadTimeline = Callable[[Attempt], Timeline | None]
 """A function that reads the telemetry of an attempt's hosts over time, or returns None."""

@@ -281,7 +281,7 @@ def _spread(one: Headline) -> str:
     if len(one.cases) < 2 or one.least is None or one.most is None:
         return ""
     ends = [_told(end) for end in (one.least, one.most)]
-    if ends[0] == ends[1] or one.is_within:  # which already says how near all of them are
+    if ends[0] == ends[1] or one.is_within:  # "within the margin" already says how near all are
         return " on average"
     return f" on average, {ends[0]} to {ends[1]}"
 

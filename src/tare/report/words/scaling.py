@@ -44,7 +44,7 @@ def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = _NO_
 def scale_words(along: str, scale: float, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
     """Return a scale with its noun: ``1 node``, ``12.3 nodes``."""
     if counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES:
-        return coordinate(along, float(scale), kinds)  # which may be estimated
+        return coordinate(along, float(scale), kinds)  # float: the scale may be estimated
     if scale.is_integer():
         return coordinate(along, int(scale), kinds)
     return f"{number(scale)}{NARROW}{words(along)}"
