@@ -122,7 +122,7 @@ def landed(began_at: float, queued_s: float | None = None) -> JobResult:
 
 
 @pytest.mark.parametrize(
-    ("landing", "spans"),
+    ("job_result", "spans"),
     [
         pytest.param(landed(105.0), (5, 3, 2), id="its nodes tell when it began"),
         pytest.param(landed(105.0, queued_s=2.0), (2, 6, 2), id="the batch system tells when it had nodes"),
