@@ -18,7 +18,8 @@ from tare.core.errors import BackendError
 from tare.core.plan import Plan
 from tare.core.study import Budget, Repeats
 from tare.execution.executor import SerialExecutor
-from tare.execution.loop import Loop, LoopState
+from tare.execution.loop import Loop
+from tare.execution.loop_interface import LoopState
 
 CASES = tuple(make_case(network) for network in ("host", "overlay", "macvlan"))
 

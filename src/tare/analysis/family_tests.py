@@ -16,6 +16,16 @@ import numpy.typing as npt
 from tare.analysis.estimate import absent_as_none
 from tare.analysis.interim_looks import SessionEnds
 from tare.analysis.mean_cost import is_beyond, is_other, paid
+from tare.analysis.row_notes import (
+    NOT_MEASURED,
+    NOT_TOGETHER,
+    UNPAIRED,
+    UNPAIRED_BEGINS,
+    WIDER,
+    WITHHELD_BY_PAID,
+    median_lack,
+    untold_words,
+)
 from tare.core.comparison import Correction, Finding, Mean, Paid, RankEstimate
 from tare.core.margins import are_within, excludes_one
 from tare.core.verdict import Verdict
@@ -29,6 +39,9 @@ from tare.stats.power import detectable_effects, more_blocks
 from tare.stats.ratios import Design, Ratios, ratios, set_apart, taken, were_apart
 from tare.stats.sign_test import least_of_median
 from tare.stats.verdict import verdict
+
+_COARSE = 0.25
+"""As a share of the margin: smaller rounding decides nothing."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +77,7 @@ def findings(
     were_few = were_apart(reference, contender, is_paired, MIN_BLOCKS)
     if is_unpaired:
         is_paired = is_paired & ~were_few
-        why = np.where(were_few, UNPAIRED.removeprefix(_MARK), why).tolist()
+        why = np.where(were_few, UNPAIRED.removeprefix(UNPAIRED_BEGINS), why).tolist()
     is_apart = were_apart(reference, contender, is_paired)
     looks = (ends or _one_look(reference)).looks(reference, contender, is_paired)
     reference, contender = set_apart(reference, contender, is_paired)
@@ -253,7 +266,7 @@ class _Drawn:
         notes = self._design_notes()
         for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
             r = f"{self.resembling[column]:.2f}"
-            effect = "too few count for an interval" if np.isnan(found.low[column]) else _WIDER
+            effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
             alike = f"blocks resemble the one before (r = {r}): {effect}"
             notes[column] = _joined(notes[column], alike)
         for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
@@ -300,7 +313,7 @@ class _Drawn:
             for column in np.flatnonzero(np.isnan(found.low) & ~np.isnan(found.ratio)).tolist():
                 is_paired, n = found.design[column] == Design.MEDIAN, int(found.n_blocks[column])
                 if is_paired or found.design[column] == Design.UNPAIRED:
-                    why = "" if is_paired else f"{_MARK}{self.why_unpaired[column]}"
+                    why = "" if is_paired else f"{UNPAIRED_BEGINS}{self.why_unpaired[column]}"
                     notes[column] = _joined(why, median_lack(n, self.terms.confidence, is_paired=is_paired))
         for column in np.flatnonzero(found.design == Design.ARITHMETIC).tolist():
             if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
@@ -330,43 +343,6 @@ def least_blocks(mean: Mean, confidence: float) -> int:
     return least_of_median(confidence) if mean is Mean.MEDIAN else MIN_BLOCKS
 
 
-def median_lack(n_blocks: int, confidence: float, *, is_paired: bool) -> str:
-    """Return why a median has no interval; empty if it has enough blocks."""
-    if not is_paired:
-        return "no interval: that of a median takes blocks that both sides share"
-    least = least_of_median(confidence)
-    if n_blocks >= least:
-        return ""
-    blocks = f"{n_blocks} block{'s'[: n_blocks > 1]}"
-    return f"{blocks}: an interval of the median at {100 * confidence:.4g} % takes {least}"
-
-
-def untold_words(r: str, n_blocks: int) -> str:
-    """Return why no verdict is drawn from blocks that are correlated."""
-    return (
-        f"blocks resemble the one before (r = {r}), and {n_blocks} are too few to tell how many of them count"
-    )
-
-
-WITHHELD_BY_PAID = "within the margin, but the mean of what adds up is not"
-"""The note for a row that would be equivalent by its ratio."""
-
-_WIDER = "the interval is wider for it"
-
-_COARSE = 0.25
-"""As a share of the margin: smaller rounding decides nothing."""
-
-NOT_MEASURED = "not measured on both sides"
-
-NOT_TOGETHER = "not measured together"
-"""The note for sides that were both measured, but never in one block of one session."""
-
-_MARK = "unpaired: "
-
-UNPAIRED = f"{_MARK}the sides did not run together, and the machine may have changed between"
-"""The note for sides that are nevertheless compared."""
-
-
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:
     """Return the rank intervals, widened for rounding in the same way as the others."""
     return dataclasses.replace(ranks, low=ranks.low * np.exp(-rounding), high=ranks.high * np.exp(rounding))
@@ -381,8 +357,8 @@ def _explain(design: Design, low: float | None, better: Better | None, why_unpai
     if better is None:
         return "the figure of merit has no direction"
     if design is not Design.UNPAIRED:
-        return "" if not why_unpaired else f"{_MARK}{why_unpaired}"
-    return f"{_MARK}{why_unpaired}"
+        return "" if not why_unpaired else f"{UNPAIRED_BEGINS}{why_unpaired}"
+    return f"{UNPAIRED_BEGINS}{why_unpaired}"
 
 
 def _joined(*parts: str) -> str:

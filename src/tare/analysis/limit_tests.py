@@ -8,9 +8,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tare.analysis.family_tests import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, untold_words
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.quantities import Bounds, least_of_quantile
+from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, untold_words
 from tare.analysis.row_verdicts import RowVerdict
 from tare.analysis.rules import QUANTILES, Bound, Function, Op
 from tare.analysis.selection import Sample

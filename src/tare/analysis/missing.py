@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 import msgspec
 import numpy as np
 
-from tare.analysis.family_tests import NOT_MEASURED
 from tare.analysis.pairs import Pair
+from tare.analysis.row_notes import NOT_MEASURED
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.comparison import Finding

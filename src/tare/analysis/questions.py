@@ -17,10 +17,10 @@ import numpy as np
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import answering_foms, quoted_foms
 from tare.analysis.aspects import parts
-from tare.analysis.family_tests import NOT_MEASURED
 from tare.analysis.interim_looks import SessionEnds, session_ends
 from tare.analysis.pairs import Pair, pairs
 from tare.analysis.proofs import nothing_crosses
+from tare.analysis.row_notes import NOT_MEASURED
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Correction, Finding

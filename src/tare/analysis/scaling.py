@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from tare.analysis.answering_figures import growing_foms
 from tare.analysis.estimate import absent_as_none
-from tare.analysis.family_tests import NOT_TOGETHER
 from tare.analysis.lines import Line, lines
 from tare.analysis.pairs import told_blocks
+from tare.analysis.row_notes import NOT_TOGETHER
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Case

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms, quoted_foms
-from tare.analysis.family_tests import NOT_TOGETHER, UNPAIRED
 from tare.analysis.interim_looks import session_ends
 from tare.analysis.missing import Lacking
 from tare.analysis.pairs import Pair, pairs, told_blocks
@@ -20,6 +19,7 @@ from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
 from tare.analysis.quantities import Bounds, Quantity, of_scales, of_sides, of_values
 from tare.analysis.questions import FigureName, common_cells, figure_of, place_of, rounding_of, sides
 from tare.analysis.quoted_figures import Figure
+from tare.analysis.row_notes import NOT_TOGETHER, UNPAIRED
 from tare.analysis.row_verdicts import RowName
 from tare.analysis.rules import Call, Function, Rule, Selector
 from tare.analysis.scaling import Grown, grown_cases

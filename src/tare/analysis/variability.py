@@ -12,11 +12,11 @@ import numpy as np
 
 from tare.analysis.answering_figures import quoted_foms
 from tare.analysis.estimate import absent_as_none
-from tare.analysis.family_tests import NOT_TOGETHER
 from tare.analysis.interim_looks import session_ends
 from tare.analysis.pairs import Pair, pairs, told_blocks
 from tare.analysis.proofs import nothing_crosses
 from tare.analysis.questions import common_cells, place_of, sides
+from tare.analysis.row_notes import NOT_TOGETHER
 from tare.analysis.table import Cell, tabulate
 from tare.core.campaign import Campaign
 from tare.core.values import Settings

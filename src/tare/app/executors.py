@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from tare.app.packets import counting_packets, gathering, lay_counter
 from tare.app.planning import Loaded
 from tare.app.provenance import ask_facts, fact_scripts, hostnames_of
 from tare.app.rehearsal import rehearse
+from tare.app.run_options import BOOSTED, DEFAULT, NOT_ALLOWED, RunOptions, boost_told, boost_tries
 from tare.core.attempt import Attempt, Traffic
 from tare.core.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, Session
 from tare.core.campaign import Environment
@@ -43,55 +44,6 @@ OnWait = Callable[[Attempt, str], None]
 """Called with the reason why an attempt waits, and with an empty reason when it continues."""
 
 
-class RunOptions(NamedTuple):
-    """How runs are executed, according to the options of `tare run`.
-
-    - `jobs`: at most this many runs at a time, except runs in a batch system.
-    - `keeps_storage`: whether the runs' own folders on storage paths are kept.
-    - `boosts`: whether programs get a higher priority than others on their nodes. The user needs the right to
-      do this, and programs that a batch system starts do not get it.
-    - `is_rehearsing`: whether Tare checks before the first run that programs can start.
-    - `rehearsed`: the cases that are checked.
-    """
-
-    jobs: int = 1
-    keeps_storage: bool = False
-    boosts: bool = True
-    is_rehearsing: bool = False
-    rehearsed: tuple[Case, ...] = ()
-
-
-DEFAULT = RunOptions()
-
-BOOSTED = "autogroup nice -20"
-NOT_ALLOWED = "none: this user may not"
-
-
-def boost_told(site: Site, manner: RunOptions) -> str:
-    """Return, as recorded in the environment, whether programs have priority on their nodes.
-
-    Empty if each node must be asked: over ssh, the ranks that an MPI starts raise their priority themselves.
-    Nodes of the lab are this machine.
-    """
-    from tare.plugins.backends.priority import may_boost
-
-    if not manner.boosts:
-        return "off: --no-boost"
-    if site.agent and site.lab is None:
-        return ""
-    return BOOSTED if may_boost() else NOT_ALLOWED
-
-
-def boost_tries(site: Site, boost: str) -> int:
-    """Return how often a rank tries to raise the priority of its session; `boost` is from `boost_told`.
-
-    In the lab, ranks lack the right to do this. They wait until Tare does it, 0.1 s between two tries.
-    """
-    if boost == BOOSTED:
-        return 30 if site.lab else 1
-    return 0 if boost else 1
-
-
 @contextmanager
 def make_executor(
     folder: Path,
@@ -115,7 +67,9 @@ def make_executor(
             )
         executors: dict[str, Executor] = {}
         for name in dict.fromkeys(platforms[name].backend for name in used):
-            executors[name] = stack.enter_context(_crew(backend(name), folder, loaded, env, manner, on_wait))
+            executors[name] = stack.enter_context(
+                _executor(backend(name), folder, loaded, env, manner, on_wait)
+            )
         yield PlatformExecutors({name: executors[platforms[name].backend] for name in used})
 
 
@@ -144,7 +98,7 @@ def require_independent(loaded: Loaded, manner: RunOptions) -> None:
             )
 
 
-def _crew(
+def _executor(
     plugin: BackendPlugin[Any],
     folder: Path,
     loaded: Loaded,

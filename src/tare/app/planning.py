@@ -24,7 +24,7 @@ from tare.plan import make_plan
 from tare.plugins import registry
 
 if TYPE_CHECKING:
-    from tare.execution.loop import Rule
+    from tare.execution.loop_interface import Rule
 
 _MOST_FAULTS = 20
 _MOST_BYTES = 64 * 1024 * 1024  # of a study or a site

@@ -16,8 +16,9 @@ import msgspec
 from tare import __version__
 from tare.analysis.pairing import Passing
 from tare.app import planning as wiring
-from tare.app.executors import DEFAULT, RunOptions, make_executor, require_independent
+from tare.app.executors import make_executor, require_independent
 from tare.app.resuming import goes_on, what_is_run_again
+from tare.app.run_options import DEFAULT, RunOptions
 from tare.config.changes import changed_entries
 from tare.core import log
 from tare.core.attempt import Attempt, State
@@ -29,7 +30,8 @@ from tare.core.plan import Plan
 from tare.core.pseudonyms import NO_SIGNS
 from tare.core.redaction import redact_text
 from tare.core.safe_folder import SafeFolder
-from tare.execution.loop import Loop, LoopState
+from tare.execution.loop import Loop
+from tare.execution.loop_interface import LoopState
 from tare.plugins.backends.interrupts import heeded
 from tare.storage.campaign import (
     freeze,

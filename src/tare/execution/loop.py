@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Protocol
 
 import msgspec
 
@@ -17,60 +16,18 @@ from tare.analysis.budget import Spending
 from tare.analysis.pairing import Outstanding, Passing, compared
 from tare.core import log
 from tare.core.attempt import Attempt, State
-from tare.core.case import Case, Pass, Run
+from tare.core.case import Pass, Run
 from tare.core.clock import SteadyClock
 from tare.core.errors import BackendError
 from tare.core.log import fields
 from tare.core.plan import Plan
 from tare.execution.executor import Executor
+from tare.execution.loop_interface import Log, LoopState, Rule
 from tare.execution.repeated_failures import Stopped
 
 _LOG = log.of("execution")
 
 _MOST_FAULTS_IN_A_ROW = 3
-
-
-class Log(Protocol):
-    """The record of events (the journal). The loop writes each event to it before it continues."""
-
-    def block_began(self, block: int, order: list[str], again: list[str]) -> None:
-        """Record that a pass over a block begins: its cases in order, and the cases that it repeats."""
-        ...
-
-    def attempt_began(self, case: str, block: int, attempt: int, at: float) -> None:
-        """Record that an attempt begins."""
-        ...
-
-    def attempt_ended(self, attempt: Attempt) -> None:
-        """Record the result of an attempt durably."""
-        ...
-
-
-class Rule(Protocol):
-    """The stopping rule: which cases need another block after the minimum number of blocks."""
-
-    def add(self, attempt: Attempt) -> None:
-        """Add a measured attempt that succeeded."""
-        ...
-
-    def wanted(self) -> set[str]:
-        """Return the ids of the cases that need another block."""
-        ...
-
-
-class LoopState(msgspec.Struct, frozen=True):
-    """The progress of a campaign, before or after an attempt.
-
-    `eta_s` is the remaining time in seconds, None until it can be estimated. `last` is the attempt that has
-    just ended, None when one is about to begin.
-    """
-
-    n_done: int
-    n_runs: int
-    eta_s: float | None
-    case: Case
-    run: Run
-    last: Attempt | None
 
 
 class Loop:

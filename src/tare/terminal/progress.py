@@ -11,7 +11,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.plan import Plan
 from tare.core.units import format_seconds
 from tare.core.visible_text import visible_line
-from tare.execution.loop import LoopState
+from tare.execution.loop_interface import LoopState
 from tare.terminal.output import echo, has_colour, leave_dead_terminal
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from tare.terminal.progress import make_progress
 
 if TYPE_CHECKING:
     from tare.analysis.calibration import Calibrated, Calibration
-    from tare.execution.loop import LoopState
+    from tare.execution.loop_interface import LoopState
 
 
 @click.command()

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from tare.app import planning as wiring
-from tare.app.executors import RunOptions, boost_told
+from tare.app.run_options import RunOptions, boost_told
 from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import ending_lines, is_all_done, summary_line
 from tare.cli.logging_options import is_very_verbose, log_options

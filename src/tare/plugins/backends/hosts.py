@@ -168,3 +168,15 @@ def _answer(host: str, process: subprocess.Popen[bytes]) -> str:
     if process.returncode == _UNREACHABLE:
         raise BackendError(f"host {host} could not be reached: {explain(host, err.decode(errors='replace'))}")
     return out.decode(errors="replace").partition(f"{_BEGIN}\n")[2]
+
+
+def read_here(paths: Sequence[str]) -> dict[str, str]:
+    """Return the text of small files of this machine by path; a file that cannot be read is left out."""
+    texts = {}
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # read twice in every run
+                texts[path] = file.read()
+        except OSError:
+            continue
+    return texts

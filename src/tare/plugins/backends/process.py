@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -25,13 +24,14 @@ from tare.core.log import fields
 from tare.core.safe_folder import SafeFolder
 from tare.plugins.backends import control_groups, priority, process_labels, sessions
 from tare.plugins.backends.control_groups import ControlGroup
-from tare.plugins.backends.hosts import HostCommands
+from tare.plugins.backends.hosts import HostCommands, read_here
 from tare.plugins.backends.interrupts import interrupts_deferred
 from tare.plugins.backends.lingering import Lingering
 from tare.plugins.backends.open_outputs import OpenOutputs
 from tare.plugins.backends.openssh import explain
 from tare.plugins.backends.orphans import Orphans, Survivors, command_of, set_subreaper
 from tare.plugins.backends.output_limit import bound_in, cut, wait_within
+from tare.plugins.backends.pidfd import wait_for_end
 from tare.plugins.backends.remote import remote_command, unframe
 from tare.plugins.backends.staged import Staged, on_record
 
@@ -177,9 +177,9 @@ class ProcessBackend:
         try:
             try:
                 if job.n_boosted and self._boosts and self._reach.folder is None:
-                    priority.boost_ranks(job, partial(_wait, process))
+                    priority.boost_ranks(job, partial(wait_for_end, process))
                 members = partial(self._members, process, job, group)
-                lingering = Lingering(partial(_wait, process), process.pid, members)
+                lingering = Lingering(partial(wait_for_end, process), process.pid, members)
                 held_up = self._held_up(job, process, lingering, started)
                 waited = wait_within(
                     held_up,
@@ -268,7 +268,7 @@ class ProcessBackend:
 
     def read(self, hosts: Sequence[str | None], paths: Sequence[str]) -> Mapping[str | None, dict[str, str]]:
         """Return the text of small files of each host (see core.job.Backend.read)."""
-        found: dict[str | None, dict[str, str]] = {None: _read_here(paths)} if None in hosts else {}
+        found: dict[str | None, dict[str, str]] = {None: read_here(paths)} if None in hosts else {}
         found.update(self._reach.read([host for host in hosts if host is not None], paths))
         return found
 
@@ -332,13 +332,13 @@ class ProcessBackend:
         """Send SIGTERM to the job's processes, then kill every process that carries its label."""
         if job.host is not None and not self._reach.forwards_signals:
             self._reach.end([job.host], job.label, "TERM")
-            _wait(process, _GRACE_S)
+            wait_for_end(process, _GRACE_S)
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)
             except ProcessLookupError:
                 break
-            if _wait(process, _GRACE_S):
+            if wait_for_end(process, _GRACE_S):
                 break
         self.clean(job.label)
         process.wait()
@@ -374,19 +374,6 @@ class ProcessBackend:
         return folder is not None and str(folder) in command_of(pid)
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Wait for the end of `process` without polling (pidfd_open(2)). Return False on time-out."""
-    if process.poll() is not None:
-        return True
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        waiter = select.poll()
-        waiter.register(descriptor, select.POLLIN)
-        return bool(waiter.poll(timeout_s * 1000))
-    finally:
-        os.close(descriptor)
-
-
 def _not_started(job: Job, error: OSError) -> Exit:
     reason = f"{job.invocation.argv[0]}: {error.strerror}"
     if error.errno in _HOST_LACKS:
@@ -406,14 +393,3 @@ def _output(folder: Path, name: str) -> BinaryIO:
 
 def _read(path: Path | None) -> str:
     return path.read_text(errors="replace") if path is not None and path.exists() else ""
-
-
-def _read_here(paths: Sequence[str]) -> dict[str, str]:
-    texts = {}
-    for path in paths:
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123  # read twice in every run
-                texts[path] = file.read()
-        except OSError:
-            continue
-    return texts

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
-from tare.analysis.family_tests import NOT_MEASURED, WITHHELD_BY_PAID
 from tare.analysis.headline import Headline
+from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_PAID
 from tare.core.units import format_bytes
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better

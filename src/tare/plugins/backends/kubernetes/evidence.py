@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import yaml
 
+from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes.manifests import to_json
 from tare.plugins.backends.kubernetes.objects import Manifest
 from tare.plugins.backends.kubernetes.observed import SeenPod
@@ -21,26 +22,59 @@ def keep_manifests(folder: Path, made: Iterable[Manifest], merge: str) -> None:
     _write(folder / "manifests.yaml", documents)
 
 
-def keep_pods(folder: Path, pods: Iterable[msgspec.Raw]) -> None:
+def _keep_pods(folder: Path, pods: Iterable[msgspec.Raw]) -> None:
     """Write ``pods.yaml``: the last reported state of the pods."""
     documents = [msgspec.json.decode(pod) for pod in pods]
     _write(folder / "pods.yaml", documents)
 
 
-def keep_events(folder: Path, events: Iterable[str]) -> None:
+def _keep_events(folder: Path, events: Iterable[str]) -> None:
     """Write ``events.txt``: the cluster's events during the task, one line each."""
     (folder / "events.txt").write_text("".join(f"{line}\n" for line in events))
 
 
-def keep_logs(folder: Path, logs: Mapping[str, bytes]) -> None:
+def last_logs(
+    pods: Mapping[str, SeenPod], lost: Collection[str], read: Callable[[str], bytes]
+) -> dict[str, bytes]:
+    """Return the logs of pods of a task that was stopped; instead of a log that cannot be read, the reason.
+
+    `lost` names the nodes that were lost; nothing is asked of pods there.
+    """
+    logs: dict[str, bytes] = {}
+    for name, pod in pods.items():
+        if pod.spec.node_name in lost:
+            logs[name] = f"(not read: node {pod.spec.node_name} was lost)\n".encode()
+        elif pod.state.running is not None or pod.state.terminated is not None:
+            try:
+                logs[name] = read(name)
+            except BackendError as error:
+                logs[name] = f"(not read: {error})\n".encode()
+    return logs
+
+
+def _keep_logs(folder: Path, logs: Mapping[str, bytes]) -> None:
     """Write the log of each pod, by its role or name."""
     for name, log in logs.items():
         (folder / f"{name}.log").write_bytes(log)
 
 
-def keep_nodes(folder: Path, pods: Iterable[SeenPod]) -> None:
+def _keep_nodes(folder: Path, pods: Iterable[SeenPod]) -> None:
     """Write ``nodes.txt``: the node of each pod."""
     (folder / "nodes.txt").write_text("".join(f"{p.metadata.name} {p.spec.node_name}\n" for p in pods))
+
+
+def keep(
+    folder: Path,
+    logs: Mapping[str, bytes],
+    raw: Iterable[msgspec.Raw],
+    events: Iterable[str],
+    pods: Iterable[SeenPod],
+) -> None:
+    """Write all that is known of a task's pods: their logs, their last state, their events and nodes."""
+    _keep_logs(folder, logs)
+    _keep_pods(folder, raw)
+    _keep_events(folder, events)
+    _keep_nodes(folder, pods)
 
 
 def _write(path: Path, documents: Sequence[object]) -> None:

@@ -247,10 +247,7 @@ class KubernetesScheduler:
         return None
 
     def _create(self, manifest: Manifest, options: KubernetesOptions) -> None:
-        """Create an object.
-
-        An object that exists already is no error: an earlier request created it, and its answer was lost.
-        """
+        """Create an object, unless it exists because the answer to an earlier request was lost."""
         is_shared = manifest.KIND in {"ConfigMap", "NetworkAttachmentDefinition"}
         key = f"{manifest.KIND}/{manifest.metadata.name}"
         if is_shared and key in self._shared:
@@ -363,16 +360,9 @@ class KubernetesScheduler:
 
     def _give_up(self, in_flight_job: InFlightJob, ended: Exit, reason: str) -> JobResult:
         """Return the result of a task that was stopped before its end, and keep the logs of its pods."""
-        logs: dict[str, bytes] = {}
-        for name, pod in in_flight_job.pods.items():
-            if pod.spec.node_name in in_flight_job.lost:
-                logs[name] = f"(not read: node {pod.spec.node_name} was lost)\n".encode()
-            elif pod.state.running is not None or pod.state.terminated is not None:
-                try:
-                    logs[name] = self._cluster.log(name)
-                except BackendError as error:
-                    logs[name] = f"(not read: {error})\n".encode()
-        self._keep(in_flight_job, logs)
+        self._keep(
+            in_flight_job, evidence.last_logs(in_flight_job.pods, in_flight_job.lost, self._cluster.log)
+        )
         return self._with_facts(
             in_flight_job, JobResult(name=in_flight_job.task.name, exit=ended, reason=reason)
         )
@@ -387,11 +377,8 @@ class KubernetesScheduler:
         return self._give_up(in_flight_job, Exit(), "its pods were deleted from outside")
 
     def _keep(self, in_flight_job: InFlightJob, logs: dict[str, bytes]) -> None:
-        folder = in_flight_job.task.folder
-        evidence.keep_logs(folder, logs)
-        evidence.keep_pods(folder, in_flight_job.raw.values())
-        evidence.keep_events(folder, in_flight_job.events)
-        evidence.keep_nodes(folder, in_flight_job.pods.values())
+        job = in_flight_job
+        evidence.keep(job.task.folder, logs, job.raw.values(), job.events, job.pods.values())
 
     def _with_facts(self, in_flight_job: InFlightJob, job_result: JobResult) -> JobResult:
         pods = (pod for pod in in_flight_job.pods.values() if pod.role != naming.LAUNCHER)
@@ -407,6 +394,5 @@ class KubernetesScheduler:
         return msgspec.structs.replace(job_result, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 
     def _tell_all(self, reason: str) -> None:
-        """Report for all tasks what they wait for."""
         self._waits.forget()
         self._on_wait([in_flight_job.task.name for in_flight_job in self._flights.values()], reason)

@@ -1,0 +1,38 @@
+"""The notes of rows in tables of comparisons: why there is no ratio, no interval or no verdict."""
+
+from __future__ import annotations
+
+from tare.stats.sign_test import least_of_median
+
+WITHHELD_BY_PAID = "within the margin, but the mean of what adds up is not"
+"""The note for a row that would be equivalent by its ratio."""
+
+WIDER = "the interval is wider for it"
+
+NOT_MEASURED = "not measured on both sides"
+
+NOT_TOGETHER = "not measured together"
+"""The note for sides that were both measured, but never in one block of one session."""
+
+UNPAIRED_BEGINS = "unpaired: "
+
+UNPAIRED = f"{UNPAIRED_BEGINS}the sides did not run together, and the machine may have changed between"
+"""The note for sides that are nevertheless compared."""
+
+
+def median_lack(n_blocks: int, confidence: float, *, is_paired: bool) -> str:
+    """Return why a median has no interval; empty if it has enough blocks."""
+    if not is_paired:
+        return "no interval: that of a median takes blocks that both sides share"
+    least = least_of_median(confidence)
+    if n_blocks >= least:
+        return ""
+    blocks = f"{n_blocks} block{'s'[: n_blocks > 1]}"
+    return f"{blocks}: an interval of the median at {100 * confidence:.4g} % takes {least}"
+
+
+def untold_words(r: str, n_blocks: int) -> str:
+    """Return why no verdict is drawn from blocks that are correlated."""
+    return (
+        f"blocks resemble the one before (r = {r}), and {n_blocks} are too few to tell how many of them count"
+    )
