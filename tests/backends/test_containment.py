@@ -169,7 +169,6 @@ def test_the_guard_ends_what_hides_from_a_killed_runner(tmp_path: Path) -> None:
     before = sleepers()
     script = f"""
 import pathlib
-from tare.plugins.backends import marks
 from tare.plugins.backends.sessions import new_session
 from tare.plugins.backends.process import ProcessBackend
 from tare.core.job import Job

@@ -344,7 +344,6 @@ def test_a_killed_tare_leaves_nothing_on_the_hosts(agent: tuple[str, ...], tmp_p
     campaign = f"killed{time.monotonic_ns()}"
     script = f"""
 import pathlib
-from tare.plugins.backends import marks, strays
 from tare.plugins.backends.sessions import new_session
 from tare.plugins.backends.process import ProcessBackend
 from tare.core.job import Job

@@ -151,7 +151,6 @@ def test_the_guard_ends_the_job_of_a_killed_runner(tmp_path: Path) -> None:
     campaign = f"killed{time.monotonic_ns()}"
     script = f"""
 import pathlib
-from tare.plugins.backends import marks
 from tare.plugins.backends.sessions import new_session
 from tare.plugins.backends.process import ProcessBackend
 from tare.core.job import Job
@@ -302,9 +301,8 @@ def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
 
 
 def test_this_process_is_never_found() -> None:
-    script = (
-        "import os; from tare.plugins.backends import marks; assert not marks.marked('own:1:'), os.getpid()"
-    )
+    script = "import os; from tare.plugins.backends.process_labels import marked; "
+    script += "assert not marked('own:1:'), os.getpid()"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "TARE_JOB": "own:1:x;"}, check=True)
 
 
