@@ -56,7 +56,7 @@ def is_harmless(text: str) -> bool:
 
 
 @pytest.mark.parametrize("is_thread", [False, True])
-def test_what_is_not_caught_is_told_as_a_defect_that_can_be_reported(is_thread: bool) -> None:
+def test_an_uncaught_exception_is_printed_as_a_defect_that_can_be_reported(is_thread: bool) -> None:
     ended = told(f"RuntimeError({POISON!r})", is_thread=is_thread)
     assert is_harmless(ended.stderr)
     assert "tare: this is a defect of Tare" in ended.stderr
@@ -68,7 +68,7 @@ def test_what_is_not_caught_is_told_as_a_defect_that_can_be_reported(is_thread: 
     assert ended.returncode == (0 if is_thread else 1)
 
 
-def test_an_exception_that_cannot_be_printed_is_told_too() -> None:
+def test_an_exception_that_cannot_be_printed_is_reported_too() -> None:
     ended = told("Broken()")
     assert "Broken" in ended.stderr
     assert "tare: this is a defect of Tare" in ended.stderr

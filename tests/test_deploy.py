@@ -66,7 +66,7 @@ def test_every_file_is_applied_or_offered(base: Path) -> None:
 @pytest.mark.parametrize(
     "path", sorted(DEPLOY.rglob("*.yaml")), ids=lambda path: f"{path.parent.name}/{path.name}"
 )
-def test_every_file_says_why_it_is_there(path: Path) -> None:
+def test_every_file_explains_why_it_is_there(path: Path) -> None:
     assert path.read_text().startswith("# ")
 
 

@@ -36,6 +36,6 @@ SOURCES = Path(__file__).parents[1] / "src" / "tare"
 
 
 @pytest.mark.parametrize("literal", [f'"{VARIABLE}"', "PMIX_RANK:-"])
-def test_what_nodes_and_ranks_are_told_by_is_written_in_one_file(literal: str) -> None:
+def test_what_nodes_and_ranks_are_known_by_is_written_in_one_file(literal: str) -> None:
     files = [path for path in SOURCES.rglob("*") if path.suffix in {".py", ".sh"}]
     assert len([path for path in files if literal in path.read_text()]) == 1

@@ -168,8 +168,11 @@ def test_of_the_real_output_of_25_tools_nothing_is_hidden_but_six_cookies() -> N
     assert len(changed) == 6
 
 
-def test_of_manifests_and_of_what_mpis_say_nothing_is_hidden_but_the_key_of_a_job() -> None:
-    files = [*HERE.glob("backends/kubernetes/goldens/*.yaml"), *HERE.glob("execution/words/*.txt")]
+def test_of_manifests_and_transport_reports_only_the_key_of_a_job_is_hidden() -> None:
+    files = [
+        *HERE.glob("backends/kubernetes/goldens/*.yaml"),
+        *HERE.glob("execution/transport_reports/*.txt"),
+    ]
     changed = [line for one in files for line in changed_lines(one)]
     assert len(files) > 30
     assert {line.partition("Open MPI ")[2].partition(":")[0] for line in changed} == {"job key"}

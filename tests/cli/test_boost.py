@@ -33,7 +33,7 @@ needs_autogroups = pytest.mark.skipif(
 
 @needs_autogroups
 @pytest.mark.parametrize("options", [[], ["--boost"], ["--no-boost"]])
-def test_it_is_told_recorded_and_true(tare: Tare, tmp_path: Path, options: list[str]) -> None:
+def test_it_is_reported_recorded_and_true(tare: Tare, tmp_path: Path, options: list[str]) -> None:
     study = STUDY.format(site="local", mpi="false", more="platform: bare").replace(", by: [n]", "")
     (tmp_path / "study.yaml").write_text(study)
     done = tare("run", "study.yaml", "--out", "c", *options)

@@ -33,7 +33,7 @@ def test_the_reference_is_held_against_itself(tare: Tare, study: Study, tmp_path
     assert len(commands) == 1
 
 
-def test_a_report_tells_what_the_calibration_of_its_place_found(
+def test_a_report_shows_what_the_calibration_of_its_site_found(
     tare: Tare, study: Study, tmp_path: Path
 ) -> None:
     path = study(NOISY, repeats=4)
@@ -66,7 +66,7 @@ def test_it_goes_on_where_it_ended_and_other_commands_read_it(
     assert len(ended_runs(tmp_path / "c")) == 6
 
 
-def test_without_an_interval_there_is_nothing_to_say_and_it_fails(tare: Tare, study: Study) -> None:
+def test_without_an_interval_there_is_nothing_to_report_and_it_fails(tare: Tare, study: Study) -> None:
     done = tare("calibrate", study("exit 1", repeats=3), "--out", "c")
     assert done.returncode == 1
     assert "no case has three blocks with both twins" in done.stderr

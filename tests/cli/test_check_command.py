@@ -70,11 +70,11 @@ def test_the_table_has_rule_case_interval_verdict_and_why(tare: Tare, campaign: 
     assert lines[-1] == "fail: 0 of 1 rule passed, 1 failed"
 
 
-def test_an_undecided_rule_says_what_it_counts_as(tare: Tare, campaign: Path) -> None:
+def test_an_undecided_rule_reports_what_it_counts_as(tare: Tare, campaign: Path) -> None:
     assert "count as warn" in tare("check", campaign, "--fail-if", f"{OVERHEAD} > 20 %").stderr
 
 
-def test_runs_that_are_missing_are_told_and_can_fail_it(tare: Tare, tmp_path: Path) -> None:
+def test_runs_that_are_missing_are_reported_and_can_fail_it(tare: Tare, tmp_path: Path) -> None:
     whole = make_campaign(ratio=1.2, noise=0.005)
     short = type(whole)(
         folder=whole.folder, plan=whole.plan, attempts=whole.attempts[:-1], orders=whole.orders
@@ -149,7 +149,7 @@ def test_junit_and_summaries_are_written_where_services_look(
     assert "❌ fail" in (tmp_path / "summary.md").read_text()
 
 
-def test_a_github_summary_elsewhere_says_what_is_missing(tare: Tare, campaign: Path) -> None:
+def test_a_github_summary_elsewhere_reports_what_is_missing(tare: Tare, campaign: Path) -> None:
     rule = ("--fail-if", f"{OVERHEAD} > 5 %")
     ended = tare("check", campaign, *rule, "--summary", "github", env={"GITHUB_STEP_SUMMARY": ""})
     assert ended.returncode == 2

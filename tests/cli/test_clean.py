@@ -98,7 +98,7 @@ def test_what_a_live_run_has_is_no_leftover(tare: Tare, start: Start) -> None:
     assert alive.poll() is None
 
 
-def test_a_live_mark_is_one_to_version_0_1_0_too() -> None:
+def test_a_live_job_label_is_one_to_version_0_1_0_too() -> None:
     """Which takes the second and third of its parts for the pid and start of the run."""
     session = new_session("c")
     assert str(session).split(":")[:3] == ["c", str(os.getpid()), str(session.start)]
@@ -126,7 +126,7 @@ def test_a_run_is_dead_when_nobody_has_taken_leave_of_it(tare: Tare, start: Star
 
 
 @pytest.mark.parametrize("is_dead", [True, False])
-def test_what_has_lost_its_mark_is_ended_in_its_control_group(
+def test_what_has_lost_its_job_label_is_ended_in_its_control_group(
     tare: Tare, dead: Session, *, is_dead: bool
 ) -> None:
     parent = control_groups.usable()
@@ -165,7 +165,7 @@ def forge(kind: str, dead: Session) -> str:
 
 
 @pytest.mark.parametrize("kind", FORGED)
-def test_a_mark_that_is_not_whole_is_shown_and_its_process_lives(
+def test_a_job_label_that_is_not_whole_is_shown_and_its_process_lives(
     tare: Tare, dead: Session, start: Start, kind: str
 ) -> None:
     forged = start(forge(kind, dead))
@@ -178,7 +178,7 @@ def test_a_mark_that_is_not_whole_is_shown_and_its_process_lives(
     assert (forged.poll(), live.poll()) == (None, None)
 
 
-def test_marks_of_version_0_1_0_end_at_the_users_word(tare: Tare, start: Start, dead: Session) -> None:
+def test_labels_of_version_0_1_0_end_at_the_users_word(tare: Tare, start: Start, dead: Session) -> None:
     old = start(f"{dead.campaign}:{FREE}:1:case/1.1;")
     alive = start(f"{dead.campaign}:{os.getpid()}:{new_session('x').start}:case/1.1;")
     empty = start("")
@@ -217,7 +217,7 @@ def test_what_was_before_the_last_boot_ends_at_the_users_word(
     assert other.poll() is None
 
 
-def test_it_is_told_in_json_too(tare: Tare, dead: Session, start: Start) -> None:
+def test_it_is_reported_in_json_too(tare: Tare, dead: Session, start: Start) -> None:
     left = start(f"{dead}case/1.1;")
     other = start(f"{dead._replace(host='login2')}case/1.1;")
     told = json.loads(tare("clean", "--json", "--dry-run").stdout)
@@ -230,7 +230,7 @@ def test_it_is_told_in_json_too(tare: Tare, dead: Session, start: Start) -> None
 
 @pytest.mark.usefixtures("root")
 class TestOtherUsers:
-    def test_another_users_mark_is_shown_to_root(self, tare: Tare, dead: Session, start: Start) -> None:
+    def test_another_users_job_label_is_shown_to_root(self, tare: Tare, dead: Session, start: Start) -> None:
         other = start(f"{dead._replace(uid=NOBODY)}case/1.1;", *AS_NOBODY)
         (line,) = lines(tare("clean"), dead.campaign)
         assert "it is user nobody's" in line

@@ -107,7 +107,7 @@ def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(f
     assert first["more_blocks"] is None
 
 
-def test_the_verdicts_of_a_table_are_drawn_together_and_say_how(folder: Path) -> None:
+def test_the_verdicts_of_a_table_are_drawn_together_and_the_output_explains_how(folder: Path) -> None:
     table = "Among 8 comparisons the chance that any 'worse' or 'better' is false is at most 5 %"
     assert table in compare(folder).stdout
     assert table in compare(folder, "--fom", "latency").stdout  # what is not shown was judged, too
@@ -186,7 +186,7 @@ def test_a_figure_with_one_point_has_one_verdict_wherever_it_is_shown(tmp_path: 
     ]
 
 
-def test_an_undecided_row_says_what_it_needs_and_what_it_would_be_alone(tmp_path: Path) -> None:
+def test_an_undecided_row_reports_what_it_needs_and_what_it_would_be_alone(tmp_path: Path) -> None:
     cases = [make_case(network, nodes=nodes) for network in ("host", "overlay") for nodes in range(2, 14)]
     folder = write_campaign(make_campaign(cases, ratio=1.05, noise=0.015), tmp_path / "campaign")
     together, alone = compare(folder).stdout, compare(folder, "--correction", "none").stdout
@@ -218,7 +218,7 @@ def test_a_reference_of_numbers_is_written_as_text(folder: Path) -> None:
         (("--fom", "latencies"), "choose from bandwidth, latency"),
     ],
 )
-def test_a_wrong_option_says_what_would_be_right(
+def test_the_error_of_a_wrong_option_has_the_cure(
     folder: Path, options: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -238,7 +238,7 @@ def test_a_study_without_a_reference_asks_for_one(tmp_path: Path) -> None:
         compare(folder)
 
 
-def test_a_campaign_that_has_not_measured_anything_says_so(campaign: Campaign, tmp_path: Path) -> None:
+def test_a_campaign_that_has_not_measured_anything_is_explained(campaign: Campaign, tmp_path: Path) -> None:
     nothing = msgspec.structs.replace(campaign, attempts=(), orders={})
     folder = write_campaign(nothing, tmp_path / "campaign")
     assert "Nothing to compare yet" in compare(folder).stdout

@@ -14,7 +14,7 @@ import yaml
 from cli.conftest import TARE, Tare, standing_lab
 from cli.test_crash import wait_for
 from lab.calls import call
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.lab import Lab, containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
@@ -137,11 +137,11 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     study = write_study(tmp_path, [platform], script, repeats=2)
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
     wait_for(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
-    assert process_labels.marked(f"{campaign_mark(campaign)}:")
+    assert process_labels.marked(f"{campaign_hash(campaign)}:")
     runner.kill()
     runner.wait()
     wait_for(lambda: not containers_in(shared_lab, only_running=True))
-    wait_for(lambda: not process_labels.marked(f"{campaign_mark(campaign)}:"))
+    wait_for(lambda: not process_labels.marked(f"{campaign_hash(campaign)}:"))
     assert tare("run", campaign).returncode == 0
     assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
         (1, 1, State.DONE),
@@ -189,7 +189,7 @@ def test_a_container_without_the_mpi_is_no_cluster(tare: Tare, tmp_path: Path) -
     assert "its MPI, /opt/no-mpi, is not in the container; bind it" in done.stderr
 
 
-def test_a_lab_whose_path_leaves_no_room_for_sockets_says_so(
+def test_a_lab_whose_path_is_too_long_for_sockets_is_explained(
     tare: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / ("x" * 60)

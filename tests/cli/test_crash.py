@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.plugins.backends import process_labels
 from tare.storage.campaign import JOURNAL, read_campaign
@@ -75,7 +75,7 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tare: Tare, study: Study, 
 
 def left_over(campaign: Path, within_s: float = 5) -> list[int]:
     """Return the processes of a campaign that are still there after a moment."""
-    scope = f"{campaign_mark(campaign)}:"
+    scope = f"{campaign_hash(campaign)}:"
     deadline = time.monotonic() + within_s
     while process_labels.marked(scope) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -119,7 +119,7 @@ def test_a_run_of_which_the_journal_lost_all_lines_is_lost_and_done_again(
     assert set(ended_runs(campaign).values()) == {1}
 
 
-def test_an_interrupt_cleans_up_and_says_how_to_go_on(study: Study, tmp_path: Path) -> None:
+def test_an_interrupt_cleans_up_and_prints_how_to_resume(study: Study, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign"
     path = study("setsid sleep 60 & sleep 60")
     runner = subprocess.Popen(
@@ -150,7 +150,7 @@ def test_two_tares_do_not_run_one_campaign(tare: Tare, study: Study, tmp_path: P
         first.wait()
 
 
-def test_a_full_disk_is_a_clear_error_and_the_campaign_goes_on_when_there_is_room(
+def test_a_full_disk_is_a_clear_error_and_the_campaign_goes_on_when_there_is_space(
     study: Study, tmp_path: Path
 ) -> None:
     """A small tmpfs, mounted in a user namespace of its own, is the disk."""

@@ -35,7 +35,7 @@ def examine(tare: Tare, folder: Path, site: str, *options: str, code: int = 0) -
 
 
 @_NO_MPICH
-def test_a_platform_that_works_tells_its_mpi_its_hosts_and_what_its_network_carried(
+def test_a_platform_that_works_reports_its_mpi_its_hosts_and_what_its_network_carried(
     tare: Tare, tmp_path: Path
 ) -> None:
     found = examine(

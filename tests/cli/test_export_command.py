@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return write_campaign(make_campaign(), tmp_path / "campaign")
 
 
-def test_stdout_gets_csv_unless_told_otherwise(folder: Path) -> None:
+def test_stdout_gets_csv_unless_asked_otherwise(folder: Path) -> None:
     result = CliRunner().invoke(command, [str(folder)], catch_exceptions=False)
     assert len(pl.read_csv(result.stdout_bytes)) == N_ROWS
 
@@ -39,7 +39,7 @@ def test_a_file_gets_the_same_bytes_as_stdout(folder: Path, tmp_path: Path) -> N
     assert target.read_bytes() == shown
 
 
-def test_a_file_that_cannot_be_written_says_which(folder: Path, tmp_path: Path) -> None:
+def test_the_error_names_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "missing" / "rows.csv"
     with pytest.raises(UsageError, match=r"rows\.csv: cannot write"):
         CliRunner().invoke(command, [str(folder), "-o", str(target)], catch_exceptions=False)

@@ -67,7 +67,7 @@ mount -t tmpfs -o size=64m,nr_inodes=200 tmpfs {disk} || exit 77
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare(1) of util-linux is not installed")
 @pytest.mark.parametrize("fill", list(FILLS))
-def test_what_others_filled_is_told_and_the_run_is_tried_again(fill: str, tmp_path: Path) -> None:
+def test_what_others_filled_is_reported_and_the_run_is_tried_again(fill: str, tmp_path: Path) -> None:
     command, said = FILLS[fill]
     first = NEIGHBOUR.format(first=tmp_path / "first", fill=command)
     attempts = campaign_of(tmp_path, first + WRITE.format(blocks=64))

@@ -270,7 +270,7 @@ def test_a_node_whose_daemon_is_not_heard_of_is_away(master: Master, shared_lab:
     wait_for(lambda: away() == [], within_s=60)
 
 
-def test_a_job_on_fewer_nodes_than_asked_for_runs_nothing_and_says_why(
+def test_a_job_on_fewer_nodes_than_asked_for_runs_nothing_and_reports_why(
     master: Master, tare: Tare, tmp_path: Path
 ) -> None:
     study = write_study(tmp_path, platforms="filled", nodes=2)
@@ -283,7 +283,7 @@ def test_a_job_on_fewer_nodes_than_asked_for_runs_nothing_and_says_why(
     assert "on fewer nodes than it asked for" in attempt.reason
 
 
-def test_doctor_says_what_a_parallel_environment_gives(master: Master, tare: Tare, tmp_path: Path) -> None:
+def test_doctor_reports_what_a_parallel_environment_gives(master: Master, tare: Tare, tmp_path: Path) -> None:
     def doctor(platform: str) -> str:
         return tare("doctor", "--site", tmp_path / "queue.yaml", "--platform", platform).stdout
 

@@ -132,7 +132,7 @@ def test_nothing_is_written_when_nothing_was_read(tree: Path, tmp_path: Path) ->
         assert not out.exists()
 
 
-def test_a_dry_run_says_all_and_writes_nothing(tree: Path, tmp_path: Path) -> None:
+def test_a_dry_run_reports_all_and_writes_nothing(tree: Path, tmp_path: Path) -> None:
     out = tmp_path / "campaign"
     done = osu_import(tree, out, "--dry-run")
     assert done.stdout.count("osu_alltoall.out") == 6
@@ -225,7 +225,7 @@ def test_settings_have_their_types_and_other_names_are_factors(tmp_path: Path) -
     assert case.platform == "unknown"
 
 
-def test_output_is_held_against_the_parameters_that_are_told(tmp_path: Path) -> None:
+def test_output_is_compared_with_the_stated_parameters(tmp_path: Path) -> None:
     log = put(tmp_path / "64KiB.out", osu(last=65536))
     with pytest.raises(UsageError, match="stops at 65536 of 1048576"):
         run("osu.alltoall", log, "--out", tmp_path / "c")
@@ -244,7 +244,7 @@ def test_a_path_with_a_value_that_cannot_be_is_listed(tree: Path, tmp_path: Path
     assert len(read_campaign(tmp_path / "c").attempts) == 2  # 1452600000 could be one
 
 
-def test_a_table_tells_the_settings_and_its_paths_start_where_it_lies(tree: Path, tmp_path: Path) -> None:
+def test_a_table_states_the_settings_and_its_paths_start_where_it_lies(tree: Path, tmp_path: Path) -> None:
     rows = [
         f"bare/ompi/{start}/osu_alltoall.out,host,{number},{start}" for number, start in enumerate(STARTS)
     ]
@@ -300,7 +300,7 @@ def test_files_beside_the_table_and_rows_without_a_file_are_listed(tree: Path, t
         (("--reference", "platform=podman"), "no file has these settings; what varies is platform"),
     ],
 )
-def test_a_wrong_option_says_what_would_be_right(
+def test_the_error_of_a_wrong_option_has_the_cure(
     tree: Path, tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
@@ -308,7 +308,7 @@ def test_a_wrong_option_says_what_would_be_right(
     assert not (tmp_path / "c").exists()
 
 
-def test_a_folder_of_something_else_is_left_alone(tree: Path, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_left_unchanged(tree: Path, tmp_path: Path) -> None:
     put(tmp_path / "full" / "thesis.tex", "")
     with pytest.raises(UsageError, match="holds something else"):
         osu_import(tree, tmp_path / "full")

@@ -98,7 +98,7 @@ def test_ranks_are_those_that_the_logs_state(imb_tree: Path, tmp_path: Path) -> 
     assert found["cirrus", 4]["ranks"] == 144
 
 
-def test_other_ranks_under_the_same_nodes_are_not_compared_and_that_is_said(
+def test_other_ranks_under_the_same_nodes_are_not_compared_and_that_is_reported(
     imb_tree: Path, tmp_path: Path
 ) -> None:
     done = run(
@@ -116,7 +116,7 @@ def test_other_ranks_under_the_same_nodes_are_not_compared_and_that_is_said(
     assert "+100 %" in table
 
 
-def test_where_nothing_is_alike_compare_says_what_is_not(imb_tree: Path, tmp_path: Path) -> None:
+def test_compare_explains_why_nothing_matches(imb_tree: Path, tmp_path: Path) -> None:
     trees = [imb_tree / "archer", imb_tree / "cirrus"]
     run(
         "imb.alltoall",
@@ -148,7 +148,7 @@ def test_other_versions_of_a_program_are_not_compared_unless_that_is_asked_for(t
     assert "is held against nothing" not in done.stderr
 
 
-def test_what_nobody_told_or_printed_is_unknown_in_every_answer(tmp_path: Path) -> None:
+def test_settings_neither_stated_nor_printed_are_unknown_in_every_output(tmp_path: Path) -> None:
     head = "# OSU MPI All-to-All Personalized Exchange Latency Test v5.6\n# Size       Avg Latency(us)\n"
     for platform, factor in (("bare", 1), ("docker", 2)):
         for number in (1, 2, 3):
@@ -173,7 +173,7 @@ def test_what_nobody_told_or_printed_is_unknown_in_every_answer(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("told", [("--set", "ranks=512"), ("--set", "nodes=8", "--set", "ranks_per_node=64")])
-def test_what_is_told_must_be_what_was_printed(tmp_path: Path, told: tuple[str, ...]) -> None:
+def test_stated_settings_must_be_the_printed_ones(tmp_path: Path, told: tuple[str, ...]) -> None:
     put(tmp_path / "r" / "a" / "1.txt", hpcg(4, 10.0))
     put(tmp_path / "r" / "b" / "1.txt", hpcg(2, 20.0))
     with pytest.raises(UsageError) as caught:
@@ -183,7 +183,7 @@ def test_what_is_told_must_be_what_was_printed(tmp_path: Path, told: tuple[str, 
     assert not (tmp_path / "c").exists()
 
 
-def test_parse_holds_what_is_told_against_what_is_printed(tmp_path: Path) -> None:
+def test_parse_compares_stated_with_printed_settings(tmp_path: Path) -> None:
     log = put(tmp_path / "1.txt", hpcg(4, 10.0))
     done = CliRunner().invoke(parse.command, ["hpcg", str(log), "--set", "ranks=512"], catch_exceptions=False)
     assert done.exit_code == 1
@@ -200,7 +200,7 @@ def test_a_contradiction_is_an_invalid_run_with_both_values(tmp_path: Path) -> N
     assert reasons == {"", "hpcg printed 2 ranks, and 4 were told"}
 
 
-def test_before_anything_is_written_a_table_says_what_is_known_and_where_from(
+def test_before_anything_is_written_a_table_reports_what_is_known_and_where_from(
     imb_tree: Path, tmp_path: Path
 ) -> None:
     done = run(
@@ -278,7 +278,7 @@ def test_a_number_that_may_be_a_repeat_is_asked_about(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["block", "repeat"])
-def test_a_block_at_a_time_is_told_by_its_number(tmp_path: Path, name: str) -> None:
+def test_a_block_at_a_time_is_stated_by_its_number(tmp_path: Path, name: str) -> None:
     for number, log in ((7, 1.0), (8, 1.5), (9, 2.0)):  # an interval takes three
         for platform, factor in (("a", 1.0), ("b", 1.1)):
             put(tmp_path / f"{number}" / f"{platform}.txt", hpcg(4, log * factor))
@@ -301,7 +301,7 @@ def test_two_files_of_equal_settings_are_not_one_block(tmp_path: Path) -> None:
     assert [one.block for one in read_campaign(tmp_path / "c").attempts] == [3]
 
 
-def test_a_block_that_is_a_size_is_told_as_one(tmp_path: Path) -> None:
+def test_a_block_that_is_a_size_is_shown_as_one(tmp_path: Path) -> None:
     put(tmp_path / "out.txt", elbencho(100))
     with pytest.raises(UsageError, match="--set block 7: here block is the size of a block"):
         run("elbencho.write", tmp_path / "out.txt", "--out", tmp_path / "c", "--set", "block=7")
@@ -313,7 +313,7 @@ def test_a_size_is_no_number_of_a_repeat(tmp_path: Path) -> None:
         run("hpcg", tmp_path / "r", "--out", tmp_path / "c", "--pattern", "{storage}/{block}/out.txt")
 
 
-def test_a_log_that_broke_off_before_it_told_anything_is_a_run_of_the_case_of_the_others(
+def test_a_log_that_broke_off_before_it_printed_settings_is_a_run_of_the_case_of_the_others(
     tmp_path: Path,
 ) -> None:
     for platform in ("a", "b"):
@@ -340,7 +340,7 @@ def test_compressed_files_are_named_with_the_cure(tmp_path: Path) -> None:
         assert f"{name}: is compressed; unpack it first" in done.stderr
 
 
-def test_files_of_several_folders_that_no_pattern_tells_apart_are_pointed_out(tmp_path: Path) -> None:
+def test_files_of_several_folders_that_no_pattern_distinguishes_are_pointed_out(tmp_path: Path) -> None:
     for platform in ("a", "b"):
         put(tmp_path / "r" / platform / "1.txt", hpcg(4, 10.0 + len(platform) + ord(platform)))
     done = run("hpcg", tmp_path / "r", "--out", tmp_path / "c")
@@ -386,7 +386,7 @@ def test_many_files_show_how_far_reading_them_is(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == ""
 
 
-def test_words_in_a_date_are_no_date_since_they_may_tell_cases_apart(tmp_path: Path) -> None:
+def test_words_in_a_date_are_no_date_since_they_may_distinguish_cases(tmp_path: Path) -> None:
     for mode in ("sameswitch", "diffswitch"):
         put(tmp_path / "r" / f"IMB_Alltoall_2nodes_{mode}_202102240810.out", imb(48))
     command = ("imb.alltoall", tmp_path / "r", "--out", tmp_path / "c")
@@ -454,7 +454,7 @@ def test_the_table_writes_sizes_as_a_study_does(elbencho_tree: Path, tmp_path: P
     assert "4KiB, 64KiB, 1MiB" in row
 
 
-def test_thousands_of_cases_that_are_like_no_reference_are_told_in_seconds() -> None:
+def test_thousands_of_cases_that_are_like_no_reference_are_reported_in_seconds() -> None:
     cases = tuple(
         Case(id=str(number), workload="osu.allreduce", platform=f"p{number % 2}", parameters={"x": number})
         for number in range(4000)

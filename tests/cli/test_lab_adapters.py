@@ -138,7 +138,7 @@ def test_counters_that_stand_still_and_no_word_leave_it_unproven(
     assert "Not proven on each of 1 measured run" in report(tare, tmp_path)
 
 
-def test_without_counters_the_mpis_word_is_told_as_such(tare: Tare, lab: Lab, tmp_path: Path) -> None:
+def test_without_counters_the_mpis_report_is_shown_as_such(tare: Tare, lab: Lab, tmp_path: Path) -> None:
     script = f"echo '{UCX_SAYS}' >$(dirname $UCX_LOG_FILE)/ucx-$$; {VALUE}"
     with adapters(lab, tmp_path, has_adapter=False):
         found = run(tare, tmp_path, saying(script), platform="mpich", attest="true")

@@ -66,7 +66,7 @@ def test_a_launcher_does_not_wait_for_what_a_rank_left_behind(
     assert attempt.exit_code == 0
 
 
-def test_it_is_found_by_its_mark_where_no_control_group_may_be_made(
+def test_it_is_found_by_its_job_label_where_no_control_group_may_be_made(
     tare_here: Tare, tmp_path: Path, seconds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_groups, "usable", lambda: None)

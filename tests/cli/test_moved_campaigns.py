@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs, wait_for
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.plugins.backends import process_labels
 from tare.storage.campaign import JOURNAL, read_campaign
@@ -46,7 +46,7 @@ def all_are_done_once(campaign: Path, n_runs: int) -> bool:
 
 def test_a_campaign_that_is_removed_while_it_runs_ends_in_a_sentence(study: Study, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign"
-    mark = campaign_mark(campaign)
+    mark = campaign_hash(campaign)
     runner = start(study(SLOW), campaign)
     campaign.rename(tmp_path / "gone")  # at once: a removal would race with what is written
     shutil.rmtree(tmp_path / "gone")

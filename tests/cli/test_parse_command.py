@@ -107,7 +107,7 @@ def completeness(tare_here: Tare, *words: str) -> str:
     return str(json.loads(tare_here("parse", "--json", *words).stdout)["completeness"])
 
 
-def test_a_format_without_an_end_does_not_tell_whether_it_is_complete(
+def test_a_format_without_an_end_does_not_show_whether_it_is_complete(
     tare_here: Tare, tmp_path: Path
 ) -> None:
     (tmp_path / "osu.out").write_text(TABLE)

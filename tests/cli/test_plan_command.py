@@ -72,7 +72,7 @@ def test_workloads_without_a_common_figure_are_not_held_against_each_other(
         ("backend: slurmm", "site.yaml:4:19: platforms.bare.backend: no backend is called 'slurmm'"),
     ],
 )
-def test_a_plug_in_that_is_not_there_is_told_at_its_line(
+def test_a_plug_in_that_is_not_there_is_reported_at_its_line(
     tare_here: Tare, tmp_path: Path, platform: str, place: str
 ) -> None:
     write(tmp_path, f"site: x\nnodes: [localhost]\nplatforms:\n  bare: {{{platform}}}\n", "site.yaml")
@@ -82,7 +82,7 @@ def test_a_plug_in_that_is_not_there_is_told_at_its_line(
     assert place.partition(": ")[2] in refused.stderr
 
 
-def test_a_command_that_cannot_be_made_is_told_before_anything_is_run(
+def test_a_command_that_cannot_be_made_is_reported_before_anything_is_run(
     tare_here: Tare, tmp_path: Path
 ) -> None:
     write(tmp_path, "site: x\nnodes: [localhost]\nplatforms:\n  bare: {launcher: none}\n", "site.yaml")

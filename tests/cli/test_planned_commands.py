@@ -112,7 +112,7 @@ def test_a_reference_by_its_layout_has_something_held_against_it(
     assert (found["ratio"], found["n_blocks"]) == (2, 3)
 
 
-def test_ranks_are_bound_to_cores_where_they_fit_and_the_plan_says_so(
+def test_ranks_are_bound_to_cores_where_they_fit_and_the_plan_shows_it(
     tare_here: Tare, site: Path, tmp_path: Path
 ) -> None:
     lines = ("platform: mpich", "nodes: 2", "ranks_per_node: 64", "factors: {workload: [imb.allreduce]}")
@@ -130,7 +130,9 @@ def test_binding_can_be_varied(tare_here: Tare, site: Path, tmp_path: Path) -> N
     assert [one["bind"] for one in json.loads(found.stdout)["cases"]] == ["none", "core"]
 
 
-def test_options_of_a_network_that_srun_drops_are_told(tare_here: Tare, site: Path, tmp_path: Path) -> None:
+def test_options_of_a_network_that_srun_drops_are_reported(
+    tare_here: Tare, site: Path, tmp_path: Path
+) -> None:
     path = study(
         tmp_path, "platform: srun", "network: ib", "nodes: 2", "factors: {workload: [imb.allreduce]}"
     )

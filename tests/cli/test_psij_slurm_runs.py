@@ -179,7 +179,7 @@ def test_a_controller_that_is_killed_and_restarted_in_the_middle_loses_and_repea
     assert n_starts(campaign) == 2
 
 
-def test_doctor_tells_what_psij_and_its_batch_system_say(
+def test_doctor_shows_what_psij_and_its_batch_system_report(
     controller: Controller, tare: Tare, tmp_path: Path
 ) -> None:
     told = tare("doctor", "--site", tmp_path / "queue.yaml", "--platform", "job").stdout

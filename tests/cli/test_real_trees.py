@@ -97,7 +97,7 @@ def test_a_tree_of_imb_is_compared_at_each_size_and_number_of_ranks(tmp_path: Pa
         assert change == pytest.approx(0.0 if 0 in at else 0.5, abs=0.01)
 
 
-def test_repeats_that_only_folders_tell_apart_are_asked_about(tmp_path: Path) -> None:
+def test_repeats_that_only_folders_distinguish_are_asked_about(tmp_path: Path) -> None:
     for fabric, factor in (("shm", 1.0), ("tcp", 1.5)):
         put(tmp_path / f"r/{fabric}/imb.out", imb(4, factor))
     told = imported("imb.sendrecv", tmp_path / "r", "--out", tmp_path / "c", "--dry-run")

@@ -68,7 +68,7 @@ def left_in(text: str) -> set[str]:
     return {word for word in WORDS if re.search(word, everything, re.IGNORECASE)}
 
 
-def test_records_and_the_output_of_a_run_have_signs(place: Path) -> None:
+def test_records_and_the_output_of_a_run_have_pseudonyms(place: Path) -> None:
     assert left_in((place / "run.txt").read_text()) == set()
     for path in (place / "acme-c/attempts").rglob("command.json"):
         assert left_in(path.read_text()) == set()
@@ -115,7 +115,7 @@ def test_a_rule_and_a_reference_may_name_what_is_redacted(place: Path) -> None:
     assert ended.returncode == 2
 
 
-def test_report_and_export_have_the_same_sign_for_the_same_word(place: Path) -> None:
+def test_report_and_export_have_the_same_pseudonym_for_the_same_word(place: Path) -> None:
     assert call_tare_here("report", "acme-c", "--format", "all", "--out", "r", cwd=place).returncode == 0
     for path in (one for one in (place / "r").rglob("*") if one.is_file()):
         text = path.read_bytes().decode("utf-8", "replace")
@@ -136,7 +136,7 @@ def test_words_of_the_option_add_to_those_of_the_site(place: Path, tmp_path: Pat
     assert "‹redacted-4›" in rows
 
 
-def test_the_live_page_has_signs_too_and_its_addresses_lead_on(place: Path) -> None:
+def test_the_live_page_has_pseudonyms_too_and_its_addresses_lead_on(place: Path) -> None:
     with (
         running(place, redacted=("localhost",)) as (_, url),
         httpx.Client(base_url=url, timeout=120) as client,
@@ -154,7 +154,7 @@ def test_the_live_page_has_signs_too_and_its_addresses_lead_on(place: Path) -> N
             assert left_in(answer.text) == set(), path
 
 
-def test_words_that_a_run_was_told_are_kept_for_the_next(place: Path) -> None:
+def test_words_of_the_redact_option_are_kept_for_the_next_run(place: Path) -> None:
     kept = json.loads((place / "acme-c/redact.json").read_text())
     assert kept["entries"] == ["acme", "/venus-[0-9]+/", "gandalf"]
     assert len(kept["key"]) == 32
@@ -171,7 +171,9 @@ def test_what_cannot_be_redacted_is_refused_with_the_cure(tare_here: Tare, comma
     assert "look-around" in ended.stderr
 
 
-def test_a_damaged_list_of_words_is_told(tare_here: Tare, study: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_damaged_list_of_words_is_reported(
+    tare_here: Tare, study: Callable[..., Path], tmp_path: Path
+) -> None:
     tare_here("run", study(repeats=1), "--out", "c")
     for text in ("[", '{"entries": ["x"]}', '{"entries": ["/(/"]}', '{"entries": 3}'):
         (tmp_path / "c/redact.json").write_text(text)

@@ -43,7 +43,7 @@ def install(folder: Path, text: str = "#!/bin/sh\necho value: 1\n", mode: int = 
     return path
 
 
-def test_a_program_that_is_not_there_is_told_once_and_nothing_is_run(tare: Tare, tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_reported_once_and_nothing_is_run(tare: Tare, tmp_path: Path) -> None:
     done = tare("run", write(tmp_path), "--out", "c")
     assert done.returncode == 2
     assert done.stderr.count("solver-1.2") == 1
@@ -65,7 +65,7 @@ def test_when_it_is_mended_the_same_command_goes_on(tare: Tare, tmp_path: Path) 
     assert {one.block for one in read_campaign(tmp_path / "c").attempts} == {1, 2, 3}, "it is no run"
 
 
-def test_it_may_be_left_out_and_then_the_runs_tell(tare: Tare, tmp_path: Path) -> None:
+def test_it_may_be_left_out_and_then_the_runs_show_the_fault(tare: Tare, tmp_path: Path) -> None:
     done = tare("run", write(tmp_path), "--out", "c", "--no-rehearsal")
     assert done.returncode == 1
     attempts = read_campaign(tmp_path / "c").attempts
@@ -100,7 +100,7 @@ def test_runs_that_fail_alike_end_after_one_block_with_what_stood_on_stdout(
         ),
     ],
 )
-def test_a_program_that_the_kernel_would_refuse_is_told(
+def test_a_program_that_the_kernel_would_refuse_is_reported(
     tare: Tare, tmp_path: Path, content: str | bytes, fault: str
 ) -> None:
     study = write(tmp_path)
@@ -111,14 +111,16 @@ def test_a_program_that_the_kernel_would_refuse_is_told(
     assert done.stderr.count("solver-1.2") == 1
 
 
-def test_a_program_that_may_not_be_executed_is_told(tare: Tare, tmp_path: Path) -> None:
+def test_a_program_that_may_not_be_executed_is_reported(tare: Tare, tmp_path: Path) -> None:
     study = write(tmp_path)
     path = install(tmp_path, mode=0o644)
     write(tmp_path, program=str(path))
     assert f"{path} cannot be executed on this machine; make it executable" in tare("run", study).stderr
 
 
-def test_a_storage_path_that_is_not_there_is_told_with_the_systems_words(tare: Tare, tmp_path: Path) -> None:
+def test_a_storage_path_that_is_not_there_is_reported_with_the_systems_words(
+    tare: Tare, tmp_path: Path
+) -> None:
     study = write(tmp_path, storage="/nowhere/scratch")
     install(tmp_path)
     said = tare("run", study, "--out", "c").stderr

@@ -26,7 +26,9 @@ def test_a_campaign_goes_on_when_the_reader_of_its_output_has_gone(study: Study,
     assert len(ended_runs(tmp_path / "c")) == 20
 
 
-def test_failed_and_invalid_runs_are_told_and_exit_with_1(tare: Tare, study: Study, tmp_path: Path) -> None:
+def test_failed_and_invalid_runs_are_reported_and_exit_with_1(
+    tare: Tare, study: Study, tmp_path: Path
+) -> None:
     path = study("[ {size} = 1 ] && exit 9; echo nothing", repeats=1)
     done = tare("run", path, "--out", "c")
     assert done.returncode == 1
@@ -37,7 +39,7 @@ def test_failed_and_invalid_runs_are_told_and_exit_with_1(tare: Tare, study: Stu
     assert (counts["failed"], counts["invalid"]) == (1, 1)
 
 
-def test_packets_that_could_not_be_counted_cost_no_run_and_are_told_once(
+def test_packets_that_could_not_be_counted_cost_no_run_and_are_reported_once(
     tare: Tare, study: Study, tmp_path: Path
 ) -> None:
     (tmp_path / "site.yaml").write_text(
@@ -50,7 +52,7 @@ def test_packets_that_could_not_be_counted_cost_no_run_and_are_told_once(
     assert "  2 × packets not all counted: " in done.stdout
 
 
-def test_without_a_network_it_is_told_before_the_first_run_that_no_packets_are_counted(
+def test_without_a_network_it_is_reported_before_the_first_run_that_no_packets_are_counted(
     tare: Tare, study: Study
 ) -> None:
     done = tare("run", study(repeats=1), "--packets", "--out", "c")
@@ -58,7 +60,7 @@ def test_without_a_network_it_is_told_before_the_first_run_that_no_packets_are_c
     assert "no case has one: none will be counted" in done.stdout.splitlines()[1]
 
 
-def test_failures_that_differ_by_a_process_id_are_told_as_one(tare: Tare, study: Study) -> None:
+def test_failures_that_differ_by_a_process_id_are_reported_as_one(tare: Tare, study: Study) -> None:
     done = tare("run", study('echo "prog[$$]: no such thing" >&2; exit 9', repeats=1), "--out", "c")
     assert "  2 × failed: exit code 9: prog: no such thing\n" in done.stdout
 
@@ -132,7 +134,7 @@ def test_a_campaign_whose_plan_was_lost_is_damaged(tare: Tare, study: Study, tmp
     assert "c/plan.json: No such file or directory; restore it from a copy" in done.stderr
 
 
-def test_a_spent_budget_is_told_and_is_no_failure(tare: Tare, study: Study, tmp_path: Path) -> None:
+def test_a_spent_budget_is_reported_and_is_no_failure(tare: Tare, study: Study, tmp_path: Path) -> None:
     path = study("echo value: $(date +%N)")
     limited = "{min: 3, max: 9, until: 1 %, budget: 8 runs}"
     path.write_text(path.read_text().replace("repeats: 5", f"repeats: {limited}"))
@@ -175,7 +177,7 @@ def test_an_environment_is_asked_for_by_settings_of_its_runs(tare: Tare, study: 
         assert "its hosts are localhost, and its settings workload, platform" in refused
 
 
-def test_a_container_without_its_root_file_system_is_told_before_anything_is_run(
+def test_a_container_without_its_root_file_system_is_reported_before_anything_is_run(
     tare: Tare, study: Study, tmp_path: Path
 ) -> None:
     platform = "{runtime: charliecloud, container: {rootfs: '${TARE_ROOTFS}/debian'}}"
@@ -190,7 +192,7 @@ def test_a_container_without_its_root_file_system_is_told_before_anything_is_run
     assert "FAULT    box: no root file system is in" in looked.stdout
 
 
-def test_a_plan_tells_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_path: Path) -> None:
+def test_a_plan_reports_what_it_is_expected_to_cost(tare: Tare, study: Study, tmp_path: Path) -> None:
     path = study("sleep 0.1; echo value: $(date +%N)", repeats=3, rest="timeout: 1 min")
     bound = json.loads(tare("plan", path, "--json").stdout)["cost"]
     assert (bound["most"]["hours"], bound["expected"]) == (0.1, None)
@@ -219,13 +221,13 @@ def test_a_campaign_goes_on_with_the_blocks_that_it_was_begun_with(
     assert len(ended_runs(tmp_path / "c")) == 4
 
 
-def test_what_is_hardly_known_at_all_is_not_told_to_the_last_digit(tare: Tare, study: Study) -> None:
+def test_what_is_hardly_known_at_all_is_not_reported_to_the_last_digit(tare: Tare, study: Study) -> None:
     path = study("echo x >> ../../../../calls; echo value: $(wc -l < ../../../../calls)", repeats=3)
     path.write_text(path.read_text().replace("repeats: 3", "repeats: {min: 3, max: 3, until: 1 %}"))
     assert "is not even known within ± 1000 % after 3 blocks" in tare("run", path, "--out", "c").stdout
 
 
-def test_an_agent_that_is_not_there_is_told_with_the_cure(tare_here: Tare, tmp_path: Path) -> None:
+def test_an_agent_that_is_not_there_is_reported_with_the_cure(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(
         "site: s\nnodes: [n1, n2]\nagent: [/no/such/agent]\nplatforms: {mpich: {launcher: mpich}}\n"
     )

@@ -40,7 +40,7 @@ def test_the_table_has_a_row_for_each_side_and_scale(folder: Path) -> None:
     assert sides == [[side, str(p)] for side in ("host", "overlay") for p in (1, 2, 4, 8, 16)]
 
 
-def test_the_knee_and_negative_scaling_are_said_in_words(folder: Path) -> None:
+def test_the_knee_and_negative_scaling_are_described_in_words(folder: Path) -> None:
     text = run(folder)
     assert "overlay: × 2.6" in text
     assert "The USL puts the peak of throughput at 7 nodes [" in text
@@ -73,7 +73,7 @@ def test_a_scale_or_figure_that_is_not_there_is_bad_usage(folder: Path) -> None:
         run(folder, "--fom", "speed")
 
 
-def test_a_campaign_that_does_not_scale_says_what_to_do(tmp_path: Path) -> None:
+def test_a_campaign_that_does_not_scale_is_explained_with_the_cure(tmp_path: Path) -> None:
     text = run(write_campaign(make_campaign(), tmp_path / "pingpong"))
     assert text.startswith("Nothing scales here")
     assert "scaling: {strong: threads}" in text
@@ -99,6 +99,6 @@ def test_curves_prints_the_line_of_each_side(tmp_path: Path) -> None:
     assert body["hockney"][0]["bandwidth"]["value"] == pytest.approx(1000, rel=0.01)
 
 
-def test_a_campaign_without_curves_says_so(folder: Path) -> None:
+def test_a_campaign_without_curves_is_explained(folder: Path) -> None:
     result = CliRunner().invoke(curves.command, [str(folder)], catch_exceptions=False)
     assert result.stdout.startswith("No curves here")

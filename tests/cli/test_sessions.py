@@ -152,7 +152,7 @@ def apart(tmp_path: Path) -> Path:
     return write_truth(truth, tmp_path / "apart")
 
 
-def test_sides_that_never_ran_together_are_told_with_the_cure(tare: Tare, apart: Path) -> None:
+def test_sides_that_never_ran_together_are_reported_with_the_cure(tare: Tare, apart: Path) -> None:
     said = tare("compare", apart).stdout
     row = next(line for line in said.splitlines() if line.startswith("c "))
     assert "– not measured together" in row
@@ -182,7 +182,7 @@ def test_what_did_not_run_together_is_compared_where_asked_and_marked_in_each_ou
     assert "the machine may have changed between" in summary
 
 
-def test_the_report_says_of_sides_that_never_ran_together_that_they_did_not(tare: Tare, apart: Path) -> None:
+def test_the_report_shows_which_sides_never_ran_together(tare: Tare, apart: Path) -> None:
     tare("report", apart, "--format", "markdown", "--format", "html")
     for file in ("index.html", "summary.md"):
         text = (apart / "report" / file).read_text()
@@ -215,7 +215,7 @@ def test_a_rule_on_sides_that_never_ran_together_is_undecided(tare: Tare, apart:
         ("level: [a, b]", "level: [a, c]", "study.yaml: factors.level[1]: 'b', now 'c'"),
     ],
 )
-def test_a_study_that_changed_is_told_with_what_changed(
+def test_a_study_that_changed_is_reported_with_what_changed(
     tare: Tare, write: Write, tmp_path: Path, old: str, new: str, told: str
 ) -> None:
     path = write("a", "b", repeats=2)
@@ -227,7 +227,7 @@ def test_a_study_that_changed_is_told_with_what_changed(
     assert told in done.stderr
 
 
-def test_pairs_that_a_night_parted_and_runs_that_failed_are_planned_told_and_run_with_their_warm_up(
+def test_pairs_separated_by_a_night_and_failed_runs_are_planned_shown_and_run_with_their_warm_up(
     tare: Tare, write: Write, tmp_path: Path
 ) -> None:
     """Block 1 has a night in it, and b fails once in block 3; a new session mends both, and warms up."""

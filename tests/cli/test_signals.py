@@ -79,7 +79,7 @@ def test_a_run_whose_terminal_closes_ends_what_it_ran(study: Study, tmp_path: Pa
     assert [one.reason for one in read_campaign(campaign).attempts] == ["interrupted"]
 
 
-def test_quit_ends_the_run_and_says_how_to_go_on(study: Study, tmp_path: Path) -> None:
+def test_quit_ends_the_run_and_prints_how_to_resume(study: Study, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign"
     runner = subprocess.Popen(
         [TARE, "run", str(study("sleep 60")), "--out", str(campaign)],
@@ -116,7 +116,7 @@ main()
 """
 
 
-def test_an_interrupt_while_it_starts_is_told_in_a_line(tmp_path: Path) -> None:
+def test_an_interrupt_while_it_starts_is_reported_in_a_line(tmp_path: Path) -> None:
     """Ctrl-C comes while modules are imported, which takes longest on a slow file system."""
     words = [sys.executable, "-c", INTERRUPTED_IMPORT]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)

@@ -79,7 +79,7 @@ timeout: 30 s
 """
 
 
-def test_a_storage_path_without_room_is_the_infrastructures(
+def test_a_storage_path_without_space_is_the_infrastructures(
     controller: Controller,  # noqa: F811
     tare_here: Tare,
     tmp_path: Path,

@@ -336,7 +336,7 @@ def test_accounting_in_the_lab_knows_what_became_of_each_job(
     )
 
 
-def test_a_refused_job_says_what_slurm_says(controller: Controller, tare: Tare, tmp_path: Path) -> None:
+def test_a_refused_job_has_the_message_of_slurm(controller: Controller, tare: Tare, tmp_path: Path) -> None:
     (tmp_path / "queue.yaml").write_text(SITE.replace("--overcommit", "--partition=nowhere"))
     done = tare("run", write_study(tmp_path), "--out", tmp_path / "c")
     assert done.returncode == 3 or done.returncode == 1

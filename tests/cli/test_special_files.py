@@ -66,7 +66,7 @@ NO_FILES = {
 
 
 @pytest.mark.parametrize("name", [one for one in NO_FILES if one != "loop"])
-def test_a_study_that_is_no_file_is_told(place: Path, name: str) -> None:
+def test_a_study_that_is_no_file_is_reported(place: Path, name: str) -> None:
     for command in ("plan", "run"):
         text = told(command, name, cwd=place)
         assert NO_FILES[name] in text
@@ -74,14 +74,14 @@ def test_a_study_that_is_no_file_is_told(place: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NO_FILES)
-def test_a_site_that_is_no_file_is_told_in_its_place(place: Path, name: str) -> None:
+def test_a_site_that_is_no_file_is_reported_in_its_place(place: Path, name: str) -> None:
     (place / "study.yaml").write_text(STUDY.format(site=name))
     text = told("plan", "study.yaml", cwd=place)
     assert "study.yaml:2:7: site: " in text
     assert NO_FILES[name] in text
 
 
-def test_a_study_that_names_itself_as_its_site_is_told(place: Path) -> None:
+def test_a_study_that_names_itself_as_its_site_is_reported(place: Path) -> None:
     (place / "study.yaml").write_text(STUDY.format(site="study.yaml"))
     text = told("plan", "study.yaml", cwd=place)
     assert "study.yaml:1:" in text
@@ -107,7 +107,7 @@ def test_a_study_that_names_itself_as_its_site_is_told(place: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_every_other_file_that_is_named_is_told(place: Path, words: tuple[str, ...]) -> None:
+def test_every_other_file_that_is_named_is_reported(place: Path, words: tuple[str, ...]) -> None:
     (place / "folder").mkdir()
     os.mkfifo(place / "folder/osu.out")
     (place / "folder/zero.out").symlink_to("/dev/zero")

@@ -14,7 +14,7 @@ import pytest
 
 from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.plugins.backends import process_labels
@@ -200,7 +200,7 @@ def test_ranks_on_other_hosts_end_with_tare(
     campaign = tmp_path / "c"
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=tmp_path)
     _until(lambda: len(list(campaign.glob("attempts/*/1.1/up.*"))) == 2)
-    assert process_labels.marked(f"{campaign_mark(campaign)}:")
+    assert process_labels.marked(f"{campaign_hash(campaign)}:")
     if is_killed:
         runner.kill()
     else:

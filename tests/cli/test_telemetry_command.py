@@ -106,7 +106,7 @@ def test_a_host_is_known_with_its_domain_and_without(tmp_path: Path, name: str, 
     assert track.host == host
 
 
-def test_a_host_that_no_run_had_is_told_and_does_not_count_beside_those_that_had(
+def test_a_host_that_no_run_had_is_reported_and_does_not_count_beside_those_that_had(
     tare: Tare, tmp_path: Path
 ) -> None:
     first, _ = write_campaign(tmp_path / "c", NOON)

@@ -88,7 +88,7 @@ def test_evidence_that_is_not_what_it_was_is_named(
     assert what.startswith("changed since its run ended" if how == "changed" else "cannot be read: ")
 
 
-def test_folders_that_are_missing_or_that_nothing_tells_of_are_named(tare_here: Tare, campaign: Path) -> None:
+def test_folders_that_are_missing_or_not_in_the_journal_are_named(tare_here: Tare, campaign: Path) -> None:
     gone = first(campaign)
     gone.rename(gone.with_name("7.7"))
     found = dict(faults(tare_here))
@@ -208,7 +208,7 @@ def test_a_damaged_campaign_is_not_sealed(tare_here: Tare, campaign: Path, key: 
     assert not (campaign / "SHA256SUMS").exists()
 
 
-def test_the_report_tells_of_evidence_that_is_missing_or_changed(tare_here: Tare, campaign: Path) -> None:
+def test_the_report_names_evidence_that_is_missing_or_changed(tare_here: Tare, campaign: Path) -> None:
     gone, changed = sorted((campaign / "attempts").glob("*/*"))[:2]
     shutil.rmtree(gone)
     (changed / "SHA256SUMS").write_text("")

@@ -15,7 +15,7 @@ def test_every_file_that_the_page_names_is_there() -> None:
             assert (page.parent / target).exists(), target
 
 
-def test_every_section_that_says_how_an_attack_is_met_names_its_tests() -> None:
+def test_every_section_on_an_attack_names_its_tests() -> None:
     sections = PAGE.split("\n## ")[2:]  # after what is trusted
     told = [section for section in sections if section.partition("\n")[2].strip()]
     for section in told:

@@ -77,14 +77,14 @@ def executor(
     return BatchExecutor(setup)
 
 
-def test_a_disk_that_is_full_when_a_job_has_ended_is_told_as_that(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_when_a_job_has_ended_is_reported_as_that(tmp_path: Path) -> None:
     one = executor(tmp_path, PromptScheduler())
     one.start(CASE, Run(1, "c"), 1)
     with pytest.raises(DiskFull, match="make room"):
         one.wait()
 
 
-def test_what_landed_on_a_full_disk_does_not_count_now_or_later(
+def test_what_ended_on_a_full_disk_does_not_count_now_or_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its output may be cut short, in a place that no parser sees."""
@@ -98,12 +98,12 @@ def test_what_landed_on_a_full_disk_does_not_count_now_or_later(
     assert not landed.exists()
 
 
-def test_a_disk_that_is_full_when_a_job_is_submitted_is_told_as_that(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_when_a_job_is_submitted_is_reported_as_that(tmp_path: Path) -> None:
     with pytest.raises(DiskFull, match="make room"):
         executor(tmp_path, PromptScheduler(is_full=True)).start(CASE, Run(1, "c"), 1)
 
 
-def test_what_attempts_wait_for_is_told_of_those_that_are_under_way(tmp_path: Path) -> None:
+def test_the_reason_for_waiting_is_reported_for_attempts_that_are_under_way(tmp_path: Path) -> None:
     told: list[tuple[Attempt, str]] = []
     scheduler = PromptScheduler()
     one = executor(tmp_path, scheduler, lambda attempt, reason: told.append((attempt, reason)))
@@ -131,7 +131,7 @@ def landed(began_at: float, queued_s: float | None = None) -> JobResult:
         pytest.param(JobResult(name="t", exit=Exit()), (20, 0, 0), id="it never began"),
     ],
 )
-def test_what_a_batch_system_takes_beside_a_program_is_told_apart(
+def test_the_time_in_a_batch_system_is_separate_from_that_of_the_program(
     job_result: JobResult, spans: tuple[float, float, float]
 ) -> None:
     found = _spans(100.0, 120.0, job_result)

@@ -25,7 +25,7 @@ def passed(wall: float, boot: float, awake: float) -> Clocks:
     return Clocks(START.wall + wall, START.boot + boot, START.awake + awake)
 
 
-def test_clocks_that_only_pass_say_of_no_jump() -> None:
+def test_clocks_that_only_advance_show_no_jump() -> None:
     before = read_clocks()
     time.sleep(0.05)
     after = read_clocks()
@@ -33,7 +33,7 @@ def test_clocks_that_only_pass_say_of_no_jump() -> None:
     assert (suspended_s(before, after), set_by_s(before, after)) == (0.0, 0.0)
 
 
-def test_a_suspension_and_a_clock_that_is_set_are_told_apart() -> None:
+def test_a_suspension_and_a_clock_that_is_set_are_distinguished() -> None:
     after = passed(wall=3610.0, boot=3610.0, awake=10.0)
     assert (suspended_s(START, after), set_by_s(START, after)) == (3600.0, 0.0)
     after = passed(wall=-90.0, boot=10.0, awake=10.0)

@@ -137,7 +137,7 @@ ABORT = "Abort(0) on node 3 (rank 3 in comm 0): application called MPI_Abort(MPI
         ("true", State.INVALID, "no line 'value:'"),
     ],
 )
-def test_what_went_wrong_is_told_and_gives_no_number(
+def test_what_went_wrong_is_reported_and_gives_no_number(
     execute: Execute, script: str, state: State, reason: str
 ) -> None:
     attempt = execute("sh", "-c", script)
@@ -152,7 +152,7 @@ def test_a_program_that_hangs_is_ended_and_failed(execute: Execute) -> None:
     assert "still running after 0.3 s" in attempt.reason
 
 
-def test_a_missing_program_says_its_name(execute: Execute) -> None:
+def test_a_missing_program_reports_its_name(execute: Execute) -> None:
     assert "no-such-program: No such file" in execute("no-such-program").reason
 
 
@@ -297,7 +297,7 @@ def test_links_that_a_run_left_are_not_followed(execute: Execute, tmp_path: Path
     assert (precious / "data").exists()
 
 
-def test_a_folder_that_became_a_link_is_left_alone(execute: Execute, tmp_path: Path) -> None:
+def test_a_folder_that_became_a_link_is_left_unchanged(execute: Execute, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "data").touch()
@@ -306,7 +306,7 @@ def test_a_folder_that_became_a_link_is_left_alone(execute: Execute, tmp_path: P
     assert own_folder(attempt, tmp_path).is_symlink(), "it is no folder of ours any more"
 
 
-def test_a_storage_path_that_is_not_there_is_told_with_its_cure(execute: Execute) -> None:
+def test_a_storage_path_that_is_not_there_is_reported_with_its_cure(execute: Execute) -> None:
     attempt = execute("touch", "{storage}/x", storage="/nowhere/scratch")
     assert (attempt.state, attempt.check, attempt.is_settled) == (State.FAILED, "storage", True)
     assert "/nowhere/scratch/tare-" in attempt.reason
@@ -364,7 +364,7 @@ def test_a_full_disk_stops_the_campaign_rather_than_fail_the_run(
         execute("echo", "value: 1")
 
 
-def test_no_room_for_the_evidence_is_a_full_disk_too(
+def test_no_space_for_the_evidence_is_a_full_disk_too(
     execute: Execute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_room(*_: object, **__: object) -> None:

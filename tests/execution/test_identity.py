@@ -7,7 +7,7 @@ import pytest
 from tare.core.case import Case, Layout
 from tare.core.values import Scalar
 from tare.core.workload import Measurement, Parsed
-from tare.execution.printed_settings import anchored, asked_of, contradictions, held
+from tare.execution.printed_settings import anchored, contradictions, requested_settings, with_contradictions
 from tare.plugins import registry
 from workloads.cases import case_of
 
@@ -18,7 +18,7 @@ def said(workload: str, **printed: tuple[Scalar, ...]) -> Parsed:
 
 def sentences(name: str, case: Case, **printed: tuple[Scalar, ...]) -> list[str]:
     workload = registry.workloads()[name]
-    return [*contradictions(workload, said(name, **printed), asked_of(workload, case), "asked for")]
+    return [*contradictions(workload, said(name, **printed), requested_settings(workload, case), "asked for")]
 
 
 def test_both_numbers_are_in_the_sentence() -> None:
@@ -64,14 +64,14 @@ def test_a_flag_that_is_off_is_asked_for_all_the_same() -> None:
     ]
 
 
-def test_an_output_that_says_two_things_is_not_the_one_that_was_asked_for() -> None:
+def test_an_output_with_two_results_is_not_the_one_that_was_asked_for() -> None:
     case = case_of(registry.workloads()["hpcg"], Layout(ranks=4, ranks_per_node=4))
     assert sentences("hpcg", case, ranks=(4, 2)) == ["hpcg printed 4 and 2 ranks, and 4 were asked for"]
 
 
 def test_a_contradiction_becomes_a_problem() -> None:
     hpcg = registry.workloads()["hpcg"]
-    parsed = held(hpcg, said("hpcg", ranks=(4,)), {"ranks": 512}, "told")
+    parsed = with_contradictions(hpcg, said("hpcg", ranks=(4,)), {"ranks": 512}, "told")
     assert parsed.problems == ("hpcg printed 4 ranks, and 512 were told",)
 
 

@@ -112,7 +112,7 @@ def blocks_of(log: MemoryLog, cases: Sequence[Case]) -> set[int]:
     return {one.block for one in log.ended if one.case in {case.id for case in cases}}
 
 
-def test_a_program_that_fails_alike_in_a_whole_block_is_run_no_more_and_told_once() -> None:
+def test_a_program_that_fails_alike_in_a_whole_block_is_run_no_more_and_reported_once() -> None:
     other = tuple(make_case(network, workload="imb.alltoall") for network in ("host", "overlay"))
     plan = msgspec.structs.replace(make_plan(), cases=(*CASES, *other))
     reasons = {case.id: "solver: no input" for case in CASES}
@@ -377,7 +377,7 @@ def test_a_case_that_was_added_later_goes_on_through_all_blocks_also_after_an_in
     }
 
 
-def test_the_log_says_what_is_tried_again_and_whose_fault_it_was(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_reports_what_is_tried_again_and_whose_fault_it_was(caplog: pytest.LogCaptureFixture) -> None:
     def execute(case: Case, run: Run, number: int) -> Attempt:
         if case == CASES[0] and number == 1:
             return attempt(case, run, number, State.FAILED, is_infrastructure=True)

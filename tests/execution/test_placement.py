@@ -14,14 +14,14 @@ from tare.core.launch import Invocation
 from tare.core.rank_variables import with_rank
 from tare.core.site import Platform
 from tare.core.workload import Stage
-from tare.execution.placement import check_placement, read_seats
+from tare.execution.placement import check_placement, read_placements
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.probes import placement as attesting
+from tare.probes import placement as probes
 from tare.probes.core_binding import bound
 from tare.probes.placement import (
     MAX_REPORTS,
     SCRIPT,
-    is_attested,
+    can_run_probe,
     sampling_stride,
     with_files,
     with_placement_probe,
@@ -68,7 +68,7 @@ def test_ranks_where_they_should_be_are_evidence(tmp_path: Path) -> None:
     assert found == ("2 ranks on each of 2 hosts, each free to run on 1 CPU", None)
 
 
-def test_sessions_that_go_before_others_are_told(tmp_path: Path) -> None:
+def test_sessions_that_go_before_others_are_reported(tmp_path: Path) -> None:
     for rank in range(2):
         say(tmp_path, f"n{rank}", rank, 2, "0", autogroup=-20)
     found = check_placement(tmp_path, Layout(2, 2, 1), slots=1)
@@ -84,13 +84,13 @@ def test_a_priority_that_only_some_ranks_have_is_a_fault(tmp_path: Path) -> None
     )
 
 
-def test_kernels_without_autogroups_say_nothing(tmp_path: Path) -> None:
+def test_kernels_without_autogroups_report_nothing(tmp_path: Path) -> None:
     say(tmp_path, "n1", 0, 2, "0", autogroup=0)
     say(tmp_path, "n2", 1, 2, "0")
     assert check_placement(tmp_path, Layout(2, 2, 1), slots=1).fault is None
 
 
-def test_a_folder_in_which_nobody_said_anything_is_no_evidence_and_no_fault(tmp_path: Path) -> None:
+def test_an_empty_folder_is_no_evidence_and_no_fault(tmp_path: Path) -> None:
     assert check_placement(tmp_path, TWO_BY_TWO, slots=2) == ("", None)
     assert check_placement(tmp_path / "gone", TWO_BY_TWO, slots=2) == ("", None)
 
@@ -134,10 +134,10 @@ def test_the_last_node_may_have_fewer(tmp_path: Path) -> None:
     assert check_placement(tmp_path, layout, slots=2).fault is None
 
 
-def test_names_of_containers_say_nothing_about_nodes(tmp_path: Path) -> None:
+def test_names_of_containers_do_not_identify_nodes(tmp_path: Path) -> None:
     for rank in range(4):
         say(tmp_path, f"c0ffee{rank}", rank, 4, "0")
-    assert check_placement(tmp_path, TWO_BY_TWO, slots=2, has_own_names=True).fault is None
+    assert check_placement(tmp_path, TWO_BY_TWO, slots=2, has_own_hostnames=True).fault is None
 
 
 def test_two_ranks_bound_to_one_core_are_a_fault_unless_there_are_too_few(tmp_path: Path) -> None:
@@ -211,14 +211,14 @@ def run_script(
     return subprocess.run(started.argv, env=env, capture_output=True, text=True, check=False)
 
 
-def test_the_script_says_where_it_is_and_becomes_the_program(tmp_path: Path) -> None:
+def test_the_script_reports_where_it_is_and_becomes_the_program(tmp_path: Path) -> None:
     done = run_script(
         tmp_path, "sh", "-c", 'echo "$0|$1"; exit 3', "a b", "$(x)", PMI_RANK="0", PMI_SIZE="1", LANG="C"
     )
     assert (done.returncode, done.stdout, done.stderr) == (3, "a b|$(x)\n", "")
     layout = Layout(nodes=1, ranks=1, ranks_per_node=1)
     n_cpus = len(os.sched_getaffinity(0))
-    (seat,) = read_seats(tmp_path / "ranks/run", 1)
+    (seat,) = read_placements(tmp_path / "ranks/run", 1)
     assert seat.cpus == os.sched_getaffinity(0)
     assert seat.sockets == {socket_of(min(seat.cpus)), socket_of(max(seat.cpus))}
     evidence, fault = check_placement(tmp_path / "ranks/run", layout, slots=1)
@@ -251,19 +251,19 @@ def test_a_program_keeps_its_own_variables(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_ranks", [1, 128, 129, 1000, 100_000])
-def test_asked_libraries_say_no_more_than_a_hundred_and_some_would(n_ranks: int) -> None:
+def test_asked_libraries_report_no_more_than_a_hundred_and_some_would(n_ranks: int) -> None:
     """Each tells of each of its peers; the first rank is asked in any case."""
     n_asked = len(range(0, n_ranks, sampling_stride(n_ranks)))
     assert n_asked == n_ranks or (n_asked - 1) * n_ranks <= MAX_REPORTS**2
 
 
-def test_only_ranks_that_an_mpi_starts_are_attested() -> None:
-    assert is_attested(STAGE, MPICH)
-    assert not is_attested(STAGE, Platform(launcher="none"))
-    assert not is_attested(Stage(argv=("app",), is_mpi=False), MPICH)
+def test_only_ranks_that_an_mpi_starts_are_probed() -> None:
+    assert can_run_probe(STAGE, MPICH)
+    assert not can_run_probe(STAGE, Platform(launcher="none"))
+    assert not can_run_probe(Stage(argv=("app",), is_mpi=False), MPICH)
     pods = Platform(backend="kubernetes", launcher="openmpi4", options=KubernetesOptions(image=""))
-    assert is_attested(STAGE, pods)
-    assert not is_attested(Stage(argv=("app",), is_pair=True), pods)
+    assert can_run_probe(STAGE, pods)
+    assert not can_run_probe(Stage(argv=("app",), is_pair=True), pods)
     assert SCRIPT in with_files(STAGE).files
 
 
@@ -325,20 +325,20 @@ def test_ranks_that_were_to_have_a_socket_have_one(
     assert check_placement(tmp_path, SOCKETS, slots=8).fault == fault
 
 
-def test_a_host_that_tells_nothing_of_its_sockets_proves_nothing_of_them(tmp_path: Path) -> None:
+def test_a_host_that_reports_nothing_of_its_sockets_proves_nothing_of_them(tmp_path: Path) -> None:
     for rank in range(4):
         say(tmp_path, "n1", rank, 4, "0-7")
     assert check_placement(tmp_path, SOCKETS, slots=8).fault is None
 
 
-def test_ranks_in_pods_are_told_by_pod_and_node(tmp_path: Path) -> None:
+def test_ranks_in_pods_are_known_by_pod_and_node(tmp_path: Path) -> None:
     for rank in range(4):
         say(tmp_path, f"job-worker-{rank // 2}", rank, 4, str(rank % 2), node=f"w{rank // 2}")
     told = "2 ranks in each of 2 pods on 2 nodes, each free to run on 1 CPU"
     assert check_placement(tmp_path, TWO_BY_TWO, slots=2) == (told, None)
 
 
-def test_pods_with_the_network_and_so_the_name_of_their_nodes_are_told_apart(tmp_path: Path) -> None:
+def test_pods_with_the_host_name_of_their_nodes_are_distinguished(tmp_path: Path) -> None:
     for rank in range(4):
         say(tmp_path, "localhost", rank, 4, str(rank % 2), node=f"w{rank // 2}")
     assert check_placement(tmp_path, TWO_BY_TWO, slots=2).fault is None
@@ -352,7 +352,7 @@ def test_ranks_of_two_pods_of_a_node_must_not_share_a_core(tmp_path: Path) -> No
     assert fault == "ranks 0 and 2 may both run on CPU 0 of w0: they are not bound to cores"
 
 
-def test_what_nodes_of_one_machine_have_of_it_is_told(tmp_path: Path) -> None:
+def test_what_nodes_of_one_machine_have_of_it_is_reported(tmp_path: Path) -> None:
     layout = Layout(2, 2, 1, bind=Binding.CORE)
     for rank in range(2):
         say(tmp_path / "own", f"n{rank + 1}", rank, 2, str(rank), boot="b")
@@ -390,7 +390,7 @@ def test_a_rank_takes_cpus_of_its_node(
     name = Path("/proc/sys/kernel/hostname").read_text().strip()
     (tmp_path / "cpus").mkdir()
     (tmp_path / "cpus/run").write_text(f"{name if host == 'n1' else 'n1'} 2 4\nn2 5 7\n")
-    (tmp_path / "bind.sh").write_text(with_rank((Path(attesting.__file__).parent / "bind.sh").read_text()))
+    (tmp_path / "bind.sh").write_text(with_rank((Path(probes.__file__).parent / "bind.sh").read_text()))
     layout = Layout(2, 2 * per_node, per_node, max(each, 1), Binding.CORE if each else Binding.NONE)
     program = bound(Invocation(argv=("echo", "a b")), Stage(argv=(), name="run"), layout, str(tmp_path))
     found = subprocess.run(

@@ -147,7 +147,7 @@ def test_what_other_launchers_and_compilers_print(
     assert reason(tmp_path, stderr, stdout) == told
 
 
-def test_the_first_error_is_told_however_long_the_output(tmp_path: Path) -> None:
+def test_the_first_error_is_reported_however_long_the_output(tmp_path: Path) -> None:
     said = "ERROR: mesh is inverted\n" + "iteration 1 of 10\n" * 100_000 + "ERROR: cannot go on\n"
     assert reason(tmp_path, stdout=said) == "ERROR: mesh is inverted"
 
@@ -159,7 +159,7 @@ def test_what_another_rank_wrote_into_its_own_file_is_found(tmp_path: Path) -> N
     assert reason_of(tmp_path, names) == "forrtl: severe (174): SIGSEGV, segmentation fault occurred"
 
 
-def test_a_run_that_hangs_after_an_error_is_told_with_it(tmp_path: Path) -> None:
+def test_a_run_that_hangs_after_an_error_is_reported_with_it(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("step 1\nERROR: rank 3 has lost its neighbour\n")
     assert error_of(tmp_path, ["stderr", "stdout"]) == "ERROR: rank 3 has lost its neighbour"
     (tmp_path / "stdout").write_text("step 1\nstep 2\n")
@@ -231,7 +231,7 @@ def test_a_reason_is_one_printable_line(tmp_path: Path) -> None:
     assert reason(tmp_path, told) == "tar: /no.tar: Cannot open: No such file or directory"
 
 
-def test_what_was_printed_last_is_not_told_as_the_reason_where_it_is_a_figure(tmp_path: Path) -> None:
+def test_what_was_printed_last_is_not_reported_as_the_reason_where_it_is_a_figure(tmp_path: Path) -> None:
     assert reason(tmp_path, "", "start\nfinal error 2e-9\n") == "the last that was printed: final error 2e-9"
     assert reason(tmp_path, "input deck has no grid\n", "start\n") == "input deck has no grid"
 

@@ -109,7 +109,7 @@ def test_what_real_starts_took_is_no_proof(n_ranks: int, n_nodes: int, took: int
 
 
 def test_the_mpis_own_word_stands_where_counters_are_silent() -> None:
-    judged = prove(FAB, HOSTS, carried(fab0=50_000), UNKNOWN, is_said=True)
+    judged = prove(FAB, HOSTS, carried(fab0=50_000), UNKNOWN, is_reported=True)
     assert (judged.proof, judged.fault) == (Proof.SAID, None)
 
 
@@ -136,7 +136,7 @@ def test_management_may_carry_what_a_start_takes() -> None:
 def test_another_interface_that_carried_more_disproves_it_though_the_payload_is_there() -> None:
     traffic = carried(fab0=5 * MIB, fab1=6 * MIB)
     assert "fab1 carried 6 MiB" in str(prove(FAB, HOSTS, traffic, needs(4 * MIB)).fault)
-    judged = prove(FAB, HOSTS, traffic, needs(4 * MIB), is_said=True)
+    judged = prove(FAB, HOSTS, traffic, needs(4 * MIB), is_reported=True)
     assert (judged.proof, judged.fault) == (Proof.SAID, None)
 
 
@@ -157,7 +157,7 @@ def test_little_on_two_interfaces_is_no_number_unless_one_of_them_is_management(
             "fab0 on n1 carried 21.28 KiB, no more than a start of the ranks may take, and eth0 carried "
             "13.79 KiB: which of them carried the data is not known; ask for larger or more messages; where"
         )
-        assert prove(FAB, HOSTS, traffic, known, is_said=True).proof is Proof.SAID
+        assert prove(FAB, HOSTS, traffic, known, is_reported=True).proof is Proof.SAID
         assert prove(FAB, HOSTS, traffic, known, management=["eth0"]).proof is Proof.NOT_PROVEN
     assert prove(FAB, HOSTS, traffic, needs(15_000)).proof is Proof.NOT_PROVEN, "eth0 carried less"
 
@@ -196,11 +196,11 @@ class Pair:
         known: Needs = UNKNOWN,
         *,
         devices: tuple[str, ...] = (),
-        is_said: bool = False,
+        is_reported: bool = False,
     ) -> TransportVerdict:
         after = {host: node.read() for host, node in self.nodes.items()}
         traffic = difference(self.before, after)
-        return prove(network, HOSTS, traffic, known, devices=devices, is_said=is_said)
+        return prove(network, HOSTS, traffic, known, devices=devices, is_reported=is_reported)
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_a_little_on_the_interface_is_no_proof(pair: Pair, kind: str) -> None:
     have(pair, kind, 0)
     for known in (UNKNOWN, needs(7 * GB)):
         assert pair.judge(NETWORKS[kind], known).proof is Proof.NOT_PROVEN
-        assert pair.judge(NETWORKS[kind], known, is_said=True).proof is Proof.SAID
+        assert pair.judge(NETWORKS[kind], known, is_reported=True).proof is Proof.SAID
 
 
 def test_without_counters_the_mpi_decides(pair: Pair) -> None:
@@ -275,7 +275,7 @@ def test_without_counters_the_mpi_decides(pair: Pair) -> None:
     pair.begin()
     for node in pair.nodes.values():
         node.interface("ib0", 12_000)
-    judged = pair.judge(NETWORKS["mlx5"], needs(7 * GB), is_said=True)
+    judged = pair.judge(NETWORKS["mlx5"], needs(7 * GB), is_reported=True)
     assert (judged.proof, judged.evidence) == (
         Proof.SAID,
         "n1 tells no counters of an adapter for verbs",
@@ -315,7 +315,7 @@ def test_two_rails_count_together_where_the_site_names_both(pair: Pair) -> None:
     assert (judged.proof, judged.fault) == (Proof.COUNTED, None)
     assert "mlx5_0:1 and mlx5_1:1 carried" in judged.evidence
     assert "mlx5_1:1 carried 3.725 GiB" in str(pair.judge(network, needs(7 * GB)).fault)
-    assert pair.judge(network, needs(7 * GB), is_said=True).proof is Proof.SAID
+    assert pair.judge(network, needs(7 * GB), is_reported=True).proof is Proof.SAID
 
 
 def test_the_wrong_device_is_caught(pair: Pair) -> None:
@@ -387,7 +387,7 @@ def test_what_lies_on_an_interface_is_not_its_own(pair: Pair, name: str) -> None
     assert fault.endswith(f"the data took another way; {name} carried 7.451 GiB")
 
 
-def test_one_of_two_macvlans_over_one_parent_is_told_from_the_other(pair: Pair) -> None:
+def test_one_of_two_macvlans_over_one_parent_is_distinguished_from_the_other(pair: Pair) -> None:
     def carry(first: int, second: int) -> None:
         for node in pair.nodes.values():
             node.interface("net1", first, lies_on="eth0").interface("net2", second, lies_on="eth0")
@@ -421,11 +421,11 @@ def test_roce_over_a_bond_is_that_of_its_interfaces(pair: Pair) -> None:
     carry(0)
     pair.begin()
     carry(8 * GB)
-    judged = pair.judge(Network(interface="bond0", provider="verbs"), needs(7 * GB), is_said=True)
+    judged = pair.judge(Network(interface="bond0", provider="verbs"), needs(7 * GB), is_reported=True)
     assert "mlx5_bond_0:1 carried" in judged.evidence
 
 
-def test_software_rdma_has_the_word_of_its_mpi_alone(pair: Pair) -> None:
+def test_software_rdma_has_only_the_report_of_its_mpi(pair: Pair) -> None:
     for node in pair.nodes.values():
         node.interface("eth0", 0).interface("eth1", 0).port("rxe0", driver="", layer="Ethernet")
         write(node.sys / "infiniband/rxe0/parent", "eth0")
@@ -433,7 +433,7 @@ def test_software_rdma_has_the_word_of_its_mpi_alone(pair: Pair) -> None:
     for node in pair.nodes.values():
         node.interface("eth0", 8 * GB)
     network = Network(interface="eth0", provider="verbs")
-    judged = pair.judge(network, needs(7 * GB), is_said=True)
+    judged = pair.judge(network, needs(7 * GB), is_reported=True)
     assert (judged.proof, judged.fault) == (Proof.SAID, None)
     judged = pair.judge(network, needs(7 * GB))
     assert (judged.proof, judged.fault) == (Proof.NOT_PROVEN, None), "it goes through the kernel, as TCP does"
@@ -454,7 +454,7 @@ def test_a_port_that_could_be_read_only_once_did_not_stand_still(pair: Pair) -> 
     judged = pair.judge(NETWORKS["roce"], needs(7 * GB))
     assert (judged.proof, judged.fault) == (Proof.NOT_PROVEN, None)
     assert judged.evidence == "what mlx5_0:1 on n1 counted could not be read"
-    assert pair.judge(NETWORKS["roce"], needs(7 * GB), is_said=True).proof is Proof.SAID
+    assert pair.judge(NETWORKS["roce"], needs(7 * GB), is_reported=True).proof is Proof.SAID
 
 
 def test_a_port_that_could_be_read_only_once_does_not_prove_another_way(pair: Pair) -> None:
@@ -470,8 +470,8 @@ def test_a_port_that_could_be_read_only_once_does_not_prove_another_way(pair: Pa
     )
 
 
-def test_a_host_that_tells_nothing_lacks_no_interface() -> None:
-    judged = prove(FAB, HOSTS, {}, needs(GB), is_said=True)
+def test_a_host_that_reports_nothing_lacks_no_interface() -> None:
+    judged = prove(FAB, HOSTS, {}, needs(GB), is_reported=True)
     assert (judged.proof, judged.evidence) == (Proof.SAID, "n1 told no counters of its interfaces")
 
 

@@ -296,7 +296,7 @@ def _log(data: bytes) -> None:
 def _transport(data: bytes) -> None:
     lines = data.decode(errors="surrogateescape").splitlines(keepends=True)
     libraries = (intelmpi, libfabric, openmpi, ucx)
-    words = [word for one in libraries for line in lines for word in one.tell(line)]
+    words = [word for one in libraries for line in lines for word in one.parse(line)]
     for one in libraries:
         any(one.is_chatter(line) for line in lines)
     describe(words)

@@ -8,7 +8,7 @@ import pytest
 from kubelab import mpijob_objects as objects
 from kubelab.mpijob import Doc, MpiJob, Status, faults
 from kubelab.mpijob_status import Launcher, Pod, begun
-from kubelab.mpijob_status import told as told_of
+from kubelab.mpijob_status import told as plan_notes
 
 _NOW = "2026-01-01T00:00:00Z"
 
@@ -105,7 +105,7 @@ def test_nothing_is_refused_of_a_job_that_is_well() -> None:
 
 def told(one: MpiJob, status: Status, made: Launcher | None, pods: list[Pod]) -> Status:
     starters, workers = ([pod for pod in pods if pod.is_worker is of_workers] for of_workers in (False, True))
-    return told_of(one, status, made, starters, workers, _NOW).status
+    return plan_notes(one, status, made, starters, workers, _NOW).status
 
 
 def test_a_job_runs_when_its_launcher_and_all_workers_do() -> None:

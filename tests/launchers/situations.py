@@ -68,14 +68,14 @@ SITUATIONS: dict[str, Placement] = {
         layout=Layout(nodes=2, ranks=2),
         platform=Platform(env={"UCX_LOG_LEVEL": "debug"}),
         network=Network(interface="fab0"),
-        words="/c/attempts/1/transport/run",
+        reports_folder="/c/attempts/1/transport/run",
     ),
     "libraries-are-asked-about-infiniband": Placement(
         hosts=("n1", "n2"),
         layout=Layout(nodes=2, ranks=2),
         platform=Platform(),
         network=Network(interface="ib0", provider="verbs"),
-        words="/c/attempts/1/transport/run",
+        reports_folder="/c/attempts/1/transport/run",
     ),
     "psm3": Placement(
         hosts=("n1", "n2"),
@@ -89,6 +89,6 @@ SITUATIONS: dict[str, Placement] = {
         platform=Platform(backend="slurm", options=SlurmOptions(mpi="pmix")),
         network=Network(interface="fab0", options={"srun": {"UCX_TLS": "all"}}),
         is_allocated=True,
-        words="/c/attempts/1/transport/run",
+        reports_folder="/c/attempts/1/transport/run",
     ),
 }

@@ -36,7 +36,7 @@ class GridOptions(QueueOptions, frozen=True, kw_only=True):
 
 def command(launcher: str, options: QueueOptions, n_nodes: int = 2) -> Invocation:
     platform = Platform(backend="batch", launcher=launcher, options=options)
-    site = Site(name="here", nodes=("a", "b"), platforms={"queue": platform}, is_attested=False)
+    site = Site(name="here", nodes=("a", "b"), platforms={"queue": platform}, reports_placement=False)
     workloads = {"double": DoubleWorkload(stage_list=(Stage(argv=("solve",)),))}
     composer = Composer(site, workloads, registry.launcher, registry.runtime)
     layout = Layout(nodes=n_nodes, ranks=n_nodes)

@@ -112,8 +112,8 @@ def test_scripts_of_ranks_know_them_by_the_launchers_variable(stranger: Path) ->
 
 def test_what_its_transport_says_is_understood_and_can_be_taken_back(stranger: Path) -> None:
     assert "STRANGER_VERBOSE" in asking()
-    (word,) = libraries()["stranger"].tell("stranger: way=tcp\n")
-    assert describe([word]) == "stranger: tcp"
+    (report,) = libraries()["stranger"].parse("stranger: way=tcp\n")
+    assert describe([report]) == "stranger: tcp"
 
 
 def test_its_telemetry_is_collected_read_compared_and_exported(place: Path) -> None:

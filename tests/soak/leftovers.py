@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from soak.campaigns import Soaked
 from soak.places import call, processes, wait_until
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.plugins.backends import control_groups
 
 _PATIENCE_S = 30
@@ -45,7 +45,7 @@ def check_left(campaign: Soaked, before: Before, *, is_alone: bool) -> None:
     tally.check("no mounts are left", not mounts, f"{mounts}")
     files = set(_files(env)) - before.temporary
     tally.check("no temporary files are left", not files, f"{sorted(files)}")
-    mark = campaign_mark(campaign.folder)
+    mark = campaign_hash(campaign.folder)
     groups = [group for group, label in control_groups.left() if label.startswith(mark)]
     populated = [str(group.path) for group in groups if group.is_populated()]
     tally.check("no control groups are left", not populated, f"{populated}")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, needs_intelmpi
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.core.attempt import Attempt, State
 from tare.core.safe_folder import SafeFolder
 from tare.plugins.backends import control_groups, process_labels
@@ -119,8 +119,8 @@ def test_bytes_and_packets_for_each_byte_of_payload_are_what_encapsulation_makes
         name: one["wire_sent"] / (payload[name] * MESSAGE_BYTES)
         for name, one in (("host", host), ("overlay", overlay))
     }
-    own_words = 40  # of the MPI around each message, at most
-    assert 0 <= for_each_byte["host"] * MESSAGE_BYTES - MESSAGE_BYTES - TCP_BYTES < own_words
+    own_lines = 40  # of the MPI around each message, at most
+    assert 0 <= for_each_byte["host"] * MESSAGE_BYTES - MESSAGE_BYTES - TCP_BYTES < own_lines
     added = (for_each_byte["overlay"] - for_each_byte["host"]) * MESSAGE_BYTES
     assert added == pytest.approx(VXLAN_BYTES, abs=3)
     assert overlay["network_packet_size"] == pytest.approx(host["network_packet_size"], abs=3), "within"
@@ -150,7 +150,7 @@ def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> 
     finally:
         runner.kill()
         runner.wait()
-    _wait_for(lambda: not process_labels.marked(f"{campaign_mark(campaign)}:"))
+    _wait_for(lambda: not process_labels.marked(f"{campaign_hash(campaign)}:"))
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.LOST
     recording = read(SafeFolder(campaign / attempt.folder))
@@ -174,7 +174,7 @@ def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path:
     assert recording.span is not None
     assert sum(bool(host.fault) for host in recording.span.hosts.values()) == 1
     assert all(host.samples for host in recording.hosts), "up to its last sample, of the killed one too"
-    assert not process_labels.marked(f"{campaign_mark(campaign)}:")
+    assert not process_labels.marked(f"{campaign_hash(campaign)}:")
 
 
 def _samplers(runner: int) -> list[int]:

@@ -154,9 +154,9 @@ def agree(folder: Path) -> None:
     source = RuleSource(text=margin, kind=Kind.FAIL_IF, where="test")
     (verdicts,) = check(found, parse_rules([source])).verdicts
     for judged in verdicts.judged:
-        told_of = known[judged.match.case, judged.match.fom, operation(judged.match.at)]
-        assert judged.verdict == told_of[0]
-        assert judged.outcome is not Outcome.FAIL or told_of[0] == "worse"
+        plan_notes = known[judged.match.case, judged.match.fom, operation(judged.match.at)]
+        assert judged.verdict == plan_notes[0]
+        assert judged.outcome is not Outcome.FAIL or plan_notes[0] == "worse"
     check_agrees(folder, found.plan.margin, known)
 
 

@@ -49,7 +49,7 @@ def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str)
                     platform=platform,
                     prefix=composer.container_prefix(name),
                     hosts=hosts,
-                    binds=_seen_by_all(folder, loaded, engine, env),
+                    binds=_shared_paths(folder, loaded, engine, env),
                     label=f"{label}containers;",
                     env=env,
                     folder=str(folder),
@@ -84,7 +84,7 @@ def _hosts(loaded: Loaded, platform: str) -> dict[str, Host]:
     return {name: Host(name if agent else None, agent) for name in names}
 
 
-def _seen_by_all(folder: Path, loaded: Loaded, engine: Engine, env: Mapping[str, str]) -> tuple[str, ...]:
+def _shared_paths(folder: Path, loaded: Loaded, engine: Engine, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the paths that every container must see: evidence, storage, and the agent for other hosts."""
     site = loaded.composer.site
     storage = [site.storage[case.storage] for case in loaded.plan.cases if case.storage is not None]

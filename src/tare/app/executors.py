@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from tare.app.containers import containers, read_nesting
-from tare.app.packets import counting_packets, gathering, lay_counter
+from tare.app.packets import counting_packets, gathering, write_counter
 from tare.app.planning import Loaded
 from tare.app.provenance import ask_facts, fact_scripts, hostnames_of
 from tare.app.rehearsal import rehearse
-from tare.app.run_options import BOOSTED, DEFAULT, NOT_ALLOWED, RunOptions, boost_told, boost_tries
+from tare.app.run_options import BOOSTED, DEFAULT, NOT_ALLOWED, RunOptions, boost_tries, describe_boost
 from tare.core.attempt import Attempt, Traffic
 from tare.core.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, Session
 from tare.core.campaign import Environment
@@ -49,7 +49,7 @@ def make_executor(
     folder: Path,
     loaded: Loaded,
     lab: Mapping[str, str] | None = None,
-    manner: RunOptions = DEFAULT,
+    options: RunOptions = DEFAULT,
     on_wait: OnWait = lambda attempt, reason: None,
 ) -> Iterator[Executor]:
     """Start what the plan's runs need, such as the lab, and yield the executor that runs them.
@@ -68,23 +68,23 @@ def make_executor(
         executors: dict[str, Executor] = {}
         for name in dict.fromkeys(platforms[name].backend for name in used):
             executors[name] = stack.enter_context(
-                _executor(backend(name), folder, loaded, env, manner, on_wait)
+                _executor(backend(name), folder, loaded, env, options, on_wait)
             )
         yield PlatformExecutors({name: executors[platforms[name].backend] for name in used})
 
 
-def campaign_mark(folder: Path) -> str:
+def campaign_hash(folder: Path) -> str:
     """Return the hash that identifies the processes and jobs of the campaign in `folder`."""
     return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
 
 
-def require_independent(loaded: Loaded, manner: RunOptions) -> None:
+def require_independent(loaded: Loaded, options: RunOptions) -> None:
     """Raise UsageError if several runs at a time are asked for and would disturb each other.
 
     This is so if the nodes share one machine, or if a platform keeps one container on each node.
     """
     site = loaded.composer.site
-    if manner.jobs == 1:
+    if options.jobs == 1:
         return
     if site.shared_cores is not None:
         raise UsageError(
@@ -103,14 +103,14 @@ def _executor(
     folder: Path,
     loaded: Loaded,
     env: Mapping[str, str],
-    manner: RunOptions,
+    options: RunOptions,
     on_wait: OnWait,
 ) -> AbstractContextManager[Executor]:
     """Return a context that yields the executor for the platforms of one backend."""
     if isinstance(plugin, BatchBackend):
-        return _queued(plugin, folder, loaded, env, manner, on_wait)
+        return _queued(plugin, folder, loaded, env, options, on_wait)
     if isinstance(plugin, DirectBackend):
-        return _direct(plugin, folder, loaded, env, manner)
+        return _direct(plugin, folder, loaded, env, options)
     raise UsageError(f"backend {plugin.name} is no BatchBackend or DirectBackend; mend its package")
 
 
@@ -120,7 +120,7 @@ def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapp
 
     site = loaded.composer.site
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
-    campaign = campaign_mark(folder)
+    campaign = campaign_hash(folder)
     return Session(
         folder=folder.resolve(),
         campaign=campaign,
@@ -136,7 +136,7 @@ def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapp
 
 @contextmanager
 def _direct(
-    plugin: DirectBackend[Any], folder: Path, loaded: Loaded, env: Mapping[str, str], manner: RunOptions
+    plugin: DirectBackend[Any], folder: Path, loaded: Loaded, env: Mapping[str, str], options: RunOptions
 ) -> Iterator[Executor]:
     """Yield an executor that runs attempts on hosts that Tare chooses, and ends all their processes."""
     from tare.plugins.backends.own_storage import OwnStorage
@@ -147,9 +147,9 @@ def _direct(
     site = loaded.composer.site
     session = _session(plugin, folder, loaded, env)
     prefix = session.label
-    boost = boost_told(site, manner)
+    boost = describe_boost(site, options)
     everywhere = (
-        [loaded.composer.on((node,)) for node in site.nodes] if manner.jobs > 1 else [loaded.composer]
+        [loaded.composer.on((node,)) for node in site.nodes] if options.jobs > 1 else [loaded.composer]
     )
     hosts = sorted({host for on in everywhere for case in loaded.plan.cases for host in on.hosts(case)})
     session = msgspec.structs.replace(session, hosts=tuple(hosts), boosts=boost == BOOSTED)
@@ -168,7 +168,9 @@ def _direct(
             plan=loaded.plan,
             composer=loaded.composer,
             backend=backend,
-            storage=OwnStorage(backend.ask, agent=() if site.lab else site.agent, keeps=manner.keeps_storage),
+            storage=OwnStorage(
+                backend.ask, agent=() if site.lab else site.agent, keeps=options.keeps_storage
+            ),
             counters=_counters(backend),
             environment=_environment(folder, loaded, backend, env, boost),
             boost_tries=boost_tries(site, boost),
@@ -185,10 +187,10 @@ def _direct(
         )
         try:
             with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
-                if manner.rehearsed:
-                    rehearse(folder, loaded, backend.ask, manner.rehearsed)
+                if options.rehearsed:
+                    rehearse(folder, loaded, backend.ask, options.rehearsed)
                 backend.adopt()
-                yield _executor_of(executor, manner.jobs)
+                yield _executor_of(executor, options.jobs)
         finally:
             backend.clean(prefix)
 
@@ -212,7 +214,7 @@ def _queued(
     folder: Path,
     loaded: Loaded,
     env: Mapping[str, str],
-    manner: RunOptions,
+    options: RunOptions,
     on_wait: OnWait,
 ) -> Iterator[Executor]:
     """Yield an executor that runs attempts as jobs of a batch system."""
@@ -230,21 +232,21 @@ def _queued(
                 campaign=session.campaign,
                 traffic=_traffic,
                 environment=lambda case, job_result: _record(
-                    folder, loaded.composer, case, job_result.before, told=job_result.facts
+                    folder, loaded.composer, case, job_result.before, more_facts=job_result.facts
                 ),
                 hostnames=partial(hostnames_of, folder) if has_hostnames else lambda attempt: (),
-                sampler=_lay_sampler(folder),
+                sampler=_write_sampler(folder),
                 settle=settle,
-                counter=lay_counter(folder, loaded.plan.telemetry),
+                counter=write_counter(folder, loaded.plan.telemetry),
                 gather=gathering(plugin.packet_cure),
                 label=session.label,
-                keeps_storage=manner.keeps_storage,
+                keeps_storage=options.keeps_storage,
                 on_wait=on_wait,
             )
         )
 
 
-def _lay_sampler(folder: Path) -> Path:
+def _write_sampler(folder: Path) -> Path:
     """Write the telemetry sampler into the campaign's folder, from where a batch system's nodes get it."""
     from tare.plugins.collectors.sampler import program
 
@@ -293,8 +295,8 @@ def _traffic(files: NodeFiles) -> Traffic:
 
 def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
     def counters(hosts: Sequence[str | None]) -> Traffic:
-        said = backend.ask(hosts, traffic_script())
-        return _traffic({host or "localhost": read_records(text) for host, text in said.items()})
+        response = backend.ask(hosts, traffic_script())
+        return _traffic({host or "localhost": read_records(text) for host, text in response.items()})
 
     return counters
 
@@ -308,21 +310,21 @@ def _environment(
     """
     one_at_a_time = Lock()
     known: dict[tuple[tuple[str, ...], str], str] = {}
-    answers: dict[tuple[str, str], Mapping[str, str]] = {}
+    responses: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def environment(composer: Composer, case: Case) -> str:
         with one_at_a_time:
-            return look(composer, case)
+            return collect(composer, case)
 
-    def look(composer: Composer, case: Case) -> str:
+    def collect(composer: Composer, case: Case) -> str:
         hosts = composer.hosts(case)
         key = (hosts, case.platform)
         if key not in known:
             here: list[str | None] = list(hosts) if composer.site.agent else [None]
-            new = [host for host in here if (host or hosts[0], case.platform) not in answers]
-            for host, said in ask_facts(backend, new, loaded, case.platform).items():
-                answers[host or hosts[0], case.platform] = said
-            files = {host or hosts[0]: answers[host or hosts[0], case.platform] for host in here}
+            new = [host for host in here if (host or hosts[0], case.platform) not in responses]
+            for host, response in ask_facts(backend, new, loaded, case.platform).items():
+                responses[host or hosts[0], case.platform] = response
+            files = {host or hosts[0]: responses[host or hosts[0], case.platform] for host in here}
             nesting = read_nesting(composer, case.platform, here[0], backend, env)
             known[key] = _record(folder, composer, case, files, nesting, boost=boost)
         return known[key]
@@ -336,17 +338,17 @@ def _record(
     case: Case,
     files: NodeFiles,
     nesting: Mapping[str, str] | None = None,
-    told: Mapping[str, Mapping[str, str]] | None = None,
+    more_facts: Mapping[str, Mapping[str, str]] | None = None,
     boost: str = "none: a batch system starts the ranks",
 ) -> str:
     """Record the facts of a case's nodes, platform and containers; return their hash.
 
-    `files` are the answers of the nodes. `told` are facts about nodes from another source, such as their
-    cluster. `boost` says whether programs have priority on the nodes; if it is empty, the node's own answer
-    counts.
+    `files` are the responses of the nodes. `more_facts` are facts about nodes from another source, such as
+    their cluster. `boost` says whether programs have priority on the nodes; if it is empty, the node's own
+    response counts.
     """
     facts: Environment = {node: collect_facts(found) for node, found in files.items()}
-    for name, more in (told or {}).items():
+    for name, more in (more_facts or {}).items():
         facts[name] = {**facts.get(name, {}), **more}
     platform = composer.site.platforms[case.platform]
     for node in facts.values():

@@ -24,14 +24,14 @@ def counting_packets(
     def count(interfaces: Mapping[str | None, str]) -> AbstractContextManager[dict[str | None, str]]:
         return counters.count({host: packets.command(name) for host, name in interfaces.items()})
 
-    def keep(folder: Path, said: Mapping[str, str]) -> None:
-        answers = {host: packets.read_answer(text, cure) for host, text in said.items()}
-        packets.store(folder, answers)
+    def keep(folder: Path, outputs: Mapping[str, str]) -> None:
+        responses = {host: packets.read_answer(text, cure) for host, text in outputs.items()}
+        packets.store(folder, responses)
 
     return CountingPackets(settings, telemetry, count, keep)
 
 
-def lay_counter(folder: Path, settings: TelemetryOptions) -> Path | None:
+def write_counter(folder: Path, settings: TelemetryOptions) -> Path | None:
     """Write the packet counter into the campaign's folder, from where nodes get it; None if not wanted."""
     if not settings.is_counting_packets:
         return None

@@ -40,9 +40,9 @@ class Loaded(NamedTuple):
     composer: Composer
     texts: dict[str, str]
 
-    def signed(self, signs: Pseudonyms) -> Loaded:
-        """Return a copy that uses the pseudonyms `signs` in the records of its commands."""
-        return self._replace(composer=msgspec.structs.replace(self.composer, signs=signs))
+    def with_pseudonyms(self, pseudonyms: Pseudonyms) -> Loaded:
+        """Return a copy that uses `pseudonyms` in the records of its commands."""
+        return self._replace(composer=msgspec.structs.replace(self.composer, pseudonyms=pseudonyms))
 
 
 def load(

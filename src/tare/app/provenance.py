@@ -29,7 +29,7 @@ def subject_of(loaded: Loaded, name: str) -> Subject:
     starter = ""
     for case in (case for case in loaded.plan.cases if case.platform == name):
         for stage, invocation in composer.compose(case):
-            if platform.container is None and not any(sign in stage.argv[0] for sign in "{ \t\n"):
+            if platform.container is None and not any(character in stage.argv[0] for character in "{ \t\n"):
                 programs[stage.argv[0]] = None
             if stage.is_mpi and platform.launcher != "none":
                 starter = starter or invocation.argv[0]
@@ -67,7 +67,7 @@ def ask_facts(
 ) -> Mapping[str | None, Mapping[str, str]]:
     """Return the answer of each host about itself and a platform. Raises BackendError."""
     script = facts_script(subject_of(loaded, platform))
-    return {host: read_records(said) for host, said in backend.ask(hosts, script).items()}
+    return {host: read_records(response) for host, response in backend.ask(hosts, script).items()}
 
 
 def _library_folders(platform: Platform) -> list[str]:

@@ -55,42 +55,42 @@ def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> N
     Notes are printed on standard error. Raises UsageError with all faults.
     """
     composer = loaded.composer
-    looked_at = [case for case in cases if _is_looked_at(composer, case)]
-    found = [*_programs(composer, looked_at, ask), *_inputs(composer, looked_at, ask)]
-    found += _storage_paths(composer, looked_at, ask)
-    hide = composer.signs.text  # hosts and their programs may have printed names that the site hides
+    checked = [case for case in cases if _is_checked(composer, case)]
+    found = [*_programs(composer, checked, ask), *_inputs(composer, checked, ask)]
+    found += _storage_paths(composer, checked, ask)
+    hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
     found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
     (folder / RECORD).write_bytes(
         msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
     )
     for one in found:
         if one.is_note:
-            echo(f"note: {_told(one, folder, loaded)}", err=True)
+            echo(f"note: {_describe(one, folder, loaded)}", err=True)
     faults = [one for one in found if one.fault and not one.is_note]
     if faults:
-        told = "\n".join(f"  {_told(one, folder, loaded)}" for one in faults)
+        lines = "\n".join(f"  {_describe(one, folder, loaded)}" for one in faults)
         count = f"{len(faults)} thing{'s' if len(faults) > 1 else ''}"
         raise UsageError(
-            f"{count} found before the first run, without which runs would fail; nothing was run:\n{told}\n"
+            f"{count} found before the first run, without which runs would fail; nothing was run:\n{lines}\n"
             "tare run --no-rehearsal runs all the same"
         )
 
 
-def _is_looked_at(composer: Composer, case: Case) -> bool:
+def _is_checked(composer: Composer, case: Case) -> bool:
     platform = composer.site.platforms[case.platform]
     return platform.container is None and not platform.is_queued
 
 
-def _told(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
+def _describe(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
     """Return a result as a line: its place in the study or site file, the fault, and the cure."""
     file, name = (SITE, one.storage) if one.storage else (STUDY, one.workload)
-    place = _place_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
-    where = f"{folder / file}:{place}: " if place else ""
+    position = _position_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
+    where = f"{folder / file}:{position}: " if position else ""
     hosts = f" on {', '.join(one.hosts)}" if one.hosts else ""
     return f"{where}{one.workload} on platform {one.platform}: {one.fault}{hosts}; {one.cure}"
 
 
-def _place_of(text: str, name: str, below: str = "") -> str:
+def _position_of(text: str, name: str, below: str = "") -> str:
     """Return the first line and column of `text` that name `name`, after the key `below` if given.
 
     Empty if there is none.
@@ -112,14 +112,14 @@ def _hosts(composer: Composer, case: Case) -> list[str | None]:
 def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
     """Yield a result for each program of the cases: whether its hosts find it and its libraries."""
     wanted: dict[tuple[str, str], tuple[Case, dict[str | None, None]]] = {}
-    led = set()  # programs whose launcher or stage may still add library folders
+    unsure = set()  # programs whose launcher or stage may still add library folders
     for case in cases:
         hosts = _hosts(composer, case)
         for stage, invocation in composer.compose(case):
             ranks_on = hosts if stage.is_mpi else hosts[:1]
             if stage.is_mpi or "LD_LIBRARY_PATH" in stage.env or "LD_PRELOAD" in stage.env:
                 starter = () if stage.is_mpi else invocation.argv[:1]
-                led |= {(case.platform, name) for name in (stage.argv[0], *stage.programs, *starter)}
+                unsure |= {(case.platform, name) for name in (stage.argv[0], *stage.programs, *starter)}
             names = [(name, ranks_on) for name in (stage.argv[0], *stage.programs)]
             if Path(invocation.argv[0]).name != stage.argv[0]:
                 names += [(invocation.argv[0], hosts[:1])]  # the command that starts the ranks
@@ -127,8 +127,8 @@ def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[R
                 if "{" not in name and (os.sep not in name or name.startswith("/")):
                     wanted.setdefault((case.platform, name), (case, {}))[1].update(dict.fromkeys(on))
     for (platform, name), (case, places) in wanted.items():
-        said = ask(list(places), _script(name, composer.site.platforms[platform]))
-        yield _finding(case, name, said, is_led=(platform, name) in led)
+        outputs = ask(list(places), _script(name, composer.site.platforms[platform]))
+        yield _finding(case, name, outputs, is_unsure=(platform, name) in unsure)
 
 
 _KERNEL = (
@@ -169,8 +169,8 @@ def _extended(variable: str, folders: Sequence[str]) -> str:
     return f"{variable}={shlex.quote(own)}${{{variable}:+:${variable}}}; export {variable}; "
 
 
-def _finding(case: Case, name: str, said: Mapping[str | None, str], *, is_led: bool) -> RehearsalResult:
-    lines = {host or "this machine": text.splitlines() for host, text in said.items()}
+def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_unsure: bool) -> RehearsalResult:
+    lines = {host or "this machine": text.splitlines() for host, text in outputs.items()}
     denied = [host for host, text in lines.items() if "denied" in text]
     lacking = [host for host, text in lines.items() if "missing" in text and "denied" not in text]
     absent = {
@@ -204,11 +204,11 @@ def _finding(case: Case, name: str, said: Mapping[str | None, str], *, is_led: b
         names = ", ".join(sorted(libraries)[:_MOST_LIBRARIES])
         cure = "install them, or name their folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"
         fault = f"{name} lacks the libraries {names}"
-        if is_led:
+        if is_unsure:
             fault = f"{name} needs {names}, which the loader does not find by itself"
             cure = "where runs fail, name the folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"
         on = tuple(sorted(set(libraries.values())))
-        return RehearsalResult(case.workload, case.platform, name, on, fault, cure, is_note=is_led)
+        return RehearsalResult(case.workload, case.platform, name, on, fault, cure, is_note=is_unsure)
     return RehearsalResult(case.workload, case.platform, name, tuple(lines))
 
 
@@ -221,8 +221,8 @@ def _inputs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[Reh
         for path in dict.fromkeys(path for stage in stages for path in composer.inputs(case, stage)):
             if path.startswith("/") and (host, path) not in asked:
                 asked.add((host, path))
-                said = ask([host], f"[ -e {shlex.quote(path)} ] && echo there || true").get(host, "")
-                fault = "" if "there" in said else f"its input {path} is missing"
+                outputs = ask([host], f"[ -e {shlex.quote(path)} ] && echo there || true").get(host, "")
+                fault = "" if "there" in outputs else f"its input {path} is missing"
                 named = (host or "this machine",)
                 cure = "put it there, or correct its path" if fault else ""
                 yield RehearsalResult(case.workload, case.platform, path, named, fault, cure)
@@ -258,18 +258,18 @@ def _storage(
             case.workload, case.platform, subject, here, fault, cure, storage=case.storage or ""
         )
     try:
-        blind: list[str] = []
+        unaware: list[str] = []
         if is_shared and len(hosts) > 1:
-            said = ask(hosts[1:], f"[ -d {quoted} ] && echo seen || true")
-            blind = [host or "" for host, text in said.items() if "seen" not in text]
+            outputs = ask(hosts[1:], f"[ -d {quoted} ] && echo seen || true")
+            unaware = [host or "" for host, text in outputs.items() if "seen" not in text]
     finally:
         ask(hosts[:1], f"rmdir -- {quoted}")
-    if not blind:
+    if not unaware:
         return RehearsalResult(
             case.workload, case.platform, subject, tuple(host or "this machine" for host in hosts)
         )
     fault = f"storage '{case.storage}' is each node's own: what {hosts[0]} makes in {path} is not seen"
     cure = "its ranks read each other's files; use a storage path that nodes share, or nodes: 1"
     return RehearsalResult(
-        case.workload, case.platform, subject, tuple(blind), fault, cure, storage=case.storage or ""
+        case.workload, case.platform, subject, tuple(unaware), fault, cure, storage=case.storage or ""
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.app import planning
-from tare.app.resuming import goes_on
+from tare.app.resuming import continues_last_session
 from tare.app.session import is_extension
 from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Run
@@ -59,7 +59,7 @@ class Remaining(msgspec.Struct, frozen=True, kw_only=True):
     is_budget_spent: bool
 
 
-def rest_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: bool = False) -> Remaining:
+def remaining_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: bool = False) -> Remaining:
     """Return what 'tare run' would still run of the campaign in `folder`.
 
     `is_retrying_failed` stands for --retry-failed. Raises UsageError if the folder holds another campaign.
@@ -68,7 +68,7 @@ def rest_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: bool =
     needs_extend = is_extension(folder, loaded)
     past = _past(folder)
     is_plain = not is_retrying_failed and (old.cases, old.repeats) == (plan.cases, plan.repeats)
-    session = past.n_sessions + (not (is_plain and goes_on(plan, past, time.time())))
+    session = past.n_sessions + (not (is_plain and continues_last_session(plan, past, time.time())))
     loop = Loop(
         plan,
         _NoLog(),

@@ -14,7 +14,7 @@ from tare.storage.campaign import RecordedCampaign
 from tare.storage.sessions import is_prompt
 
 
-def goes_on(plan: Plan, past: RecordedCampaign, now: float) -> bool:
+def continues_last_session(plan: Plan, past: RecordedCampaign, now: float) -> bool:
     """Return whether a plain `tare run` at time `now` continues the last recorded session.
 
     It does if that session ended a moment ago, in the block that is run next. Then nothing else runs in
@@ -27,16 +27,16 @@ def goes_on(plan: Plan, past: RecordedCampaign, now: float) -> bool:
         return False
     if left.of_block(past.last_block, _order(plan, past, past.last_block)).order:
         return True
-    return not _has_parted(plan, past)
+    return not _has_separated_runs(plan, past)
 
 
-def _has_parted(plan: Plan, past: RecordedCampaign) -> bool:
+def _has_separated_runs(plan: Plan, past: RecordedCampaign) -> bool:
     """Return whether a long time separates the runs of some pairs; only another session can repeat these."""
     left = _outstanding(plan, past, past.n_sessions + 1)
     return any(left.of_block(block, _order(plan, past, block)).parted for block in past.orders)
 
 
-def what_is_run_again(
+def describe_repeats(
     left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
 ) -> Iterator[str]:
     """Yield a sentence on the runs that are repeated although they have a result: which, why, and how long.
@@ -49,18 +49,18 @@ def what_is_run_again(
         return
     parted = sum(len(passing.parted) for passing in left)
     n_others = sum(len(passing.order) for passing in left) - len(again)
-    told = [f"{_runs(n_others)} left"]
+    parts = [f"{_runs(n_others)} left"]
     if n_beside := len(again) - parted:
         made = f"{_are(n_beside)} made once more beside them"
-        told.append(f"{_runs(n_beside)} of cases they are compared with {made}")
+        parts.append(f"{_runs(n_beside)} of cases they are compared with {made}")
     if parted:
         reason = "since a long time lay within their block"
-        told.insert(1, f"{_runs(parted)} {_are(parted)} made once more, {reason}")
+        parts.insert(1, f"{_runs(parted)} {_are(parted)} made once more, {reason}")
     if warmup:
-        told.append(f"{_warm_ups(len(warmup))} before")
+        parts.append(f"{_warm_ups(len(warmup))} before")
     took = _took([*again, *warmup], attempts)
     expected = f", about {took} by earlier runs" if took else ""
-    yield f"{'; '.join(told)}{expected}: only what ran together is compared"
+    yield f"{'; '.join(parts)}{expected}: only what ran together is compared"
 
 
 def _took(cases: Sequence[str], attempts: Sequence[Attempt]) -> str:

@@ -32,7 +32,7 @@ BOOSTED = "autogroup nice -20"
 NOT_ALLOWED = "none: this user may not"
 
 
-def boost_told(site: Site, manner: RunOptions) -> str:
+def describe_boost(site: Site, options: RunOptions) -> str:
     """Return, as recorded in the environment, whether programs have priority on their nodes.
 
     Empty if each node must be asked: over ssh, the ranks that an MPI starts raise their priority themselves.
@@ -40,7 +40,7 @@ def boost_told(site: Site, manner: RunOptions) -> str:
     """
     from tare.plugins.backends.priority import may_boost
 
-    if not manner.boosts:
+    if not options.boosts:
         return "off: --no-boost"
     if site.agent and site.lab is None:
         return ""
@@ -48,7 +48,7 @@ def boost_told(site: Site, manner: RunOptions) -> str:
 
 
 def boost_tries(site: Site, boost: str) -> int:
-    """Return how often a rank tries to raise the priority of its session; `boost` is from `boost_told`.
+    """Return how often a rank tries to raise the priority of its session; `boost` is from `describe_boost`.
 
     In the lab, ranks lack the right to do this. They wait until Tare does it, 0.1 s between two tries.
     """

@@ -15,9 +15,9 @@ import msgspec
 
 from tare import __version__
 from tare.analysis.pairing import Passing
-from tare.app import planning as wiring
+from tare.app import planning
 from tare.app.executors import make_executor, require_independent
-from tare.app.resuming import goes_on, what_is_run_again
+from tare.app.resuming import continues_last_session, describe_repeats
 from tare.app.run_options import DEFAULT, RunOptions
 from tare.config.changes import changed_entries
 from tare.core import log
@@ -62,7 +62,7 @@ Display = AbstractContextManager[Callable[[LoopState], None]]
 """Shows the progress of a campaign while entered."""
 
 
-def blocks_begun_with(folder: Path, loaded: wiring.Loaded) -> int | None:
+def blocks_begun_with(folder: Path, loaded: planning.Loaded) -> int | None:
     """Return the number of blocks if the campaign was begun with `--blocks`, so that a resume can reuse it.
 
     None if the number comes from the study itself.
@@ -75,12 +75,12 @@ def blocks_begun_with(folder: Path, loaded: wiring.Loaded) -> int | None:
 
 def carry_out(
     folder: Path,
-    loaded: wiring.Loaded,
+    loaded: planning.Loaded,
     display: Display,
     *,
     is_extending: bool = False,
     is_retrying_failed: bool = False,
-    manner: RunOptions = DEFAULT,
+    options: RunOptions = DEFAULT,
     log_level: int = logging.INFO,
 ) -> Campaign:
     """Run the part of the plan that remains in `folder`, and return the campaign.
@@ -89,20 +89,20 @@ def carry_out(
     if the study now extends the campaign and `is_extending` is false. An interrupt ends all running attempts,
     records them, and exits with 130.
     """
-    require_independent(loaded, manner)
+    require_independent(loaded, options)
     _require_installed(loaded)
     how = " --retry-failed" if is_retrying_failed else ""
-    with _terminated_like_interrupted(f"{folder}{how}"), open_journal(folder) as journal:
+    with _signals_as_interrupts(f"{folder}{how}"), open_journal(folder) as journal:
         old = read_plan(folder) if is_campaign(folder) else loaded.plan
         try:
             _require_same(old, loaded.plan, folder, is_extending=is_extending)
         except UsageError as error:
             raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
         freeze(folder, loaded.plan, loaded.texts)
-        loaded = loaded.signed(keep_signs(folder, loaded.composer.signs.entries))
+        loaded = loaded.with_pseudonyms(keep_signs(folder, loaded.composer.pseudonyms.entries))
         before = (old.cases, old.repeats)
         is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)
-        with keeping_log(folder, loaded.composer.signs, log_level):
+        with keeping_log(folder, loaded.composer.pseudonyms, log_level):
             _run(
                 folder,
                 journal,
@@ -110,12 +110,12 @@ def carry_out(
                 display,
                 is_plain=is_plain,
                 is_retrying_failed=is_retrying_failed,
-                manner=manner,
+                options=options,
             )
     return read_shown(folder)
 
 
-def _require_installed(loaded: wiring.Loaded) -> None:
+def _require_installed(loaded: planning.Loaded) -> None:
     """Raise LabError if an MPI or a root file system that Tare itself installs is missing."""
     site = loaded.composer.site
     if site.lab is None and site.agent:  # its nodes have their own file systems
@@ -137,17 +137,17 @@ def _require_installed(loaded: wiring.Loaded) -> None:
 def _run(
     folder: Path,
     journal: Journal,
-    loaded: wiring.Loaded,
+    loaded: planning.Loaded,
     display: Display,
     *,
     is_plain: bool,
     is_retrying_failed: bool,
-    manner: RunOptions,
+    options: RunOptions,
 ) -> None:
     log = _JournalLog(journal, folder)
     past = with_untold(read_past(journal.events), folder, loaded.plan)
     now = time.time()
-    continues = is_plain and goes_on(loaded.plan, past, now)
+    continues = is_plain and continues_last_session(loaded.plan, past, now)
     session = past.n_sessions + (not continues)
     _LOG.info("session begins", extra=fields(session=session, tare=__version__, continues=continues))
     log.began(SessionBegan(now, __version__, VERSION, continues, loaded.plan.repeats.max, is_retrying_failed))
@@ -155,7 +155,7 @@ def _run(
         make_executor(
             folder,
             loaded,
-            manner=_rehearsing(manner, loaded, past.attempts),
+            options=_rehearsing(options, loaded, past.attempts),
             on_wait=_Waits(log),
         ) as executor,
         display as progress,
@@ -169,16 +169,16 @@ def _run(
             orders=past.orders,
             session=session,
             passes=past.passes,
-            rule=wiring.stopping_rule(loaded.plan),
+            rule=planning.stopping_rule(loaded.plan),
             on_progress=progress,
-            on_left=lambda left, warmup: tell_what_is_run_again(left, warmup, past.attempts),
-            on_stopped=lambda said: echo(f"stopped: {said}"),
+            on_remaining=lambda left, warmup: print_repeats(left, warmup, past.attempts),
+            on_stopped=lambda reason: echo(f"stopped: {reason}"),
             is_retrying_failed=is_retrying_failed,
-            started=_started(loaded) if manner.is_rehearsing else None,
+            started=_started(loaded) if options.is_rehearsing else None,
         ).run()
 
 
-def _started(loaded: wiring.Loaded) -> dict[str, tuple[str, ...]]:
+def _started(loaded: planning.Loaded) -> dict[str, tuple[str, ...]]:
     """Return the programs that each case of the plan starts, by case id."""
     workloads = loaded.composer.workloads
     return {
@@ -187,21 +187,19 @@ def _started(loaded: wiring.Loaded) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _rehearsing(manner: RunOptions, loaded: wiring.Loaded, attempts: Sequence[Attempt]) -> RunOptions:
-    """Return `manner` with the cases to rehearse: those that never succeeded; none without rehearsal."""
+def _rehearsing(options: RunOptions, loaded: planning.Loaded, attempts: Sequence[Attempt]) -> RunOptions:
+    """Return `options` with the cases to rehearse: those that never succeeded; none without rehearsal."""
     known = {one.case for one in attempts if one.state is State.DONE}
     new = tuple(case for case in loaded.plan.cases if case.id not in known)
-    return manner._replace(rehearsed=new if manner.is_rehearsing else ())
+    return options._replace(rehearsed=new if options.is_rehearsing else ())
 
 
-def tell_what_is_run_again(
-    left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]
-) -> None:
+def print_repeats(left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]) -> None:
     """Print which runs are repeated although they have a result, why, and how long that takes.
 
     In most sessions this prints nothing.
     """
-    for line in what_is_run_again(left, warmup, attempts):
+    for line in describe_repeats(left, warmup, attempts):
         echo(line)
 
 
@@ -241,13 +239,13 @@ class _Waits:
 
     def __init__(self, log: _JournalLog) -> None:
         self._log = log
-        self._said = ""
+        self._printed = ""
 
     def __call__(self, attempt: Attempt, reason: str) -> None:
         self._log.attempt_waits(attempt, reason, time.time())
-        if reason and reason != self._said:
+        if reason and reason != self._printed:
             echo(f"waiting: {reason}")
-        self._said = reason
+        self._printed = reason
 
 
 _MOST_CHANGES = 5
@@ -260,7 +258,7 @@ def _with_changes(message: str, changes: Sequence[str]) -> str:
     return "\n  ".join((message, *map(redact_text, changes[:_MOST_CHANGES]), *more))
 
 
-def _changes(folder: Path, loaded: wiring.Loaded, old: Plan) -> list[str]:
+def _changes(folder: Path, loaded: planning.Loaded, old: Plan) -> list[str]:
     """Return what changed in the study and site files; if nothing did, what changed in the cases."""
     found = []
     for name, text in loaded.texts.items():
@@ -335,7 +333,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
 
 
-def is_extension(folder: Path, loaded: wiring.Loaded) -> bool:
+def is_extension(folder: Path, loaded: planning.Loaded) -> bool:
     """Return whether resuming in `folder` needs --extend.
 
     Raises UsageError if the folder holds another campaign.
@@ -356,7 +354,7 @@ def _extent(plan: Plan) -> str:
 
 
 @contextmanager
-def _terminated_like_interrupted(arguments: str) -> Iterator[None]:
+def _signals_as_interrupts(arguments: str) -> Iterator[None]:
     """Handle other signals as Ctrl-C, and print the command with `arguments` that resumes the campaign.
 
     Signals that the parent process ignores, as nohup(1) does, stay ignored.

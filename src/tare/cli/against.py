@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.cli.comparison_table import format_ratio, verdict_words
+from tare.cli.comparison_table import describe_verdict, format_ratio
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.errors import UsageError
@@ -42,14 +42,14 @@ def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison],
     columns = ("here", "published", "workload", "at", "figure of merit", "ratio − 1", "n", "verdict")
     rows = [
         (
-            _words(ours.cases[one.contender_case].settings, ours.plan.varied),
-            _words(theirs.cases[one.reference_case].settings, theirs.plan.varied),
+            _settings_text(ours.cases[one.contender_case].settings, ours.plan.varied),
+            _settings_text(theirs.cases[one.reference_case].settings, theirs.plan.varied),
             str(one.at["workload"]),
             " ".join(f"{name}={value}" for name, value in one.at.items() if name != "workload"),
             f"{one.fom}, {one.unit}",
             format_ratio(one),
             str(one.n_blocks),
-            verdict_words(one),
+            describe_verdict(one),
         )
         for one in found
     ]
@@ -66,7 +66,7 @@ def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison],
     echo("What a publication does not tell, such as the size of the problem, may differ too.")
 
 
-def _words(settings: Settings, varied: Sequence[str]) -> str:
+def _settings_text(settings: Settings, varied: Sequence[str]) -> str:
     return " ".join(f"{name}={settings[name]}" for name in varied if name in settings and name != "workload")
 
 

@@ -26,18 +26,18 @@ _TOGETHER = {
 
 def _print_nothing(campaign: Campaign, reference: Settings) -> None:
     """Print why there is no row: nothing was measured, or no case has a reference."""
-    from tare.cli.without_reference import alone_sentences
+    from tare.cli.without_reference import uncompared_sentences
 
     plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
-    alone = alone_sentences(plan) if campaign.measured() else []
-    echo("Nothing to compare" + (":" if alone else " yet; 'tare status' shows what has run."))
-    for sentence in alone[:_MOST_ALONE]:
+    sentences = uncompared_sentences(plan) if campaign.measured() else []
+    echo("Nothing to compare" + (":" if sentences else " yet; 'tare status' shows what has run."))
+    for sentence in sentences[:_MOST_SENTENCES]:
         echo(f"  {sentence}")
-    if len(alone) > _MOST_ALONE:
-        echo(f"  … and {len(alone) - _MOST_ALONE} more")
+    if len(sentences) > _MOST_SENTENCES:
+        echo(f"  … and {len(sentences) - _MOST_SENTENCES} more")
 
 
-_MOST_ALONE = 10
+_MOST_SENTENCES = 10
 
 
 def print_comparisons(
@@ -54,7 +54,7 @@ def print_comparisons(
     cases = campaign.cases
     written = campaign.plan.written
     against = " · ".join(written(name, value) for name, value in reference.items())
-    places = _telling(found, leave_out=reference)
+    settings_shown = _distinguishing_settings(found, leave_out=reference)
     columns = (
         "contender",
         "workload",
@@ -69,17 +69,17 @@ def print_comparisons(
         (
             _contender(cases[one.contender_case].settings, reference, campaign.plan),
             cases[one.contender_case].workload,
-            " ".join(f"{name}={written(name, one.at[name])}" for name in places if name in one.at),
+            " ".join(f"{name}={written(name, one.at[name])}" for name in settings_shown if name in one.at),
             _figure(one),
             *_levels(one),
             format_ratio(one),
             str(one.n_blocks),
-            verdict_words(one),
+            describe_verdict(one),
         )
         for one in found
     ]
     has_levels = any(any(_levels(one)) for one in found)
-    is_left_out = {"at": not places, **dict.fromkeys(_LEVELS, not has_levels)}
+    is_left_out = {"at": not settings_shown, **dict.fromkeys(_LEVELS, not has_levels)}
     shown = [index for index, name in enumerate(columns) if not is_left_out.get(name)]
     print_table(
         [columns[index] for index in shown],
@@ -97,7 +97,7 @@ def print_comparisons(
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
         echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
     across = across_workloads(msgspec.structs.replace(campaign.plan, reference=reference))
-    for line in (*_promises(found), doubt(found), cure(campaign, found), *across):
+    for line in (*_error_rates(found), doubt(found), cure(campaign, found), *across):
         if line:
             echo(line)
 
@@ -118,7 +118,7 @@ def _figure(one: Comparison) -> str:
     return f"{one.fom}, {one.unit}{over}"
 
 
-def _promises(found: Sequence[Comparison]) -> Iterator[str]:
+def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
     """Yield sentences on the error rates of families with several rows, and on repeated looks and means."""
     from tare.report.words.mean_cost import averaged_words, misasked_words
 
@@ -158,19 +158,19 @@ def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:
     return " · ".join(plan.written(name, settings.get(name, "none")) for name in reference)
 
 
-def _telling(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
+def _distinguishing_settings(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
     """Return the settings that distinguish rows, without those that the workload or earlier ones imply."""
-    places = [one.at for one in found]
-    names = dict.fromkeys(name for at in places for name in at if name not in leave_out)
-    telling = ["workload"]
+    settings_shown = [one.at for one in found]
+    names = dict.fromkeys(name for at in settings_shown for name in at if name not in leave_out)
+    distinguishing = ["workload"]
     for name in names:
         seen: dict[tuple[Scalar | None, ...], Scalar | None] = {}
-        for at in places:
-            key = tuple(at.get(before) for before in telling)
+        for at in settings_shown:
+            key = tuple(at.get(before) for before in distinguishing)
             if seen.setdefault(key, at.get(name)) != at.get(name):
-                telling.append(name)
+                distinguishing.append(name)
                 break
-    return telling[1:]
+    return distinguishing[1:]
 
 
 def format_ratio(one: Comparison) -> str:
@@ -183,7 +183,7 @@ def format_ratio(one: Comparison) -> str:
     return " ".join(str(change(one) or "–").split())
 
 
-def verdict_words(one: Comparison) -> str:
+def describe_verdict(one: Comparison) -> str:
     """Return the text of a verdict, with its note and with what would decide an undecided one."""
     from tare.report.words.assumed import assumed_mark
     from tare.report.words.mean_cost import beside_words

@@ -15,7 +15,7 @@ def print_confounders(campaign: Campaign, reference: Settings | None) -> None:
     found = confounders(campaign, reference)
     if not found:
         return
-    lines = [f"  {_words(one)}" for one in found[:_MOST]]
+    lines = [f"  {_describe(one)}" for one in found[:_MOST]]
     if len(found) > _MOST:
         lines.append(f"  and {len(found) - _MOST} more; see: tare environment diff")
     echo("", "The sides differ in more than what was varied:", *lines)
@@ -35,13 +35,14 @@ def confounders_body(campaign: Campaign, reference: Settings | None) -> list[dic
     ]
 
 
-def _words(one: Confounder) -> str:
+def _describe(one: Confounder) -> str:
     varied = " ".join(f"{name}={value}" for name, value in one.settings.items())
     left, right = (
-        _short("; ".join(values)) or "not recorded" for values in (one.difference.left, one.difference.right)
+        _shortened("; ".join(values)) or "not recorded"
+        for values in (one.difference.left, one.difference.right)
     )
     return f"{varied}: {one.difference.fact} is {right}, and {left} on the reference"
 
 
-def _short(text: str, most: int = 60) -> str:
+def _shortened(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}…"

@@ -29,8 +29,8 @@ class Server:
         if token_file is not None:
             self._authorization = f"Bearer {_first_line(token_file)}"
         elif user is not None:
-            told = f"{unquote(user)}:{unquote(password or '')}"
-            self._authorization = f"Basic {base64.b64encode(told.encode()).decode()}"
+            credentials = f"{unquote(user)}:{unquote(password or '')}"
+            self._authorization = f"Basic {base64.b64encode(credentials.encode()).decode()}"
 
     def get(self, url: str) -> bytes:
         """Return the body of the answer, also of an error that the server explains in JSON.
@@ -46,8 +46,8 @@ class Server:
             request.add_unredirected_header("Authorization", self._authorization)
         shown = url.partition("?")[0]
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310  # as above
-                body: bytes = answer.read()
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310  # as above
+                body: bytes = response.read()
                 return body
         except urllib.error.HTTPError as error:
             body = error.read()

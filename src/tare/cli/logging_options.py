@@ -25,7 +25,7 @@ def log_options(command: _Command) -> _Command:
         count=True,
         expose_value=False,
         is_eager=True,
-        callback=_tell,
+        callback=_print_log,
         help="Say on standard error what is sent where, and what is decided; -vv: also each query and file.",
     )
     file = click.option(
@@ -44,7 +44,7 @@ def is_very_verbose(context: click.Context) -> bool:
     return bool(context.meta.get(__name__, 0) > 1)
 
 
-def _tell(context: click.Context, parameter: click.Parameter, n_asked: int) -> None:
+def _print_log(context: click.Context, parameter: click.Parameter, n_asked: int) -> None:
     """Print the log on standard error, above the progress bar if there is one."""
     if not n_asked:
         return

@@ -90,9 +90,9 @@ def _run(arguments: list[str]) -> int:
         echo_error(error)
         return error.exit_code
     except click.ClickException as error:
-        told = io.StringIO()
-        error.show(told)
-        echo(*told.getvalue().rstrip("\n").split("\n"), err=True)
+        message = io.StringIO()
+        error.show(message)
+        echo(*message.getvalue().rstrip("\n").split("\n"), err=True)
         return 2
     except (click.Abort, KeyboardInterrupt):
         echo("tare: interrupted", err=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from tare.app import planning as wiring
+from tare.app import planning
 from tare.app.executors import make_executor
 from tare.app.planned_tasks import planned_task
 from tare.config import SiteSource
@@ -45,7 +45,7 @@ def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder
     platform = source.site.platforms[name]
     if platform.launcher == "none":
         return _without_mpi(source.site, name)
-    lacking = []
+    reasons = []
     for workload in _PROGRAMS:
         with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=folder) as work:
             try:
@@ -53,13 +53,13 @@ def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder
             except TareError as error:
                 return Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, ""))
             if _is_missing(attempt):
-                lacking.append(attempt.reason)
+                reasons.append(attempt.reason)
                 continue
             return _judge(name, platform, attempt, Path(work) / attempt.folder)
     return Finding(
         name=name,
         is_met=None,
-        found=f"no program to try it with: {lacking[0]}",
+        found=f"no program to try it with: {reasons[0]}",
         cure="install the MPI's compiler (mpicc) or IMB-MPI1, and name its folder in the platform's 'path'",
     )
 
@@ -82,7 +82,7 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
     site = source.site
     nodes = min(2, len(site.nodes))
     network = f"network: {next(iter(site.networks))}" if site.networks else ""
-    study, site_file = folder / wiring.STUDY, folder / wiring.SITE
+    study, site_file = folder / planning.STUDY, folder / planning.SITE
     study.write_text(
         _STUDY.format(
             workload=_PROGRAMS[workload],
@@ -93,7 +93,7 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
         )
     )
     site_file.write_text(source.text)
-    loaded = wiring.load(folder)
+    loaded = planning.load(folder)
     with make_executor(folder, loaded, env if site.lab else None) as executor:
         return _run_one(executor, loaded)
 
@@ -107,13 +107,13 @@ def check_backend(source: SiteSource, site: Site, name: str, env: Mapping[str, s
 def plan_tasks(source: SiteSource, study: Mapping[str, object]) -> list[PlannedTask]:
     """Plan `study`, which has the structure of a study file, at a site; return one task for each case."""
     with tempfile.TemporaryDirectory(prefix="tare-doctor.") as folder:
-        Path(folder, wiring.STUDY).write_text(yaml.safe_dump(dict(study)))
-        Path(folder, wiring.SITE).write_text(source.text)
-        loaded = wiring.load(Path(folder))
+        Path(folder, planning.STUDY).write_text(yaml.safe_dump(dict(study)))
+        Path(folder, planning.SITE).write_text(source.text)
+        loaded = planning.load(Path(folder))
         return [planned_task(loaded, case) for case in loaded.plan.cases]
 
 
-def _run_one(executor: Executor, loaded: wiring.Loaded) -> Attempt:
+def _run_one(executor: Executor, loaded: planning.Loaded) -> Attempt:
     (case,) = loaded.plan.cases
     try:
         executor.start(case, Run(1, case.id), 1)
@@ -132,15 +132,15 @@ def _is_missing(attempt: Attempt) -> bool:
 
 def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Finding:
     if attempt.state is not State.DONE:
-        reason = _words_of_program(folder) or " ".join(attempt.reason.split())
+        reason = _program_error(folder) or " ".join(attempt.reason.split())
         return Finding(name=name, is_met=False, found=reason, cure=_cure(platform, reason))
-    told = [
+    details = [
         _mpi(folder / "stdout"),
         f"2 ranks on {' and '.join(attempt.hosts) or 'one node'}",
         attempt.transport_told,
         attempt.chosen,
     ]
-    return Finding(name=name, is_met=True, found="; ".join(one for one in told if one))
+    return Finding(name=name, is_met=True, found="; ".join(one for one in details if one))
 
 
 def _mpi(output: Path) -> str:
@@ -154,7 +154,7 @@ def _mpi(output: Path) -> str:
     return ""
 
 
-def _words_of_program(folder: Path) -> str:
+def _program_error(folder: Path) -> str:
     """Return the error line of Tare's own program, without the launcher's lines; empty if there is none."""
     if not (folder / "stderr").exists():
         return ""

@@ -19,8 +19,8 @@ def print_uncrossed(campaign: Campaign, reference: Settings | None) -> None:
     found = uncrossed(campaign, reference)
     if not found:
         return
-    sides = lay_out(campaign, ())
-    lines = [f"  {sides.case_label(one.case)}: {_words(one)}" for one in found[:_MOST]]
+    variants = lay_out(campaign, ())
+    lines = [f"  {variants.case_label(one.case)}: {_describe(one)}" for one in found[:_MOST]]
     if len(found) > _MOST:
         lines.append(f"  and {len(found) - _MOST} more; see: tare compare --json")
     echo("", "What the networks carried:", *lines)
@@ -34,7 +34,7 @@ def uncrossed_body(campaign: Campaign, reference: Settings | None) -> Sequence[d
     ]
 
 
-def _words(one: Uncrossed) -> str:
+def _describe(one: Uncrossed) -> str:
     match one.weakness:
         case Weakness.ONE_NODE:
             return "all ranks are on one node; nothing that they send each other crosses its network"

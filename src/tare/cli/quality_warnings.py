@@ -9,22 +9,21 @@ from tare.core.values import Scalar, Settings
 from tare.terminal.output import echo
 
 
-def print_doubts(campaign: Campaign) -> None:
+def print_quality_warnings(campaign: Campaign) -> None:
     """Print a line for each serious quality warning, and one with the number of outlying runs."""
     from tare.report.variants import lay_out
     from tare.report.words.quality_warnings import finding, imprecision_words
     from tare.report.words.session_changes import changes_words
 
     found = trust(campaign)
-    doubts = found.doubts
-    sides = lay_out(campaign, ())
+    variants = lay_out(campaign, ())
     lines = [] if found.imprecision is None else [f"  {imprecision_words(found.imprecision)}"]
-    lines += [f"  {line}" for line in changes_words(found.changes, sides.case_label)]
-    for one in doubts:
+    lines += [f"  {line}" for line in changes_words(found.changes, variants.case_label)]
+    for one in found.doubts:
         if one.is_serious:
-            where = "all cases" if one.case is None else f"{sides.case_label(one.case)}, {_figure(one)}"
+            where = "all cases" if one.case is None else f"{variants.case_label(one.case)}, {_figure(one)}"
             lines.append(f"  {where}: {finding(one)}")
-    n_odd = len({(one.case, odd) for one in doubts if not one.is_serious for odd in one.passes})
+    n_odd = len({(one.case, odd) for one in found.doubts if not one.is_serious for odd in one.passes})
     if n_odd:
         lines.append(f"  {n_odd} {'run lies' if n_odd == 1 else 'runs lie'} far off the others of a case")
     if not lines:
@@ -32,23 +31,23 @@ def print_doubts(campaign: Campaign) -> None:
     echo("", "Not to be taken at its word ('tare report' says what to do):", *lines)
 
 
-def doubts_body(campaign: Campaign, reference: Settings | None) -> dict[str, object]:
+def quality_body(campaign: Campaign, reference: Settings | None) -> dict[str, object]:
     """Return the keys ``doubts``, ``session_changes`` and ``variability`` of the JSON of a comparison."""
     found = trust(campaign)
     return {
-        "doubts": [_doubt(one, campaign) for one in found.doubts],
+        "doubts": [_warning_body(one, campaign) for one in found.doubts],
         "imprecision": found.imprecision,
         "session_changes": found.changes,
         "variability": [_variability(one) for one in variabilities(campaign, reference=reference)],
     }
 
 
-def _doubt(one: QualityWarning, campaign: Campaign) -> dict[str, object]:
+def _warning_body(one: QualityWarning, campaign: Campaign) -> dict[str, object]:
     from tare.report.words.quality_warnings import finding
 
     return {
         "case": one.case,
-        "at": None if one.case is None else _place(campaign, one.case),
+        "at": None if one.case is None else _varied_settings(campaign, one.case),
         "fom": one.fom,
         "unit": one.unit,
         "labels": one.labels,
@@ -70,7 +69,7 @@ def _figure(one: QualityWarning) -> str:
     return f"{one.fom} ({labels})" if labels else one.fom
 
 
-def _place(campaign: Campaign, case: str) -> dict[str, Scalar]:
+def _varied_settings(campaign: Campaign, case: str) -> dict[str, Scalar]:
     settings = campaign.cases[case].settings
     return {name: settings[name] for name in ("workload", *campaign.plan.varied) if name in settings}
 

@@ -32,33 +32,33 @@ def check_hosts(situation: Situation) -> Iterator[Finding]:
     """Yield the findings on every host on which ranks may start without a batch system."""
     site = situation.site
     networks = {} if not _starts_ranks(site) else site.networks
-    places: dict[str | None, list[tuple[str, Network]]] = {node: [] for node in site.nodes}
+    networks_of: dict[str | None, list[tuple[str, Network]]] = {node: [] for node in site.nodes}
     for name, network in networks.items():
         for node in site.nodes:
-            places.setdefault(network.host_of(node), []).append((name, network))
+            networks_of.setdefault(network.host_of(node), []).append((name, network))
     if not site.agent:
-        places = {None: [(name, network) for name, network in networks.items()]}
+        networks_of = {None: [(name, network) for name, network in networks.items()]}
     with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=situation.folder) as folder:
         (Path(folder) / _SEEN).touch()
-        scripts = {host: _script(site, Path(folder), found) for host, found in places.items()}
-        answers: dict[str | None, tuple[str, float]] = {}
+        scripts = {host: _script(site, Path(folder), found) for host, found in networks_of.items()}
+        responses: dict[str | None, tuple[str, float]] = {}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             asked = {
                 host: pool.submit(_ask, situation.backend, host, script) for host, script in scripts.items()
             }
         for host, future in asked.items():
             try:
-                answers[host] = future.result()
+                responses[host] = future.result()
             except BackendError as error:
                 message, _, cure = str(error).rpartition("; ")
                 yield Finding(name=f"host {host}", is_met=False, found=message or cure, cure=cure)
-    yield from _judge(site, answers, situation.folder)
+    yield from _judge(site, responses, situation.folder)
 
 
 def _ask(backend: Backend, host: str | None, script: str) -> tuple[str, float]:
     began = time.time()
-    said = backend.ask([host], script)[host]
-    return said, _clock_offset(said, began, time.time())
+    response = backend.ask([host], script)[host]
+    return response, _clock_offset(response, began, time.time())
 
 
 def _starts_ranks(site: Site) -> bool:
@@ -71,8 +71,8 @@ def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -
     addresses = {network.address_of(node): name for name, network in networks for node in site.nodes}
     lines = ["date +clock\\ %s.%N"]
     if site.staging is not None:
-        place = shlex.quote(site.staging)
-        lines.append(f"mkdir -p {place} 2>/dev/null; [ -w {place} ] || echo unstaged")
+        folder_path = shlex.quote(site.staging)
+        lines.append(f"mkdir -p {folder_path} 2>/dev/null; [ -w {folder_path} ] || echo unstaged")
     else:
         lines.append(f"[ -e {shlex.quote(str(folder / _SEEN))} ] || echo unshared")
     lines += [
@@ -90,27 +90,28 @@ def _script(site: Site, folder: Path, networks: Sequence[tuple[str, Network]]) -
     return "\n".join([*lines, "true"])
 
 
-def _clock_offset(said: str, began: float, ended: float) -> float:
+def _clock_offset(response: str, began: float, ended: float) -> float:
     """Return by how much the host's clock is wrong at least, in seconds; 0 if it may be right.
 
-    `said` is the output of the host. Its clock was read between `began` and `ended` of this machine's clock.
+    `response` is the output of the host. Its clock was read between `began` and `ended` of this machine's
+    clock.
     """
-    words = said.partition("\n")[0].split()
-    clock = float(words[1]) if len(words) == 2 and words[0] == "clock" else began
+    fields = response.partition("\n")[0].split()
+    clock = float(fields[1]) if len(fields) == 2 and fields[0] == "clock" else began
     return min(clock - began, 0.0) + max(clock - ended, 0.0)
 
 
-def _judge(site: Site, answers: Mapping[str | None, tuple[str, float]], folder: Path) -> Iterator[Finding]:
+def _judge(site: Site, responses: Mapping[str | None, tuple[str, float]], folder: Path) -> Iterator[Finding]:
     """Yield the findings from the answers of the hosts; one that is met covers all hosts."""
-    if not answers:
+    if not responses:
         return
     faults: dict[str, list[str]] = {}
-    for host, (said, _) in answers.items():
-        for line in said.splitlines()[1:]:
+    for host, (response, _) in responses.items():
+        for line in response.splitlines()[1:]:
             faults.setdefault(line.strip(), []).append(host or "this machine")
-    n_hosts = len(answers)
+    n_hosts = len(responses)
     yield Finding(name="hosts", is_met=True, found=f"{n_hosts} answer")
-    offsets = {host: offset for host, (_, offset) in answers.items() if abs(offset) > _CLOCKS_APART_S}
+    offsets = {host: offset for host, (_, offset) in responses.items() if abs(offset) > _CLOCKS_APART_S}
     far = ", ".join(f"{host} {offset:+.1f} s" for host, offset in offsets.items())
     yield Finding(
         name="clocks",

@@ -27,8 +27,8 @@ def setting_texts(texts: Sequence[str], option: str) -> dict[str, str]:
     """Return the names and value texts of options such as ``--set nodes=2``. Raises UsageError."""
     settings: dict[str, str] = {}
     for text in texts:
-        name, sign, value = text.partition("=")
-        if not (sign and name and value):
+        name, equals, value = text.partition("=")
+        if not (equals and name and value):
             raise UsageError(f"{option} {text}: write NAME=VALUE, such as nodes=2")
         if settings.setdefault(name, value) != value:
             raise UsageError(f"{option} {text}: {name} is there twice; leave one out")
@@ -53,14 +53,14 @@ def expecting(workload: Workload, case: Case) -> Workload:
     with the defaults of the other parameters. Otherwise the output is judged by itself. It is also judged by
     itself if the expectation depends on the number of ranks, and nobody stated that.
     """
-    told = case.parameters
+    stated = case.parameters
     defaults = {one.name: one.default for one in workload.parameters if one.default is not None}
-    complete = {**defaults, **told}
+    complete = {**defaults, **stated}
     if any(one.name not in complete for one in workload.parameters):
         return workload
     asked = msgspec.structs.replace(case, parameters=complete)
     sure = workload.expecting(asked)
-    names = [one.name for one in workload.parameters if one.name in told]
+    names = [one.name for one in workload.parameters if one.name in stated]
     if all(sure == workload.expecting(_otherwise(asked, name)) for name in names):
         return workload  # its expectation depends on Tare's own command, not on the stated settings
     other = msgspec.structs.replace(asked, layout=Layout(nodes=2, ranks=2))
@@ -78,12 +78,12 @@ def _otherwise(case: Case, name: str) -> Case:
     return msgspec.structs.replace(case, parameters={**case.parameters, name: other})
 
 
-def held_against(workload: Workload, case: Case, parsed: Parsed) -> Parsed:
+def check_stated(workload: Workload, case: Case, parsed: Parsed) -> Parsed:
     """Return `parsed` with a problem for each printed setting that contradicts a stated one."""
-    from tare.execution.printed_settings import held
+    from tare.execution.printed_settings import with_contradictions
 
-    told = case.settings
-    nodes, per_node = told.get("nodes"), told.get("ranks_per_node")
+    stated = case.settings
+    nodes, per_node = stated.get("nodes"), stated.get("ranks_per_node")
     if isinstance(nodes, int) and isinstance(per_node, int):
-        told.setdefault("ranks", nodes * per_node)
-    return parsed if parsed.problems else held(workload, parsed, told, "told")
+        stated.setdefault("ranks", nodes * per_node)
+    return parsed if parsed.problems else with_contradictions(workload, parsed, stated, "told")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.core.plan import Plan
 
 
-def alone_sentences(plan: Plan) -> list[str]:
+def uncompared_sentences(plan: Plan) -> list[str]:
     """Return a sentence for each such case: how the nearest reference differs from it, and the cure."""
     from tare.analysis.pairs import without_reference
 

@@ -190,8 +190,8 @@ class _SiteReader:
             shared_cpus=_cpus() if lab else (),
             memory_bytes=file.memory,
             peaks=Peaks(memory_bytes_per_s=file.peaks.memory_bandwidth, flops=file.peaks.flops),
-            is_attested=file.attest is not False,
-            is_heard=file.attest is True,
+            reports_placement=file.attest is not False,
+            reports_transport=file.attest is True,
             redact=self._redact(file),
             telemetry=watching(file.telemetry, TelemetryOptions(), self.root, self.faults),
         )

@@ -32,8 +32,8 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     - `network` is the one that must carry the data; None leaves the choice to the MPI.
     - `hostfile` names a file that lists the hosts, one on each line, where they are known only when the
       command runs; there are then no `hosts`.
-    - `words` is the folder into which the MPI's libraries write which transport they chose, or else they
-      print it on standard error; None where they are not asked.
+    - `reports_folder` is the folder into which the MPI's libraries write their transport reports, if they do
+      not print them on standard error; None if they are not asked to report.
     """
 
     hosts: tuple[str, ...]
@@ -46,7 +46,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     slots_per_node: int = 1
     is_allocated: bool = False
     hostfile: str | None = None
-    words: str | None = None
+    reports_folder: str | None = None
 
 
 class Launcher(Protocol):

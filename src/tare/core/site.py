@@ -211,8 +211,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     - `staging` is a folder of every node to which working folders are copied; None where the nodes share
       them.
     - `memory_bytes` is the memory of each node, and `peaks` its greatest rates, where the site gives them.
-    - Ranks report their placement when they start if the site `is_attested` (tare.probes.placement). Their
-      libraries also report which transport they chose if it `is_heard` as well.
+    - `reports_placement`: ranks report their placement when they start (tare.probes.placement).
+      `reports_transport`: their libraries also report which transport they chose.
     - `telemetry` is how its nodes are watched unless a study says otherwise.
     - `shared_cores` is set where the nodes are not separate machines, as in the lab: it is the number of
       cores that all nodes have together. `shared_cpus` are the CPUs of each of those cores.
@@ -233,8 +233,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     staging: str | None = None
     memory_bytes: int | None = None
     peaks: Peaks = Peaks()
-    is_attested: bool = True
-    is_heard: bool = True
+    reports_placement: bool = True
+    reports_transport: bool = True
     telemetry: TelemetryOptions = TelemetryOptions()
     redact: tuple[str, ...] = ()
 

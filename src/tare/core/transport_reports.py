@@ -13,7 +13,7 @@ from tare.core.entry_points import modules
 from tare.core.errors import UsageError
 
 _FOLDER, _GROUP = "tare.execution.transport_reports.libraries", "tare.transport_reports"
-_NEEDED = ("LIBRARY", "ASKED_BY", "tell", "is_chatter")
+_NEEDED = ("LIBRARY", "ASKED_BY", "parse", "is_chatter")
 
 
 @functools.cache

@@ -23,11 +23,11 @@ from tare.core.plan import Plan
 from tare.core.workload import Stage
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
-from tare.execution.fault_owner import n_oom_kills, owned
+from tare.execution.fault_owner import n_oom_kills, with_fault_owner
 from tare.execution.network_interfaces import is_port
 from tare.execution.outcome import StagesEnd, judge
 from tare.execution.own_storage import OwnStorage, owner_of
-from tare.execution.staging import StagedFolder, keep, require_room, settle_outputs, stage_all
+from tare.execution.staging import StagedFolder, keep, require_space, settle_outputs, stage_all
 from tare.execution.telemetry import NoTelemetry, Telemetry, TelemetryRecord
 from tare.probes.placement import ranks_folder
 
@@ -77,31 +77,31 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             hosts=list(self.composer.hosts(case)),
             load=os.getloadavg()[0],
         )
-        require_room(self.folder)
+        require_space(self.folder)
         killed = n_oom_kills()
         try:
             with self._own_storage(attempt, case):
                 attempt, end = self._carry_out(attempt, case)
         except StorageError as error:
             failed = msgspec.structs.replace(
-                attempt, state=State.FAILED, reason=self._told(error), check="storage"
+                attempt, state=State.FAILED, reason=self._describe_error(error), check="storage"
             )
-            return self._owned(failed, case, 0)
+            return self._with_fault_owner(failed, case, 0)
         except BackendError as error:
             return msgspec.structs.replace(
-                attempt, state=State.FAILED, reason=self._told(error), is_infrastructure=True
+                attempt, state=State.FAILED, reason=self._describe_error(error), is_infrastructure=True
             )
         except OSError as error:
             raise CampaignError.from_os(self.folder, error) from error
-        require_room(self.folder)
+        require_space(self.folder)
         work, names = self.folder / attempt.folder, self.hostnames(attempt)
         judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
-        return self._owned(judged, case, n_oom_kills() - killed)
+        return self._with_fault_owner(judged, case, n_oom_kills() - killed)
 
-    def _told(self, error: TareError) -> str:
-        return self.composer.signs.text(str(error))
+    def _describe_error(self, error: TareError) -> str:
+        return self.composer.pseudonyms.text(str(error))
 
-    def _owned(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
+    def _with_fault_owner(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
         """Return a judged attempt, as an infrastructure failure if it was one (see fault_owner)."""
         head = self.composer.head(case)
         network = self.composer.site.networks.get(case.network) if case.network else None
@@ -109,7 +109,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         hosts: list[str | None] = list(attempt.hosts) if head else [None]
         storage = self.composer.storage_path(case) if self.composer.needs_own_storage(case) else ""
         n_here = n_killed if self._is_here(head) else 0
-        return owned(attempt, self.backend, hosts, interface, n_here, storage)
+        return with_fault_owner(attempt, self.backend, hosts, interface, n_here, storage)
 
     @contextmanager
     def _own_storage(self, attempt: Attempt, case: Case) -> Iterator[None]:
@@ -125,7 +125,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             yield
 
     def _n_boosted(self, case: Case, stage: Stage) -> int:
-        if not self.boost_tries or not self.composer.is_attested(case, stage):
+        if not self.boost_tries or not self.composer.runs_placement_probe(case, stage):
             return 0
         return (stage.layout or case.layout).ranks
 
@@ -142,8 +142,8 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         )
         hosts: list[str | None] = list(attempt.hosts) if head else [None]
         before, began = self.counters(hosts), read_clocks()
-        with self.telemetry.watch(self.composer, case, work) as watched:
-            end = self._run_stages(case, stages, work, attempt.hosts, head, self._label(attempt), watched)
+        with self.telemetry.watch(self.composer, case, work) as record:
+            end = self._run_stages(case, stages, work, attempt.hosts, head, self._label(attempt), record)
         ended = read_clocks()
         attempt = msgspec.structs.replace(
             attempt,
@@ -152,7 +152,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             signal=end.exit.signal,
             traffic=difference(before, self.counters(hosts)),
             environment=environment,
-            telemetry=watched.figures(),
+            telemetry=record.figures(),
             suspended_s=suspended_s(began, ended),
             clock_set_s=set_by_s(began, ended) if self._is_here(head) else 0.0,
         )
@@ -178,7 +178,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         hosts: Sequence[str],
         head: str | None,
         label: str,
-        watched: TelemetryRecord,
+        record: TelemetryRecord,
     ) -> StagesEnd:
         """Run the stages in order until one fails; restore the products of a stage that are in the cache."""
         cache = StageCache(self.folder / "cache")
@@ -198,18 +198,18 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
                 hosts=tuple(hosts),
                 n_boosted=self._n_boosted(case, one.stage),
                 ranks=ranks_folder(one.stage),
-                on_group=partial(watched.follow, head) if self._is_whole(case, head) else None,
+                on_group=partial(record.follow, head) if self._is_whole(case, head) else None,
             )
-            with watched.stage(one.stage.name):
+            with record.stage(one.stage.name):
                 ended = self.backend.run(job)
             elapsed_s += ended.elapsed_s
             settle_outputs(one, work)
-            lacking = keep(cache, one, work) if ended.code == 0 else ""
-            if ended.code != 0 or ended.is_timeout or ended.fault or lacking:
+            missing = keep(cache, one, work) if ended.code == 0 else ""
+            if ended.code != 0 or ended.is_timeout or ended.fault or missing:
                 break
         ended = msgspec.structs.replace(ended, elapsed_s=elapsed_s)
         name = one.stage.name if len(stages) > 1 else ""
-        return StagesEnd(ended, one.stdout, one.stderr, name, lacking)
+        return StagesEnd(ended, one.stdout, one.stderr, name, missing)
 
 
 def difference(before: Traffic, after: Traffic) -> Traffic:

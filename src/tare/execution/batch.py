@@ -25,13 +25,20 @@ from tare.core.telemetry import Host, Settle, Span
 from tare.execution.attempt_runner import difference
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
-from tare.execution.fault_owner import owned_by_storage
+from tare.execution.fault_owner import with_storage_fault
 from tare.execution.outcome import StagesEnd, judge
 from tare.execution.own_storage import owner_of
-from tare.execution.staging import StagedFolder, compose_stages, keep, require_room, settle_outputs, stage_all
+from tare.execution.staging import (
+    StagedFolder,
+    compose_stages,
+    keep,
+    require_space,
+    settle_outputs,
+    stage_all,
+)
 
 
-class _Flight(NamedTuple):
+class _InFlightJob(NamedTuple):
     """An in-flight job: an attempt that is or will be submitted, and the stages that its task runs."""
 
     case: Case
@@ -80,17 +87,17 @@ class BatchExecutor:
 
     def __init__(self, setup: BatchSetup) -> None:
         self._setup = setup
-        self._flights: dict[str, _Flight] = {}
+        self._in_flight: dict[str, _InFlightJob] = {}
         self._to_submit: list[Task] = []
         self._refused: list[Attempt] = []
         setup.scheduler.tell_waits(self._wait_for)
 
-    def has_room(self, case: Case) -> bool:
+    def can_start(self, case: Case) -> bool:
         """Return whether another task may be submitted, or join the job being packed (see Executor)."""
         platform = self._setup.composer.site.platforms[case.platform]
         if platform.is_packed:
-            return len(self._to_submit) == len(self._flights)
-        return not self._to_submit and len(self._flights) < platform.in_flight
+            return len(self._to_submit) == len(self._in_flight)
+        return not self._to_submit and len(self._in_flight) < platform.in_flight
 
     def start(self, case: Case, run: Run, number: int) -> None:
         """Prepare the attempt's folder and submit it (see Executor).
@@ -98,8 +105,8 @@ class BatchExecutor:
         On a packed platform, hold it until the allocation is submitted as one job. Raises DiskFull if the
         disk has no room for its evidence.
         """
-        require_room(self._setup.folder)
-        with self._told():
+        require_space(self._setup.folder)
+        with self._os_errors_wrapped():
             self._start(self._attempt(case, run, number), case)
 
     def _start(self, attempt: Attempt, case: Case) -> None:
@@ -107,38 +114,38 @@ class BatchExecutor:
         staged = stage_all(self._setup.composer, case, work, None, owner_of(self._setup.label, attempt))
         cache = StageCache(self._setup.folder / "cache")
         stages = tuple(one for one in staged if one.key is None or not cache.restore(one.key, work))
-        in_flight_job = self._flight(case, attempt, stages)
-        self._flights[in_flight_job.task.name] = in_flight_job
+        in_flight_job = self._in_flight_job(case, attempt, stages)
+        self._in_flight[in_flight_job.task.name] = in_flight_job
         self._to_submit.append(in_flight_job.task)
         if not in_flight_job.task.platform.is_packed:
             self._submit()
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
         """Take over tasks that are queued or running, or have ended meanwhile (see Executor)."""
-        found: dict[str, tuple[_Flight, Run]] = {}
+        found: dict[str, tuple[_InFlightJob, Run]] = {}
         for case, run, number in begun:
             attempt = self._attempt(case, run, number)
             stages = compose_stages(self._setup.composer, case, self._setup.folder / attempt.folder)
-            in_flight_job = self._flight(case, attempt, stages)
+            in_flight_job = self._in_flight_job(case, attempt, stages)
             found[in_flight_job.task.name] = in_flight_job, run
         names = self._setup.scheduler.adopt([in_flight_job.task for in_flight_job, _ in found.values()])
-        self._flights |= {name: found[name][0] for name in names}
+        self._in_flight |= {name: found[name][0] for name in names}
         return [found[name][1] for name in names]
 
     def wait(self) -> Sequence[Attempt]:
         """Submit the held tasks, then wait for the next tasks that end (see Executor)."""
-        with self._told():
+        with self._os_errors_wrapped():
             self._submit()
             if self._refused:
                 ended, self._refused = self._refused, []
                 return ended
             job_results = self._setup.scheduler.wait()
-            self._require_room(job_results)
+            self._require_space(job_results)
             return [
-                self._finish(self._flights.pop(job_result.name), job_result) for job_result in job_results
+                self._finish(self._in_flight.pop(job_result.name), job_result) for job_result in job_results
             ]
 
-    def _require_room(self, job_results: Sequence[JobResult]) -> None:
+    def _require_space(self, job_results: Sequence[JobResult]) -> None:
         """Raise DiskFull if the disk is full: the outputs may be cut short, so the tasks must not count.
 
         The records of their end are removed too, so that the next session does not take these tasks over.
@@ -146,26 +153,28 @@ class BatchExecutor:
         if not job_results:
             return
         try:
-            require_room(self._setup.folder)
+            require_space(self._setup.folder)
         except DiskFull:
             for job_result in job_results:
                 for name in ("landed", "progress"):
-                    SafeFolder(self._flights[job_result.name].task.folder, name).remove()
+                    SafeFolder(self._in_flight[job_result.name].task.folder, name).remove()
             raise
 
     def _wait_for(self, names: Collection[str], reason: str) -> None:
         for name in names:
-            if name in self._flights:
-                self._setup.on_wait(self._flights[name].attempt, self._setup.composer.signs.text(reason))
+            if name in self._in_flight:
+                self._setup.on_wait(
+                    self._in_flight[name].attempt, self._setup.composer.pseudonyms.text(reason)
+                )
 
     def abandon(self) -> None:
         """Cancel every job (see Executor)."""
         self._to_submit.clear()
-        self._setup.scheduler.cancel(list(self._flights))
-        self._flights.clear()
+        self._setup.scheduler.cancel(list(self._in_flight))
+        self._in_flight.clear()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _os_errors_wrapped(self) -> Iterator[None]:
         """Turn an OSError on the campaign's files, such as a full disk, into a CampaignError."""
         try:
             yield
@@ -181,7 +190,7 @@ class BatchExecutor:
             started_at=self._setup.clock(),
         )
 
-    def _flight(self, case: Case, attempt: Attempt, stages: tuple[StagedFolder, ...]) -> _Flight:
+    def _in_flight_job(self, case: Case, attempt: Attempt, stages: tuple[StagedFolder, ...]) -> _InFlightJob:
         setup = self._setup
         name = f"tare-{setup.campaign}-{case.id}-{attempt.block}.{attempt.attempt}"
         work = setup.folder / attempt.folder
@@ -204,7 +213,7 @@ class BatchExecutor:
             counter=counter,
             keeps_storage=setup.keeps_storage,
         )
-        return _Flight(case, attempt, stages, task)
+        return _InFlightJob(case, attempt, stages, task)
 
     def _sampler(self, case: Case) -> SharedSampler | None:
         """Return the telemetry sampler for the nodes of `case`; None if they are not sampled."""
@@ -218,7 +227,7 @@ class BatchExecutor:
             return None
         return SharedCounter(program, network.interface)
 
-    def _telemetry(self, in_flight_job: _Flight, job_result: JobResult) -> dict[str, float]:
+    def _telemetry(self, in_flight_job: _InFlightJob, job_result: JobResult) -> dict[str, float]:
         if in_flight_job.task.sampler is None:
             return {}
         network = in_flight_job.task.network
@@ -235,32 +244,32 @@ class BatchExecutor:
             self._setup.scheduler.submit(tasks)
         except BackendError as error:
             for task in tasks:
-                attempt = self._flights.pop(task.name).attempt
+                attempt = self._in_flight.pop(task.name).attempt
                 self._refused.append(
                     msgspec.structs.replace(
                         attempt,
                         state=State.FAILED,
-                        reason=self._setup.composer.signs.text(str(error)),
+                        reason=self._setup.composer.pseudonyms.text(str(error)),
                         is_infrastructure=True,
                     )
                 )
 
-    def _keep_products(self, in_flight_job: _Flight, job_result: JobResult) -> tuple[StagedFolder, str]:
+    def _keep_products(self, in_flight_job: _InFlightJob, job_result: JobResult) -> tuple[StagedFolder, str]:
         """Cache the products of the stages that succeeded; return the last stage and what it did not make."""
         cache = StageCache(self._setup.folder / "cache")
         names = [one.stage.name for one in in_flight_job.stages]
         n_ran = names.index(job_result.step) + 1 if job_result.step in names else 0
-        lacking = ""
+        missing = ""
         for number, one in enumerate(in_flight_job.stages[:n_ran], 1):
             settle_outputs(one, in_flight_job.task.folder)
             if number < n_ran or job_result.exit.code == 0:
-                lacking = lacking or keep(cache, one, in_flight_job.task.folder)
-        return in_flight_job.stages[max(n_ran, 1) - 1], lacking
+                missing = missing or keep(cache, one, in_flight_job.task.folder)
+        return in_flight_job.stages[max(n_ran, 1) - 1], missing
 
-    def _finish(self, in_flight_job: _Flight, job_result: JobResult) -> Attempt:
+    def _finish(self, in_flight_job: _InFlightJob, job_result: JobResult) -> Attempt:
         setup, case = self._setup, in_flight_job.case
         work = in_flight_job.task.folder
-        last, lacking = self._keep_products(in_flight_job, job_result)
+        last, missing = self._keep_products(in_flight_job, job_result)
         if in_flight_job.task.counter is not None:
             setup.gather(work, job_result.nodes)
         attempt = msgspec.structs.replace(
@@ -279,18 +288,18 @@ class BatchExecutor:
             **_spans(in_flight_job.attempt.started_at or 0.0, setup.clock(), job_result),
         )
         if job_result.reason:
-            reason = setup.composer.signs.text(job_result.reason)
+            reason = setup.composer.pseudonyms.text(job_result.reason)
             return msgspec.structs.replace(attempt, state=State.FAILED, reason=reason, check="job")
         name = last.stage.name if len(in_flight_job.stages) > 1 else ""
-        end = StagesEnd(job_result.exit, last.stdout, last.stderr, name, lacking)
+        end = StagesEnd(job_result.exit, last.stdout, last.stderr, name, missing)
         names = setup.hostnames(attempt)
         judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s, names)
-        judged = owned_by_storage(judged, job_result.room, in_flight_job.task.storage_path)
+        judged = with_storage_fault(judged, job_result.room, in_flight_job.task.storage_path)
         if judged.state is State.DONE and job_result.problems:
             return msgspec.structs.replace(
                 judged,
                 state=State.INVALID,
-                reason=setup.composer.signs.text("; ".join(job_result.problems[:3])),
+                reason=setup.composer.pseudonyms.text("; ".join(job_result.problems[:3])),
                 check="placement",
                 series=[],
             )
@@ -303,14 +312,14 @@ class _Spans(TypedDict):
     ending_s: float
 
 
-def _spans(submitted_at: float, landed_at: float, job_result: JobResult) -> _Spans:
+def _spans(submitted_at: float, ended_at: float, job_result: JobResult) -> _Spans:
     """Return the seconds that a task spent outside its program: queued, starting and ending.
 
-    `submitted_at` and `landed_at` are times of this machine's clock. The time when the program began comes
+    `submitted_at` and `ended_at` are times of this machine's clock. The time when the program began comes
     from its node, whose clock may differ. So the sum of the three spans is right, and only the division
     between them is wrong by the difference of the clocks.
     """
-    whole_s = max(landed_at - submitted_at, 0.0)
+    whole_s = max(ended_at - submitted_at, 0.0)
     besides_s = max(whole_s - job_result.exit.elapsed_s, 0.0)
     began_at = job_result.epochs[0].began_at if job_result.epochs else job_result.started_at
     before_s = besides_s if began_at is None else min(max(began_at - submitted_at, 0.0), besides_s)

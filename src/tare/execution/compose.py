@@ -21,7 +21,7 @@ from tare.core.user_files import open_given
 from tare.core.workload import Stage, Workload
 from tare.probes.core_binding import bound, chosen, with_script
 from tare.probes.placement import (
-    is_attested,
+    can_run_probe,
     reports_folder,
     sampling_stride,
     with_files,
@@ -32,15 +32,15 @@ from tare.probes.placement import (
 class Composer(msgspec.Struct, frozen=True):
     """Builds the commands of cases at one site.
 
-    `launcher` and `runtime` look up a plug-in by its name. `signs` are the pseudonyms that replace the names
-    which the site hides, in the records of these commands.
+    `launcher` and `runtime` look up a plug-in by its name. `pseudonyms` replace the names which the site
+    hides, in the records of these commands.
     """
 
     site: Site
     workloads: Mapping[str, Workload]
     launcher: Callable[[str], Launcher]
     runtime: Callable[[str], Runtime]
-    signs: Pseudonyms = Pseudonyms()
+    pseudonyms: Pseudonyms = Pseudonyms()
 
     def hosts(self, case: Case) -> tuple[str, ...]:
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
@@ -96,11 +96,11 @@ class Composer(msgspec.Struct, frozen=True):
         In a parameter, ``{storage}`` means the storage path itself, because a parameter names an input. In a
         command, it means the attempt's own folder on the storage path.
         """
-        asked = {
+        requested = {
             name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
             for name, value in case.parameters.items()
         }
-        return self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=asked))
+        return self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=requested))
 
     def own_storage(self, case: Case, owner: str | None = None) -> str:
         """Return the folder of the attempt `owner` on the storage path of `case`; empty without a path."""
@@ -116,9 +116,9 @@ class Composer(msgspec.Struct, frozen=True):
     def _with_files(self, case: Case, stage: Stage) -> Stage:
         if cpus := self._own_cpus(case, stage):
             stage = with_script(stage, self.hosts(case), cpus)
-        if not self.is_attested(case, stage):
+        if not self.runs_placement_probe(case, stage):
             return stage
-        return with_files(stage, is_heard=self.is_heard(case, stage))
+        return with_files(stage, reports_transport=self.reports_transport(case, stage))
 
     def _own_cpus(self, case: Case, stage: Stage) -> tuple[tuple[int, ...], ...]:
         """Return the CPUs to which ranks of `stage` are bound on each node; empty if Tare does not bind."""
@@ -126,16 +126,16 @@ class Composer(msgspec.Struct, frozen=True):
             return ()
         return chosen(stage.layout or case.layout, self.site.platforms[case.platform], self.site)
 
-    def is_attested(self, case: Case, stage: Stage) -> bool:
+    def runs_placement_probe(self, case: Case, stage: Stage) -> bool:
         """Return whether the ranks of `stage` run the placement probe when they start."""
-        return self.site.is_attested and is_attested(stage, self.site.platforms[case.platform])
+        return self.site.reports_placement and can_run_probe(stage, self.site.platforms[case.platform])
 
-    def is_heard(self, case: Case, stage: Stage) -> bool:
+    def reports_transport(self, case: Case, stage: Stage) -> bool:
         """Return whether the libraries of `stage` are asked to report their transport between nodes."""
         layout = stage.layout or case.layout
         return (
-            self.site.is_heard
-            and self.is_attested(case, stage)
+            self.site.reports_transport
+            and self.runs_placement_probe(case, stage)
             and self.workloads[case.workload].needs_transport
             and case.network is not None
             and layout.nodes > 1
@@ -148,12 +148,12 @@ class Composer(msgspec.Struct, frozen=True):
         return (network.options.get(platform.launcher, {}) if network else {}) | platform.env
 
     def _invocation(
-        self, case: Case, stage: Stage, work: Path | None, elsewhere: Mapping[str, str]
+        self, case: Case, stage: Stage, work: Path | None, replacements: Mapping[str, str]
     ) -> Invocation:
         self._require_storage(case, stage)
         platform = self._platform(case, stage)
         layout = stage.layout or case.layout
-        places = {"{work}": self._folder(platform, work), **elsewhere}
+        places = {"{work}": self._folder(platform, work), **replacements}
         if any("{hosts}" in text for text in (*stage.argv, *stage.env.values())):
             places["{hosts}"] = self._listed_hosts(case)
         env = {**platform.env, **stage.env}
@@ -170,8 +170,8 @@ class Composer(msgspec.Struct, frozen=True):
         runtime = self.runtime(platform.runtime)
         engine = self.engine(case.platform) if platform.has_node_containers else None
         folder = places["{work}"]
-        if self.is_attested(case, stage):
-            every = sampling_stride(layout.ranks) if self.is_heard(case, stage) else 1
+        if self.runs_placement_probe(case, stage):
+            every = sampling_stride(layout.ranks) if self.reports_transport(case, stage) else 1
             own = self.own_variables(case) | stage.env
             program = with_placement_probe(program, stage, folder, every=every, own=own)
         if self._own_cpus(case, stage):
@@ -180,7 +180,7 @@ class Composer(msgspec.Struct, frozen=True):
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
-            words = f"{folder}/{reports_folder(stage.name)}" if self.is_heard(case, stage) else None
+            words = f"{folder}/{reports_folder(stage.name)}" if self.reports_transport(case, stage) else None
             program = self._launch(program, case, layout, engine, words, folder)
         if engine is None:
             return program

@@ -37,7 +37,7 @@ class ConcurrentExecutor:
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="attempt")
         self._under_way: dict[Future[Attempt], tuple[str, ...]] = {}
 
-    def has_room(self, case: Case) -> bool:
+    def can_start(self, case: Case) -> bool:
         """Return whether enough nodes are free for the case (see Executor)."""
         if not self._under_way:
             return True

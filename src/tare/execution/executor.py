@@ -16,7 +16,7 @@ from tare.core.case import Case, Run
 class Executor(Protocol):
     """Starts attempts, and returns them when they have ended."""
 
-    def has_room(self, case: Case) -> bool:
+    def can_start(self, case: Case) -> bool:
         """Return whether an attempt of `case` may begin now. Always True when no attempt is running."""
         ...
 
@@ -44,7 +44,7 @@ class SerialExecutor:
         self._execute = execute
         self._next: tuple[Case, Run, int] | None = None
 
-    def has_room(self, case: Case) -> bool:
+    def can_start(self, case: Case) -> bool:
         """Return whether no attempt is running (see Executor)."""
         return self._next is None
 
@@ -80,11 +80,11 @@ class PlatformExecutors:
         self._by_platform = dict(by_platform)
         self._under_way: dict[str, int] = dict.fromkeys(self._names(), 0)
 
-    def has_room(self, case: Case) -> bool:
+    def can_start(self, case: Case) -> bool:
         """Return whether the case's executor has room and no other executor runs attempts (see Executor)."""
         own = self._name(case)
-        is_alone = all(count == 0 for name, count in self._under_way.items() if name != own)
-        return is_alone and self._by_platform[case.platform].has_room(case)
+        are_others_idle = all(count == 0 for name, count in self._under_way.items() if name != own)
+        return are_others_idle and self._by_platform[case.platform].can_start(case)
 
     def start(self, case: Case, run: Run, number: int) -> None:
         """Begin an attempt with the executor of its platform (see Executor)."""

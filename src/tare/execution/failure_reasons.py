@@ -20,8 +20,8 @@ from tare.execution.launcher_output import (
     LauncherFrame,
     blocks_of,
     frame_of,
-    launchers_words,
-    own_words,
+    launcher_error,
+    own_lines,
     start_fault,
 )
 from tare.execution.tracebacks import exception_of, is_traceback, without_ignored
@@ -132,41 +132,41 @@ def reason_of(work: Path, outputs: Iterable[str]) -> str:
     that was printed.
     """
     texts = [_read(work / name) for name in outputs]
-    said = [_said(text) for text in texts]
+    printed = [_own_lines(text) for text in texts]
     frame = frame_of(texts)
-    warned = next((one for one in (_system(lines) for lines in said) if one), "")
-    if found := _error(texts, said):
+    warned = next((one for one in (_system(lines) for lines in printed) if one), "")
+    if found := _error(texts, printed):
         is_consequence = "ssertion" in found and warned and not _OF_SYSTEM.search(found)
         return _cut(f"{warned}; {found}" if is_consequence else found)
     # a program that aborts has printed why; a program that another signal ends prints nothing about it
     if frame is not None and frame.is_signal and frame.code != signal.SIGABRT:
         return _cut(frame.sentence)
-    tails = [[line for line in lines[-_LAST:] if not _OF_NO_WEIGHT.search(line)] for lines in said]
+    tails = [[line for line in lines[-_LAST:] if not _OF_NO_WEIGHT.search(line)] for lines in printed]
     if found := _first(_WEAK, tails) or (warned if frame is None or not frame.is_signal else ""):
-        before = _warning(said)
+        before = _warning(printed)
         return _cut(f"{before}; {found}" if before and before != found else found)
-    if frame is None and (found := next(filter(None, map(launchers_words, texts)), "")):
+    if frame is None and (found := next(filter(None, map(launcher_error, texts)), "")):
         return _cut(found)
-    return _cut(_last(frame, said))
+    return _cut(_last(frame, printed))
 
 
 def error_of(work: Path, outputs: Iterable[str]) -> str:
     """Return the first explicit error in a program's output; empty if there is none."""
     texts = [_read(work / name) for name in outputs]
-    return _cut(_error(texts, [_said(text) for text in texts]))
+    return _cut(_error(texts, [_own_lines(text) for text in texts]))
 
 
-def _said(text: str) -> list[str]:
-    return without_ignored(list(own_words(text)))
+def _own_lines(text: str) -> list[str]:
+    return without_ignored(list(own_lines(text)))
 
 
-def _last(frame: LauncherFrame | None, said: list[list[str]]) -> str:
+def _last(frame: LauncherFrame | None, printed: list[list[str]]) -> str:
     """Return how a rank ended and the last line printed.
 
     If no rank's end is known, and the last line that matters is on the first stream, return that line alone.
     """
-    printed = [[line.strip() for line in lines if line.strip()] for lines in said]
-    lasts = [(number, lines[-1]) for number, lines in enumerate(printed) if lines]
+    stripped = [[line.strip() for line in lines if line.strip()] for lines in printed]
+    lasts = [(number, lines[-1]) for number, lines in enumerate(stripped) if lines]
     weighty = [one for one in lasts if not _is_harmless(one[1]) and not _OF_NO_WEIGHT.search(one[1])]
     if not lasts:
         return frame.sentence if frame else ""
@@ -176,7 +176,7 @@ def _last(frame: LauncherFrame | None, said: list[list[str]]) -> str:
         return last if weighty and stream == 0 else told
     if match := re.match(r"rank (\d+)\b", frame.sentence):
         own = re.compile(rf"^\[{match[1]}\]\s|^{match[1]}:\s|\brank[ =:#]*{match[1]}\b", re.IGNORECASE)
-        its = (line for lines in printed for line in reversed(lines) if own.search(line))
+        its = (line for lines in stripped for line in reversed(lines) if own.search(line))
         told = next((f"it printed: {line}" for line in its), told)
     return f"{frame.sentence}; {told}"
 
@@ -187,9 +187,9 @@ def _system(lines: list[str]) -> str:
     return next((_without_rank(line) for line in told), "")
 
 
-def _warning(said: list[list[str]]) -> str:
+def _warning(printed: list[list[str]]) -> str:
     """Return the first warning of a failed operation; empty if there is none."""
-    told = (line for lines in said for line in lines if _WARNED.search(line))
+    told = (line for lines in printed for line in lines if _WARNED.search(line))
     return next((_without_rank(line) for line in told if not _OF_NO_WEIGHT.search(line)), "")
 
 
@@ -203,15 +203,15 @@ def abort_of(work: Path, outputs: Iterable[str]) -> str:
     return reason_of(work, names) if frame is not None else ""
 
 
-def _error(texts: list[str], said: list[list[str]]) -> str:
+def _error(texts: list[str], printed: list[list[str]]) -> str:
     blocks = (_opening(block) for text in texts for block in blocks_of(text))
     told = (block for block in blocks if block and not _is_harmless(block))
-    return start_fault(texts) or _first(_STRONG, said) or next(told, "")
+    return start_fault(texts) or _first(_STRONG, printed) or next(told, "")
 
 
-def _first(pattern: re.Pattern[str], said: Iterable[list[str]]) -> str:
+def _first(pattern: re.Pattern[str], printed: Iterable[list[str]]) -> str:
     """Return the first error in the output, one stream after the other."""
-    for lines in said:
+    for lines in printed:
         for number, line in enumerate(lines):
             if is_traceback(line):
                 return exception_of(lines, number)
@@ -233,11 +233,11 @@ def _whole(lines: list[str], number: int) -> str:
     """Return an error with the lines that belong to it: indented lines below, and lines after a colon."""
     head = _without_rank(lines[number])
     if head in _OF_GROMACS:
-        return _of_gromacs(lines[number:])
+        return _gromacs_message(lines[number:])
     if head.endswith("error stack:"):
-        return _of_stack(head, lines[number + 1 :])
+        return _mpich_message(head, lines[number + 1 :])
     if _THROWN in head:
-        return _of_thrown(head, lines[number + 1 : number + 12])
+        return _exception_message(head, lines[number + 1 : number + 12])
     parts = [head]
     is_foam = "FOAM FATAL" in head or "FATAL CALLED" in head  # OpenFOAM and WRF
     for line in lines[number + 1 : number + 12]:
@@ -253,7 +253,7 @@ def _whole(lines: list[str], number: int) -> str:
     return " ".join(parts)
 
 
-def _of_gromacs(lines: list[str]) -> str:
+def _gromacs_message(lines: list[str]) -> str:
     """Return GROMACS' error message, which may be mixed with the same lines of another rank."""
     parts: list[str] = []
     for line in lines[:30]:
@@ -270,7 +270,7 @@ def _of_gromacs(lines: list[str]) -> str:
     return " ".join(parts)
 
 
-def _of_stack(head: str, below: list[str]) -> str:
+def _mpich_message(head: str, below: list[str]) -> str:
     """Return MPICH's error with the deepest line of its error stack that has a text."""
     depth = ""
     for line in below:
@@ -282,7 +282,7 @@ def _of_stack(head: str, below: list[str]) -> str:
     return f"{head}: {depth}" if depth and depth not in head else head
 
 
-def _of_thrown(head: str, below: list[str]) -> str:
+def _exception_message(head: str, below: list[str]) -> str:
     """Return the message of a C++ exception, which may be mixed with the same message of other ranks."""
     head = f"{_THROWN}{head.rpartition(_THROWN)[2]}"
     for line in below:

@@ -15,7 +15,7 @@ import msgspec
 from tare.core.attempt import Attempt, State
 from tare.core.errors import BackendError
 from tare.core.job import Backend
-from tare.probes.storage_space import lacking, room_script
+from tare.probes.storage_space import storage_fault, storage_script
 
 _LEAST_HELD = 0.25
 """A CPU limit that held threads back for less than this share of a run's time did not cause its time-out."""
@@ -33,7 +33,7 @@ if [ -e "$d/flags" ]; then echo "$(cat "$d/flags") $(cat "$d/carrier" 2>/dev/nul
 """
 
 
-def owned(
+def with_fault_owner(
     attempt: Attempt,
     backend: Backend,
     hosts: Sequence[str | None],
@@ -53,39 +53,43 @@ def owned(
     fault = _fault(backend, hosts, interface) if attempt.check in _CHECKS else ""
     fault = fault or _throttled(attempt)
     if fault:
-        return _blamed(attempt, fault)
+        return _as_infrastructure(attempt, fault)
     if storage and attempt.check in _WRITERS_CHECKS:
         try:
-            room = backend.ask(hosts, room_script(storage))
+            outputs = backend.ask(hosts, storage_script(storage))
         except BackendError as error:
-            return _blamed(attempt, f"when the run had ended, {error}")
-        if (found := owned_by_storage(attempt, room, storage)) is not attempt:
+            return _as_infrastructure(attempt, f"when the run had ended, {error}")
+        if (found := with_storage_fault(attempt, outputs, storage)) is not attempt:
             return found
     if n_killed and attempt.check in _CHECKS:
-        told = "a process" if n_killed == 1 else f"{n_killed} processes"
-        said = f"{attempt.reason}; meanwhile the kernel ended {told} of this machine, since memory ran out"
-        return msgspec.structs.replace(attempt, reason=said)
+        processes = "a process" if n_killed == 1 else f"{n_killed} processes"
+        reason = (
+            f"{attempt.reason}; meanwhile the kernel ended {processes} of this machine, since memory ran out"
+        )
+        return msgspec.structs.replace(attempt, reason=reason)
     return attempt
 
 
-def owned_by_storage(
-    attempt: Attempt, said: Mapping[str | None, str] | Mapping[str, str], storage: str
+def with_storage_fault(
+    attempt: Attempt, outputs: Mapping[str | None, str] | Mapping[str, str], storage: str
 ) -> Attempt:
     """Return a failed `attempt` as an infrastructure failure if the storage path `storage` takes no files.
 
-    `said` is what the script of `probes.storage_space` printed on each host.
+    `outputs` is what the script of `probes.storage_space` printed on each host.
     """
     is_failed = attempt.state in {State.FAILED, State.INVALID} and not attempt.is_infrastructure
     if not is_failed or attempt.check not in _WRITERS_CHECKS:
         return attempt
-    for host, text in said.items():
-        if lack := lacking(text, attempt.reason):
+    for host, text in outputs.items():
+        if lack := storage_fault(text, attempt.reason):
             where = f" on {host}" if host else ""
-            return _blamed(attempt, f"when the run had ended, storage path {storage} {lack}{where}")
+            return _as_infrastructure(
+                attempt, f"when the run had ended, storage path {storage} {lack}{where}"
+            )
     return attempt
 
 
-def _blamed(attempt: Attempt, fault: str) -> Attempt:
+def _as_infrastructure(attempt: Attempt, fault: str) -> Attempt:
     return msgspec.structs.replace(
         attempt,
         state=State.FAILED,
@@ -109,10 +113,10 @@ def _fault(backend: Backend, hosts: Sequence[str | None], interface: str | None)
     """Return which interface is down, or which host cannot be reached, as a sentence; empty if none."""
     script = _SCRIPT.format(interface=shlex.quote(interface)) if interface else "true"
     try:
-        said = backend.ask(hosts, script)
+        outputs = backend.ask(hosts, script)
     except BackendError as error:
         return f"when the run had ended, {error}"
-    down = [host or "this machine" for host, text in said.items() if _is_down(text)]
+    down = [host or "this machine" for host, text in outputs.items() if _is_down(text)]
     return f"when the run had ended, {interface} was down on {', '.join(down)}" if down else ""
 
 

@@ -1,6 +1,6 @@
 """Recognize what launchers print around a program's output: Open MPI, PRRTE, Hydra, Intel MPI, srun, ssh.
 
-`own_words` yields the program's own lines, `frame_of` tells which rank ended and how, and `start_fault` which
+`own_lines` yields the program's own lines, `frame_of` tells which rank ended and how, and `start_fault` which
 program could not be started.
 
 Sources: orte/runtime/help-orterun.txt and prte's help-prun.txt, ompi/mpi/help/help-mpi-api.txt, Hydra's
@@ -74,7 +74,7 @@ _SRUN = re.compile(
 )
 _OOM = re.compile(r"oom[-_]kill", re.IGNORECASE)
 _EXECVP = re.compile(r"execvp error on file (.+) \(([^()]*)\)$", re.MULTILINE)
-_ATTEST = re.compile(r"/(?:attest|bind)\.sh: (?:line )?\d+: exec: (.+?): (.+)$", re.MULTILINE)
+_PROBE = re.compile(r"/(?:placement_probe|attest|bind)\.sh: (?:line )?\d+: exec: (.+?): (.+)$", re.MULTILINE)
 _KILLED_BY_LAUNCHER = {"Killed": 9, "Terminated": 15}
 _SRUN_EXECVE = re.compile(r"error: execve\(\): (.+?): (.+)$", re.MULTILINE)
 _EXECVE = re.compile(r"Application name:\s+(\S+)\s*\n\s*Error:\s+(.+)")
@@ -90,7 +90,7 @@ _EXECUTABLE = re.compile(r"Executable:\s+(\S.*)")
 _MPI_ERROR = re.compile(r"\*\*\* An error occurred in (\w+)")
 
 
-_LAUNCHERS_WORD = re.compile(
+_LAUNCHER_ERROR = re.compile(
     r"^(?:\[(?:mpiexec|proxy)[^]]*\] (?:\w+ \(\S+:\d+\): )?|srun: (?:error: )?|slurmstepd: error: )(.+)$",
     re.MULTILINE,
 )
@@ -109,7 +109,7 @@ def is_frame(line: str) -> bool:
     return _FRAME_LINE.search(line) is not None
 
 
-def own_words(text: str) -> Iterator[str]:
+def own_lines(text: str) -> Iterator[str]:
     """Yield the program's own lines of an output; a line of several ranks is yielded for each of them."""
     call = ""
     for is_message, lines in _parts(text):
@@ -131,9 +131,9 @@ def blocks_of(text: str) -> Iterator[str]:
             yield block
 
 
-def launchers_words(text: str) -> str:
+def launcher_error(text: str) -> str:
     """Return the first message of Hydra, srun or slurmstepd about a fault of their own; empty if none."""
-    match = _LAUNCHERS_WORD.search(text)
+    match = _LAUNCHER_ERROR.search(text)
     return match[1].strip() if match else ""
 
 
@@ -141,7 +141,7 @@ def start_fault(texts: Iterable[str]) -> str:
     """Return which program could not be started and why; empty if no launcher reports it."""
     for text in texts:
         if (
-            match := _ATTEST.search(text)
+            match := _PROBE.search(text)
             or _EXECVP.search(text)
             or _SRUN_EXECVE.search(text)
             or _EXECVE.search(text)

@@ -23,7 +23,7 @@ from tare.core.log import fields
 from tare.core.plan import Plan
 from tare.execution.executor import Executor
 from tare.execution.loop_interface import Log, LoopState, Rule
-from tare.execution.repeated_failures import Stopped
+from tare.execution.repeated_failures import StoppedPrograms
 
 _LOG = log.of("execution")
 
@@ -43,7 +43,7 @@ class Loop:
     - `session` is the number of this session. A run that an earlier session finished is repeated only if a
       remaining run has no other partner to be compared with in the same session (see Outstanding).
     - `passes` are the passes that have begun so far, each with the cases that it was to repeat.
-    - `on_left` is called at the start with the remaining runs and with the case of each warm-up run.
+    - `on_remaining` is called at the start with the remaining runs and with the case of each warm-up run.
     - `on_stopped` is called with a sentence when no more runs of a program begin. The reason is that all its
       runs failed in the same way, or that it could not be started (see Stopped, which also takes `started`).
     """
@@ -61,8 +61,8 @@ class Loop:
         passes: Mapping[Pass, Collection[str]] | None = None,
         rule: Rule | None = None,
         on_progress: Callable[[LoopState], None] = lambda progress: None,
-        on_left: Callable[[Sequence[Passing], Sequence[str]], None] = lambda left, warmup: None,
-        on_stopped: Callable[[str], None] = lambda said: None,
+        on_remaining: Callable[[Sequence[Passing], Sequence[str]], None] = lambda left, warmup: None,
+        on_stopped: Callable[[str], None] = lambda reason: None,
         is_retrying_failed: bool = False,
         started: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -74,7 +74,7 @@ class Loop:
         self._orders = dict(orders or {})
         self._rule = rule
         self._on_progress = on_progress
-        self._on_left = on_left
+        self._on_remaining = on_remaining
         self._cases = {case.id: case for case in plan.cases}
         self._n_attempts: dict[Run, int] = {}
         self._n_tries: Counter[Run] = Counter()
@@ -87,15 +87,15 @@ class Loop:
         self._late = _late(self._cases, history)
         self._spent = Spending(plan.repeats.budget)
         self._faults_in_a_row = 0
-        self._n_left = 0
+        self._n_remaining = 0
         self._on_stopped = on_stopped
-        self._stopped = Stopped(self._cases, started)
+        self._stopped = StoppedPrograms(self._cases, started)
         self._is_warm = any(one.block >= 1 and one.session == session for one in history)
         for attempt in history:
             run = Run(attempt.block, attempt.case)
             self._n_attempts[run] = max(self._n_attempts.get(run, 0), attempt.attempt)
             is_tried_again = is_retrying_failed and attempt.state is not State.DONE
-            self._take(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
+            self._add_result(run, attempt, is_settled=attempt.is_settled and not is_tried_again)
 
     def left(self) -> list[Passing]:
         """Return the remaining runs of the blocks that are planned so far, block by block."""
@@ -116,8 +116,8 @@ class Loop:
                     break
                 # Warm-up runs end before measured runs begin. Precision is known when all runs have ended.
                 if block == 0 or block >= self.plan.repeats.min:
-                    self._land_all()
-            self._land_all()
+                    self._collect_all()
+            self._collect_all()
         except KeyboardInterrupt:
             for run, number in self._under_way.items():
                 session = self._sessions.get(run, self._session)
@@ -137,8 +137,8 @@ class Loop:
         for run in adopted:
             self._outstanding.take_under_way(run, begun[run].session)
         left = self.left()
-        self._n_left = sum(len(one.order) for one in left) + len(self._under_way)
-        self._on_left(left, sorted(self.cold()) * self.plan.warmup)
+        self._n_remaining = sum(len(one.order) for one in left) + len(self._under_way)
+        self._on_remaining(left, sorted(self.cold()) * self.plan.warmup)
         for one in self._begun:
             if Run(one.block, one.case) not in self._under_way:
                 self._log.attempt_ended(one)
@@ -222,9 +222,9 @@ class Loop:
         passing = self._outstanding.of_block(block, cases)
         self._orders[block] = list(dict.fromkeys([*self._orders.get(block, []), *cases]))
         if is_new and block > self.plan.repeats.min:
-            self._n_left += len(cases)
+            self._n_remaining += len(cases)
         elif block > self.plan.repeats.min:  # cases added later may have joined it
-            self._n_left = max(self._n_left, len(passing.order))
+            self._n_remaining = max(self._n_remaining, len(passing.order))
         own = Pass(self._session, block)
         if is_new or (passing.order and own not in self._passes):
             _LOG.info(
@@ -243,7 +243,7 @@ class Loop:
         for case in order:
             run = Run(block, case)
             while run in self._under_way:  # an attempt of an earlier session; the run is needed once more
-                self._land()
+                self._collect()
             if self._outstanding.is_answered_now(run):
                 continue
             if self._is_stopped(run):
@@ -256,16 +256,16 @@ class Loop:
 
     def _is_stopped(self, run: Run) -> bool:
         """Return whether no more runs of this run's program begin, since all failed alike; report it once."""
-        for said in self._stopped.news([self._cases[run.case]]):
-            _LOG.warning("a program is stopped", extra=fields(why=said))
-            self._on_stopped(said)
+        for reason in self._stopped.newly_stopped([self._cases[run.case]]):
+            _LOG.warning("a program is stopped", extra=fields(why=reason))
+            self._on_stopped(reason)
         return run not in self._n_tries and self._stopped.is_stopped(self._cases[run.case])
 
     def _start(self, run: Run) -> None:
         """Begin an attempt of `run` as soon as the executor has room for it."""
         case = self._cases[run.case]
         while not self._executor.has_room(case):
-            self._land()
+            self._collect()
         number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
         self._n_tries[run] += 1
         self._report(run, None)
@@ -274,24 +274,24 @@ class Loop:
         self._under_way[run] = number
         self._executor.start(case, run, number)
         if not self._executor.has_room(case):
-            self._land()
+            self._collect()
 
-    def _land_all(self) -> None:
+    def _collect_all(self) -> None:
         while self._under_way:
-            self._land()
+            self._collect()
 
-    def _land(self) -> None:
+    def _collect(self) -> None:
         """Wait for attempts to end and record them; retry those that failed for infrastructure reasons."""
         for attempt in self._executor.wait():
             run = Run(attempt.block, attempt.case)
             del self._under_way[run]
             session = self._sessions.pop(run, self._session)
             attempt = msgspec.structs.replace(attempt, session=session)
-            self._n_left -= attempt.is_settled and run.block >= 1
+            self._n_remaining -= attempt.is_settled and run.block >= 1
             self._log.attempt_ended(attempt)
-            self._take(run, attempt, is_settled=attempt.is_settled)
+            self._add_result(run, attempt, is_settled=attempt.is_settled)
             is_tried_again = not attempt.is_settled and self._n_tries[run] <= self.plan.retries
-            _tell_end(attempt, is_tried_again=is_tried_again)
+            _log_end(attempt, is_tried_again=is_tried_again)
             if is_tried_again:
                 self._start(run)
                 continue
@@ -307,7 +307,7 @@ class Loop:
                 "mended, run the same command again to go on"
             )
 
-    def _take(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:
+    def _add_result(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:
         """Add the result of an attempt, of this or an earlier session, to the state of the loop."""
         self._spent.add(attempt, is_settled=is_settled)
         self._outstanding.take(attempt, is_settled=is_settled)
@@ -317,8 +317,8 @@ class Loop:
 
     def _report(self, run: Run, last: Attempt | None) -> None:
         n_done = self._spent.n_runs
-        eta_s = self._spent.left_s(self._n_left)
-        n_runs = n_done + max(self._n_left, 0)
+        eta_s = self._spent.left_s(self._n_remaining)
+        n_runs = n_done + max(self._n_remaining, 0)
         self._on_progress(LoopState(n_done, n_runs, eta_s, self._cases[run.case], run, last))
 
 
@@ -341,7 +341,7 @@ def _interrupted(run: Run, number: int, session: int, at: float) -> Attempt:
     )
 
 
-def _tell_end(attempt: Attempt, *, is_tried_again: bool) -> None:
+def _log_end(attempt: Attempt, *, is_tried_again: bool) -> None:
     """Log how an attempt ended and, if it did not succeed, whether program or infrastructure caused that."""
     is_done = attempt.state is State.DONE
     whose = {True: "infrastructure", False: "program" if attempt.state is State.FAILED else None}

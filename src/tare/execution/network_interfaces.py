@@ -39,7 +39,7 @@ def chosen_ports(network: Network, counters: _Host, devices: Collection[str]) ->
     reached = [one for one in ports if _reaches(network.provider, counters[one].known_link.driver)]
     behind = [
         port
-        for name in (network.interface, *_beneath(counters, network.interface))
+        for name in (network.interface, *_lower_interfaces(counters, network.interface))
         if name in counters
         for port in counters[name].known_link.ports
     ]
@@ -63,18 +63,18 @@ def others(counters: _Host, chosen: Sequence[str]) -> dict[str, Counters]:
     The relatives are the interfaces below `chosen`, and the bond or bridge to which it belongs. Of stacked
     interfaces, only the uppermost counts the data, so that no data are counted twice.
     """
-    kin = {_LOOPBACK, *chosen}
+    related = {_LOOPBACK, *chosen}
     for name in chosen:
-        kin.update(_beneath(counters, name))
-    kin.update(
+        related.update(_lower_interfaces(counters, name))
+    related.update(
         name
         for name, one in counters.items()
-        if one.known_link.is_aggregate and not kin.isdisjoint(one.known_link.lower)
+        if one.known_link.is_aggregate and not related.isdisjoint(one.known_link.lower)
     )
-    return {name: own_counters(counters, name) for name in counters if name not in kin}
+    return {name: own_counters(counters, name) for name in counters if name not in related}
 
 
-def _beneath(counters: _Host, name: str) -> list[str]:
+def _lower_interfaces(counters: _Host, name: str) -> list[str]:
     """Return all interfaces below `name`, at any depth."""
     found: list[str] = []
     ahead = [name]

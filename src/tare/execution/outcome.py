@@ -26,9 +26,9 @@ from tare.execution.compose import Composer
 from tare.execution.failure_reasons import abort_of, error_of, outputs_of, reason_of
 from tare.execution.parser_deadline import OutOfTime, within
 from tare.execution.placement import check_placement
-from tare.execution.printed_settings import anchored, asked_of, held
+from tare.execution.printed_settings import anchored, requested_settings, with_contradictions
 from tare.execution.transport import Needs, prove
-from tare.execution.transport_reports.gathering import read_words
+from tare.execution.transport_reports.gathering import read_reports
 from tare.execution.transport_reports.verdict import confirms, contradiction, describe, named_devices
 from tare.probes.placement import ranks_folder, sampling_stride
 
@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     is_infrastructure: bool = False
 
 
-class TrafficSeen(NamedTuple):
+class NetworkEvidence(NamedTuple):
     """The network that carried the data: the evidence, its strength, and the transport that MPI reported."""
 
     evidence: str = ""
@@ -64,7 +64,7 @@ class TrafficSeen(NamedTuple):
     chosen: str = ""
 
 
-class ProgramOutput(NamedTuple):
+class ReportedTransport(NamedTuple):
     """The transport that the libraries reported, the outcome, and whether it confirms the case's network."""
 
     chosen: str
@@ -73,13 +73,13 @@ class ProgramOutput(NamedTuple):
 
 
 class StagesEnd(NamedTuple):
-    """How the last stage that ran ended; `lacking` names the product that it should have made and did not."""
+    """How the last stage that ran ended; `missing` names the product that it should have made and did not."""
 
     exit: Exit
     stdout: str
     stderr: str
     stage: str
-    lacking: str = ""
+    missing: str = ""
 
 
 def judge(
@@ -98,12 +98,12 @@ def judge(
     workload = composer.workloads[case.workload]
     attempt = msgspec.structs.replace(attempt, elapsed_s=end.exit.elapsed_s)
     outcome = judge_clocks(attempt) or judge_exit(end, timeout_s, work, workload.output)
-    network = TrafficSeen()
+    network = NetworkEvidence()
     parsed = Parsed()
     if outcome is None:
         parsed = parse_output(workload.expecting(case), work)
         if not parsed.problems:
-            parsed = held(workload, parsed, asked_of(workload, case), "asked for")
+            parsed = with_contradictions(workload, parsed, requested_settings(workload, case), "asked for")
         outcome = _quoted(judge_figures(workload, parsed), work, (end.stderr, end.stdout, workload.output))
     if outcome.state is State.DONE and workload.needs_transport and case.layout.nodes > 1 and case.network:
         network, outcome = judge_network(attempt, case, composer, work, parsed)
@@ -126,14 +126,14 @@ def judge(
         series=gather_series(anchored(parsed.measurements), better) if is_done else [],
         printed={name: list(values) for name, values in parsed.printed.items()},
     )
-    return without_secrets(judged, composer.signs.text)
+    return without_secrets(judged, composer.pseudonyms.text)
 
 
 _LEAST_SHARE = 0.001
 """A clock change smaller than this share of the run's time does not change its figures noticeably."""
 
 
-_N_TOLD = 5
+_MOST_NAMED = 5
 """How many processes a reason names at most."""
 
 
@@ -213,23 +213,27 @@ def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -
     where = f"stage {end.stage} " if end.stage else ""
     names = list(outputs_of(work, end.stdout, end.stderr, output))
     if ended.fault:
-        return Outcome(State.FAILED, f"{where}{ended.fault}{_said(work, names)}", is_infrastructure=True)
+        return Outcome(
+            State.FAILED, f"{where}{ended.fault}{_error_printed(work, names)}", is_infrastructure=True
+        )
     if ended.excess:
         return Outcome(State.FAILED, f"{where}{ended.excess}", "output")
     if ended.is_timeout:
         error = error_of(work, names)
-        said = f"; it had said: {error}" if error else ""
-        why = f"{where}was still running after {timeout_s:g} s and was ended (time-out){said}"
+        printed = f"; it had said: {error}" if error else ""
+        why = f"{where}was still running after {timeout_s:g} s and was ended (time-out){printed}"
         return Outcome(State.FAILED, why, "timeout")
     if ended.signal is not None:
-        why = f"{where}ended by signal {_signal_name(ended.signal)}{_said(work, names)}"
+        why = f"{where}ended by signal {_signal_name(ended.signal)}{_error_printed(work, names)}"
         return Outcome(State.FAILED, why)
-    if end.lacking:
-        return Outcome(State.FAILED, f"{where}{end.lacking}{_said(work, names)}", "stage")
+    if end.missing:
+        return Outcome(State.FAILED, f"{where}{end.missing}{_error_printed(work, names)}", "stage")
     if ended.code != 0:
-        code = f"exit code {ended.code}{_of_signal(ended.code)}"
-        said = _said(work, names) or ("" if _is_said(work, names) else ", and nothing was printed")
-        return Outcome(State.FAILED, f"{where}{code}{said}", "exit code")
+        code = f"exit code {ended.code}{_signal_of_code(ended.code)}"
+        printed = _error_printed(work, names) or (
+            "" if _has_printed(work, names) else ", and nothing was printed"
+        )
+        return Outcome(State.FAILED, f"{where}{code}{printed}", "exit code")
     if aborted := abort_of(work, (end.stderr, end.stdout)):
         return Outcome(State.FAILED, f"{where}the launcher's exit code is 0, but {aborted}", "exit code")
     return None
@@ -243,20 +247,20 @@ def judge_survivors(outcome: Outcome, ended: Exit) -> Outcome:
     """
     if ended.lingerers:
         what = f"its ranks had ended, but not {_named(ended.lingerers)}: left behind, it held the launcher up"
-        outcome = _spoilt(outcome, what, "lingerers")
+        outcome = _invalidated(outcome, what, "lingerers")
     if ended.survivors:
         n = len(ended.survivors)
         what = f"{n} process{'es' if n > 1 else ''} could not be ended and may slow this and other runs: "
-        outcome = _spoilt(outcome, what + _named(ended.survivors), "survivors")
+        outcome = _invalidated(outcome, what + _named(ended.survivors), "survivors")
     return outcome
 
 
 def _named(processes: Sequence[str]) -> str:
-    more = len(processes) - _N_TOLD
-    return ", ".join(processes[:_N_TOLD]) + (f" and {more} more" if more > 0 else "")
+    more = len(processes) - _MOST_NAMED
+    return ", ".join(processes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _spoilt(outcome: Outcome, what: str, check: str) -> Outcome:
+def _invalidated(outcome: Outcome, what: str, check: str) -> Outcome:
     """Return a done outcome as invalid because of `what`; append `what` to the reason of any other."""
     if outcome.state is State.DONE:
         return Outcome(State.INVALID, what, check=check)
@@ -284,10 +288,10 @@ def _quoted(outcome: Outcome, work: Path, names: Sequence[str]) -> Outcome:
 
 def judge_network(
     attempt: Attempt, case: Case, composer: Composer, work: Path, parsed: Parsed
-) -> tuple[TrafficSeen, Outcome]:
+) -> tuple[NetworkEvidence, Outcome]:
     """Return which network carried the data between nodes, and whether it is the network of the case."""
     site, layout = composer.site, composer.widest(case)
-    words = judge_words(case, composer, work)
+    reports = judge_reports(case, composer, work)
     network = site.networks[case.network or ""]
     judgement = prove(
         network,
@@ -302,12 +306,12 @@ def judge_network(
         ),
         management=site.management,
         devices=_devices(case, composer),
-        is_said=words.is_confirmed,
+        is_reported=reports.is_confirmed,
     )
-    outcome = words.outcome
+    outcome = reports.outcome
     if judgement.fault:
         outcome = Outcome(State.INVALID, judgement.fault, check="transport")
-    return TrafficSeen(judgement.evidence, judgement.proof, words.chosen), outcome
+    return NetworkEvidence(judgement.evidence, judgement.proof, reports.chosen), outcome
 
 
 def _is_udp(case: Case, parsed: Parsed) -> bool:
@@ -321,24 +325,26 @@ def _devices(case: Case, composer: Composer) -> tuple[str, ...]:
     return network.devices or named_devices(composer.own_variables(case))
 
 
-def judge_words(case: Case, composer: Composer, work: Path) -> ProgramOutput:
+def judge_reports(case: Case, composer: Composer, work: Path) -> ReportedTransport:
     """Return the transport that the libraries reported, and whether it matches the network of the case."""
     stages = [
-        stage for stage in composer.workloads[case.workload].stages(case) if composer.is_heard(case, stage)
+        stage
+        for stage in composer.workloads[case.workload].stages(case)
+        if composer.reports_transport(case, stage)
     ]
-    words = [word for stage in stages for word in read_words(work, stage.name)]
-    chosen = describe(words)
+    reports = [report for stage in stages for report in read_reports(work, stage.name)]
+    chosen = describe(reports)
     n_ranks = max(((stage.layout or case.layout).ranks for stage in stages), default=0)
     every = sampling_stride(n_ranks)
     fault, is_confirmed = None, False
     if case.network:
         network, devices = composer.site.networks[case.network], _devices(case, composer)
-        fault = contradiction(network, words, devices=devices, are_all_asked=every == 1)
-        is_confirmed = confirms(network, words, devices=devices)
+        fault = contradiction(network, reports, devices=devices, are_all_asked=every == 1)
+        is_confirmed = confirms(network, reports, devices=devices)
     if chosen and every > 1:
         chosen += f"; {math.ceil(n_ranks / every)} of {n_ranks} ranks were asked"
     outcome = Outcome(State.INVALID, fault, check="transport") if fault else Outcome(State.DONE)
-    return ProgramOutput(chosen, outcome, is_confirmed)
+    return ReportedTransport(chosen, outcome, is_confirmed)
 
 
 def judge_ranks(
@@ -346,10 +352,10 @@ def judge_ranks(
 ) -> tuple[str, Outcome]:
     """Return the rank placement from the placement reports, and whether it matches the case's layout."""
     site, platform = composer.site, composer.site.platforms[case.platform]
-    has_own_names = platform.container is not None and platform.container.network != "host"
+    has_own_hostnames = platform.container is not None and platform.container.network != "host"
     evidence = ""
     for stage in composer.workloads[case.workload].stages(case):
-        if not composer.is_attested(case, stage):
+        if not composer.runs_placement_probe(case, stage):
             continue
         layout, folder = stage.layout or case.layout, work / ranks_folder(stage)
         slots = site.slots(layout.nodes)
@@ -357,7 +363,7 @@ def judge_ranks(
             folder,
             layout,
             slots=slots,
-            has_own_names=has_own_names,
+            has_own_hostnames=has_own_hostnames,
             hostnames=hostnames if platform.container is None else (),
         )
         if fault:
@@ -365,19 +371,19 @@ def judge_ranks(
     return evidence, Outcome(State.DONE)
 
 
-def _said(work: Path, names: Sequence[str]) -> str:
+def _error_printed(work: Path, names: Sequence[str]) -> str:
     """Return the error that the program printed in these files, with a colon before it; empty if none."""
     reason = reason_of(work, names)
     return f": {reason}" if reason else ""
 
 
-def _is_said(work: Path, names: Sequence[str]) -> bool:
+def _has_printed(work: Path, names: Sequence[str]) -> bool:
     """Return whether the program printed anything; True also if its output files are not here."""
     sizes = [(work / name).stat().st_size for name in names if (work / name).is_file()]
     return any(sizes) or not sizes
 
 
-def _of_signal(code: int | None) -> str:
+def _signal_of_code(code: int | None) -> str:
     """Return the signal behind an exit code of 128 + N, as shells and launchers set it; empty if none."""
     names = [one.name for one in _FATAL if code == 128 + one]
     return f" (128 + {names[0]})" if names else ""

@@ -31,13 +31,13 @@ class CountingPackets(msgspec.Struct, frozen=True):
     @contextmanager
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
         """Sample the hosts of `case`, and count packets on its network (see Telemetry)."""
-        with self.telemetry.watch(composer, case, work) as watched:
+        with self.telemetry.watch(composer, case, work) as record:
             if case.network is None or not self.settings.counts_packets(case.platform):
-                yield watched
+                yield record
                 return
             interface = composer.site.networks[case.network].interface
             hosts = composer.hosts(case)
             here: list[str | None] = list(hosts) if composer.site.agent else [None]
-            with self.count(dict.fromkeys(here, interface)) as said:
-                yield watched
-            self.keep(work, {host or hosts[0]: text for host, text in said.items()})
+            with self.count(dict.fromkeys(here, interface)) as responses:
+                yield record
+            self.keep(work, {host or hosts[0]: text for host, text in responses.items()})

@@ -22,7 +22,7 @@ _ORDINALS = {"run": "runs", "test": "tests", "report": "reports", "iteration": "
 """Coordinates that only number the parts of an output, and the coordinate that gives their count."""
 
 
-def asked_of(workload: Workload, case: Case) -> dict[str, Scalar]:
+def requested_settings(workload: Workload, case: Case) -> dict[str, Scalar]:
     """Return the settings that the command line of `case` asks of the measured program.
 
     The number of nodes is left out: programs count host names, and the placement reports of the ranks prove
@@ -30,8 +30,8 @@ def asked_of(workload: Workload, case: Case) -> dict[str, Scalar]:
     """
     stage = workload.stages(case)[-1]
     layout = stage.layout or case.layout
-    asked: dict[str, Scalar] = {"threads": layout.threads, **case.parameters}
-    return {"ranks": layout.ranks, **asked} if stage.is_mpi else asked
+    requested: dict[str, Scalar] = {"threads": layout.threads, **case.parameters}
+    return {"ranks": layout.ranks, **requested} if stage.is_mpi else requested
 
 
 def contradictions(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Iterator[str]:
@@ -46,13 +46,13 @@ def contradictions(workload: Workload, parsed: Parsed, expected: Settings, verb:
         if value is None or (not value and not isinstance(value, bool)):
             continue
         if any(not _is_same(one, value) for one in values):
-            said = _named(name, _listed([_value(name, one, sizes) for one in values]), values)
+            shown = _named(name, _listed([_value(name, one, sizes) for one in values]), values)
             was = "was" if name not in _NOUNS or value == 1 else "were"
             other = _value(name, value, sizes)
-            yield f"{workload.name} printed {said}, and {other} {was} {verb}{_cure(name, values)}"
+            yield f"{workload.name} printed {shown}, and {other} {was} {verb}{_cure(name, values)}"
 
 
-def held(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Parsed:
+def with_contradictions(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Parsed:
     """Return `parsed` with a problem for each contradiction (see `contradictions`)."""
     found = tuple(contradictions(workload, parsed, expected, verb))
     return msgspec.structs.replace(parsed, problems=(*parsed.problems, *found)) if found else parsed
@@ -84,10 +84,10 @@ def _is_same(printed: Scalar, expected: Scalar) -> bool:
     return abs(printed - expected) <= 1e-9 * max(abs(printed), abs(expected))
 
 
-def _named(name: str, said: str, values: Sequence[Scalar]) -> str:
+def _named(name: str, shown: str, values: Sequence[Scalar]) -> str:
     if name not in _NOUNS:
-        return f"{name.replace('_', ' ')} {said}"
-    return f"{said} {_NOUNS[name][values[-1] != 1]}"
+        return f"{name.replace('_', ' ')} {shown}"
+    return f"{shown} {_NOUNS[name][values[-1] != 1]}"
 
 
 def _listed(words: Sequence[str]) -> str:

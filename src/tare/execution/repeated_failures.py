@@ -22,7 +22,7 @@ Program = tuple[str, str]
 """A workload and a platform."""
 
 
-class Stopped:
+class StoppedPrograms:
     """The programs of which no more runs begin, according to the results of their runs so far.
 
     Only settled failures count, and only if no measured run of the program ended in another state. `started`
@@ -37,8 +37,8 @@ class Stopped:
         self._unstarted: dict[Program, dict[str, str]] = {}
         self._failed: dict[Program, dict[int, set[str]]] = {}
         self._reasons: dict[Program, list[str]] = {}
-        self._alive: set[Program] = set()
-        self._told: set[Program] = set()
+        self._not_failed: set[Program] = set()
+        self._reported: set[Program] = set()
 
     def take(self, attempt: Attempt, *, is_settled: bool) -> None:
         """Add the result of an attempt."""
@@ -52,7 +52,7 @@ class Stopped:
         if attempt.block < 1:
             return
         if attempt.state is not State.FAILED:
-            self._alive.add(program)
+            self._not_failed.add(program)
             return
         self._failed.setdefault(program, {}).setdefault(attempt.block, set()).add(case.id)
         self._reasons.setdefault(program, []).append(attempt.reason)
@@ -64,38 +64,38 @@ class Stopped:
         """
         program = (case.workload, case.platform)
         reasons = self._reasons.get(program, [])
-        if self._lacking(case):
+        if self._start_failure(case):
             return True
-        if program in self._alive or len(reasons) < _LEAST or len(set(map(_kind, reasons))) > 1:
+        if program in self._not_failed or len(reasons) < _LEAST or len(set(map(_kind, reasons))) > 1:
             return False
         own = {one.id for one in self._cases.values() if (one.workload, one.platform) == program}
         return any(own <= failed for failed in self._failed[program].values())
 
-    def _lacking(self, case: Case) -> str:
+    def _start_failure(self, case: Case) -> str:
         """Return why a program of `case` could not be started earlier; empty if that did not happen."""
         program = (case.workload, case.platform)
-        found = self._unstarted.get(program, {}) if program not in self._alive else {}
+        found = self._unstarted.get(program, {}) if program not in self._not_failed else {}
         return next((found[name] for name in self._started.get(case.id, ()) if name in found), "")
 
-    def news(self, cases: Iterable[Case]) -> list[str]:
+    def newly_stopped(self, cases: Iterable[Case]) -> list[str]:
         """Return a sentence for each stopped program of `cases` that was not reported yet."""
-        said = []
+        sentences = []
         for case in cases:
             program = (case.workload, case.platform)
-            if program not in self._told and self.is_stopped(case):
-                self._told.add(program)
-                if why := self._lacking(case):
-                    said.append(
+            if program not in self._reported and self.is_stopped(case):
+                self._reported.add(program)
+                if why := self._start_failure(case):
+                    sentences.append(
                         f"{case.workload} could not be started on platform {case.platform}, so that no more "
                         f"of its runs begin: {why}; tare run --no-rehearsal runs all the same"
                     )
                     continue
                 reasons = self._reasons[program]
-                said.append(
+                sentences.append(
                     f"all {len(reasons)} runs of {case.workload} on platform {case.platform} failed in the "
                     f"same way, so that no more of them begin: {reasons[0]}"
                 )
-        return said
+        return sentences
 
 
 def _kind(reason: str) -> str:

@@ -24,7 +24,7 @@ from tare.probes.placement import BOOST, ranks_folder
 
 _LOG = log.of("staging")
 
-_LEAST_ROOM = 64 * 1024  # bytes; with less, an output may be cut short unnoticed
+_LEAST_SPACE = 64 * 1024  # bytes; with less, an output may be cut short unnoticed
 _LEAST_INODES = 64  # an attempt's folder, its command, its outputs, and the files of ranks and programs
 
 
@@ -65,8 +65,8 @@ def stage_all(
         {
             "stage": one.stage.name,
             "host": head,
-            "argv": composer.signs.argv(one.invocation.argv),
-            "env": composer.signs.variables(one.invocation.env),
+            "argv": composer.pseudonyms.argv(one.invocation.argv),
+            "env": composer.pseudonyms.variables(one.invocation.env),
             "boost": boost_tries > 0,
             **own,
         }
@@ -77,7 +77,7 @@ def stage_all(
         for name, text in one.stage.files.items():
             _input(folder, name, case.workload).replace(text.encode(), is_synced=False)
             _LOG.debug("file written", extra=fields(case=case.id, file=name, n_bytes=len(text)))
-        if boost_tries and composer.is_attested(case, one.stage):
+        if boost_tries and composer.runs_placement_probe(case, one.stage):
             (folder / ranks_folder(one.stage) / BOOST).replace(f"{boost_tries}\n".encode(), is_synced=False)
     return staged
 
@@ -112,16 +112,18 @@ def keep(cache: StageCache, staged: StagedFolder, work: Path) -> str:
     return ""
 
 
-def require_room(folder: Path) -> None:
+def require_space(folder: Path) -> None:
     """Raise DiskFull unless the file system of `folder` has room for the evidence of one more attempt."""
     try:
-        room = os.statvfs(folder)
+        file_system = os.statvfs(folder)
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
-    if room.f_bavail * room.f_frsize < _LEAST_ROOM:
+    if file_system.f_bavail * file_system.f_frsize < _LEAST_SPACE:
         raise DiskFull(folder, "room left on this file system")
-    if room.f_files and room.f_favail < _LEAST_INODES:  # f_files is 0 on some file systems, such as Btrfs
-        raise DiskFull(folder, f"room for files: {room.f_favail} inodes are left on this file system")
+    if (
+        file_system.f_files and file_system.f_favail < _LEAST_INODES
+    ):  # f_files is 0 on some file systems, such as Btrfs
+        raise DiskFull(folder, f"room for files: {file_system.f_favail} inodes are left on this file system")
 
 
 def settle_outputs(staged: StagedFolder, work: Path) -> None:

@@ -78,16 +78,16 @@ class SampledTelemetry:
             return
         site = composer.site
         ranks = composer.hosts(case)
-        beneath = site.nodes[: len(ranks)]
-        hosts: list[str | None] = [*dict.fromkeys((*ranks, *beneath))] if site.agent else [None]
+        nodes = site.nodes[: len(ranks)]
+        hosts: list[str | None] = [*dict.fromkeys((*ranks, *nodes))] if site.agent else [None]
         network = site.networks.get(case.network) if case.network else None
         span = Span(hosts={}, epochs=(), interface=network.interface if network else None)
         with self._watcher.watch(hosts, work, period_s) as watch:
-            attempt = _WatchedAttempt(watch, span, frozenset(ranks if site.agent else ()), work, self._settle)
+            attempt = _SampledAttempt(watch, span, frozenset(ranks if site.agent else ()), work, self._settle)
             yield attempt
 
 
-class _WatchedAttempt:
+class _SampledAttempt:
     """The record of an attempt that is sampled; `ranks` are the hosts of its ranks, empty for all hosts."""
 
     def __init__(

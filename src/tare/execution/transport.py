@@ -60,15 +60,15 @@ class TransportVerdict(NamedTuple):
     fault: str | None = None
 
 
-class _Seen(NamedTuple):
+class _Evidence(NamedTuple):
     """What one host shows: the bytes that `name` carried, None if unknown.
 
-    `doubt` says why the bytes alone prove nothing. `fault` says why they disprove the run.
+    `unproven` says why the bytes alone prove nothing. `fault` says why they disprove the run.
     """
 
     name: str
     n_bytes: int | None
-    doubt: str = ""
+    unproven: str = ""
     fault: str | None = None
 
 
@@ -80,7 +80,7 @@ def prove(
     *,
     management: Collection[str] = (),
     devices: Collection[str] = (),
-    is_said: bool = False,
+    is_reported: bool = False,
 ) -> TransportVerdict:
     """Judge one attempt by the `traffic` on the interfaces and RDMA ports of each of its `hosts`.
 
@@ -88,24 +88,24 @@ def prove(
     interface except loopback. The network is its interface, or, if the provider bypasses the kernel, the
     ports of its adapter; if the site names `devices`, it is these.
 
-    Interfaces of `management` may in addition have carried the start-up traffic. `is_said` says that the MPI
-    itself reported this network. Then traffic on other interfaces, and missing counters, are no fault.
+    Interfaces of `management` may in addition have carried the start-up traffic. `is_reported` says that the
+    MPI itself reported this network. Then traffic on other interfaces, and missing counters, are no fault.
     """
     seen = {}
     for host in hosts:
-        look = _Look(network, host, traffic.get(host, {}), needs, management, devices, is_said)
-        seen[host] = look.see()
+        check = _HostCheck(network, host, traffic.get(host, {}), needs, management, devices, is_reported)
+        seen[host] = check.evidence()
         if seen[host].fault:
             return TransportVerdict("", None, seen[host].fault)
-    doubt = next((one.doubt for one in seen.values() if one.doubt), "")
+    unproven = next((one.unproven for one in seen.values() if one.unproven), "")
     evidence = _evidence(list(seen.values()), needs)
-    if not doubt:
+    if not unproven:
         return TransportVerdict(evidence, Proof.COUNTED)
-    evidence = f"{evidence}; {doubt}" if evidence else doubt
-    return TransportVerdict(evidence, Proof.SAID if is_said else Proof.NOT_PROVEN)
+    evidence = f"{evidence}; {unproven}" if evidence else unproven
+    return TransportVerdict(evidence, Proof.SAID if is_reported else Proof.NOT_PROVEN)
 
 
-def _evidence(seen: Sequence[_Seen], needs: Needs) -> str:
+def _evidence(seen: Sequence[_Evidence], needs: Needs) -> str:
     known = [(one.n_bytes, one.name) for one in seen if one.n_bytes is not None]
     if not known or len(known) < len(seen):
         return ""
@@ -116,7 +116,7 @@ def _evidence(seen: Sequence[_Seen], needs: Needs) -> str:
     return f"{text}; {format_bytes(needs.payload_bytes)} were needed"
 
 
-class _Look:
+class _HostCheck:
     """The check of the counters of one host."""
 
     def __init__(
@@ -127,69 +127,71 @@ class _Look:
         needs: Needs,
         management: Collection[str],
         devices: Collection[str],
-        is_said: bool,
+        is_reported: bool,
     ) -> None:
         self.network, self.host, self.counters, self.needs = network, host, counters, needs
-        self.management, self.is_said = management, is_said
+        self.management, self.is_reported = management, is_reported
         self.ports = chosen_ports(network, counters, devices)
 
-    def see(self) -> _Seen:
+    def evidence(self) -> _Evidence:
         """Return the result for the interface, or for the ports if the provider bypasses the kernel."""
         interface = self.network.interface
         if self.network.provider in OVER_SOCKETS:
             return self._interface()
         if interface in self.counters and self.counters[interface].known_link.carries_rdma and not self.ports:
-            told = f"what {interface} carried is not told apart: RDMA in software, TCP or others"
-            return self._interface()._replace(doubt=told)
+            mixed = f"what {interface} carried is not told apart: RDMA in software, TCP or others"
+            return self._interface()._replace(unproven=mixed)
         if self.network.provider == "ucx" and interface in self.counters:
             through = own_bytes(self.counters, interface)
             if not self.ports or through > sum(own_bytes(self.counters, one) for one in self.ports):
                 return self._interface()
         return self._ports() if self.ports else self._no_ports()
 
-    def _interface(self) -> _Seen:
+    def _interface(self) -> _Evidence:
         name = self.network.interface
         if all(is_port(one) for one in self.counters):
-            return _Seen(name, None, f"{self.host} told no counters of its interfaces")
+            return _Evidence(name, None, f"{self.host} told no counters of its interfaces")
         if name not in self.counters:
             absent = f"host {self.host} has no interface {name}; mend the site file's network"
-            return _Seen(name, None, fault=absent)
+            return _Evidence(name, None, fault=absent)
         if self.counters[name].is_unknown:
             return self._unread((name,))
         needed = self._needed()
         carried = own_bytes(self.counters, name)
-        if fault := self._too_little((name,), carried, needed) or self._one_way(name):
-            return _Seen(name, carried, fault=fault)
-        return self._beside((name,), carried)
+        if fault := self._too_little((name,), carried, needed) or self._missing_direction(name):
+            return _Evidence(name, carried, fault=fault)
+        return self._against_others((name,), carried)
 
-    def _ports(self) -> _Seen:
+    def _ports(self) -> _Evidence:
         name, needed = " and ".join(self.ports), self.needs.payload_bytes
         carried = sum(own_bytes(self.counters, one) for one in self.ports)
         if carried == 0 and any(self.counters[one].is_unknown for one in self.ports):
             return self._unread(self.ports)
-        if carried == 0 or (self.is_said and needed is not None and carried < needed):
+        if carried == 0 or (self.is_reported and needed is not None and carried < needed):
             # Some adapters do not count their virtual functions, and several rails share the MPI's data.
             if around := self._through_the_kernel():
-                return _Seen(name, carried, fault=around)
-            said = "counted nothing" if carried == 0 else f"counted only {format_bytes(carried)}"
-            return _Seen(name, None, f"{name} on {self.host} {said}")
+                return _Evidence(name, carried, fault=around)
+            counted = "counted nothing" if carried == 0 else f"counted only {format_bytes(carried)}"
+            return _Evidence(name, None, f"{name} on {self.host} {counted}")
         if fault := self._too_little(self.ports, carried, needed):
-            return _Seen(name, carried, fault=fault)
-        return self._beside(self.ports, carried)
+            return _Evidence(name, carried, fault=fault)
+        return self._against_others(self.ports, carried)
 
-    def _unread(self, chosen: Sequence[str]) -> _Seen:
+    def _unread(self, chosen: Sequence[str]) -> _Evidence:
         """Return the result if the counters of `chosen` could not be read both before and after the run."""
         name = " and ".join(chosen)
-        doubt = f"what {name} on {self.host} counted could not be read"
+        unproven = f"what {name} on {self.host} counted could not be read"
         rival, most = self._busiest(chosen)
-        if self.is_said or most < max(self.needs.payload_bytes or 0, self.needs.start_bytes):
-            return _Seen(name, None, doubt)
-        return _Seen(name, None, fault=f"{doubt}, and {rival} carried {format_bytes(most)}: {_UNKNOWN}")
+        if self.is_reported or most < max(self.needs.payload_bytes or 0, self.needs.start_bytes):
+            return _Evidence(name, None, unproven)
+        return _Evidence(
+            name, None, fault=f"{unproven}, and {rival} carried {format_bytes(most)}: {_UNKNOWN}"
+        )
 
-    def _no_ports(self) -> _Seen:
+    def _no_ports(self) -> _Evidence:
         if fault := self._through_the_kernel():
-            return _Seen("", None, fault=fault)
-        return _Seen("", None, f"{self.host} tells no counters of an adapter for {self.network.provider}")
+            return _Evidence("", None, fault=fault)
+        return _Evidence("", None, f"{self.host} tells no counters of an adapter for {self.network.provider}")
 
     def _through_the_kernel(self) -> str | None:
         """Return the fault if an interface carried data that should have bypassed the kernel."""
@@ -203,7 +205,7 @@ class _Look:
             default=("", 0),
         )
         needed = self.needs.payload_bytes
-        if self.is_said or needed is None or most < max(needed, self.needs.start_bytes):
+        if self.is_reported or needed is None or most < max(needed, self.needs.start_bytes):
             return None
         return (
             f"{name} on {self.host} carried {format_bytes(most)}, and the network asks for "
@@ -221,7 +223,7 @@ class _Look:
             f"{format_bytes(needed)}: the data took another way{self._instead(chosen)}"
         )
 
-    def _one_way(self, name: str) -> str | None:
+    def _missing_direction(self, name: str) -> str | None:
         """Return the fault if one direction carried next to nothing: TCP acknowledges its packets."""
         counters = self.counters[name]
         if counters.is_least is True or not self.needs.is_answered:
@@ -238,27 +240,27 @@ class _Look:
                 )
         return None
 
-    def _beside(self, chosen: Sequence[str], carried: int) -> _Seen:
+    def _against_others(self, chosen: Sequence[str], carried: int) -> _Evidence:
         """Return the result for a network that carried enough, compared with the other interfaces."""
         name = " and ".join(chosen)
         rival, most = self._busiest(chosen)
         start = self.needs.start_bytes
         may_start = rival in self.management or self.network.provider not in OVER_SOCKETS
-        if most > carried + (start if may_start else 0) and not self.is_said:
-            return _Seen(
+        if most > carried + (start if may_start else 0) and not self.is_reported:
+            return _Evidence(
                 name,
                 carried,
                 fault=f"{name} on {self.host} carried only {format_bytes(carried)}: the data may have taken "
                 f"another way; {rival} carried {format_bytes(most)}{self._cure(rival)}",
             )
         if carried <= start:
-            doubt = "the start of the ranks alone may take as much"
-            return _Seen(name, carried, doubt, self._undecided(chosen, carried))
+            unproven = "the start of the ranks alone may take as much"
+            return _Evidence(name, carried, unproven, self._undecided(chosen, carried))
         if most > carried:
-            return _Seen(name, carried, f"{rival} on {self.host} carried more, {format_bytes(most)}")
+            return _Evidence(name, carried, f"{rival} on {self.host} carried more, {format_bytes(most)}")
         if self._is_least(chosen) and carried < (self.needs.payload_bytes or math.inf):
-            return _Seen(name, carried, f"a counter of {name} was set back, or came to its end")
-        return _Seen(name, carried)
+            return _Evidence(name, carried, f"a counter of {name} was set back, or came to its end")
+        return _Evidence(name, carried)
 
     def _cure(self, rival: str) -> str:
         """Return advice that decides between the network and another interface that carried as much."""
@@ -272,7 +274,7 @@ class _Look:
         Each of the two may have carried the data or the start-up traffic. Traffic in one direction only, such
         as broadcasts, is neither.
         """
-        if self.is_said or self.network.provider not in OVER_SOCKETS:
+        if self.is_reported or self.network.provider not in OVER_SOCKETS:
             return None
         least = max(self._needed() or 0, _NOISE_BYTES)
         for rival, one in others(self.counters, chosen).items():

@@ -19,7 +19,7 @@ from tare.core.site import Platform
 from tare.core.transport_reports import asking
 from tare.core.workload import Stage
 
-SCRIPT = "attest.sh"
+SCRIPT = "placement_probe.sh"
 """The script in an attempt's folder that each rank runs before the program; it takes about 2 ms."""
 
 ASKED = "asked"
@@ -51,7 +51,7 @@ def ranks_folder(stage: Stage) -> str:
     return f"ranks/{stage.name}"
 
 
-def is_attested(stage: Stage, platform: Platform) -> bool:
+def can_run_probe(stage: Stage, platform: Platform) -> bool:
     """Return whether the ranks of `stage` can run the probe: only if an MPI launcher starts them.
 
     A pair of pods needs no launcher.
@@ -60,11 +60,11 @@ def is_attested(stage: Stage, platform: Platform) -> bool:
     return stage.is_mpi and platform.launcher != "none" and not is_pair_of_pods
 
 
-def with_files(stage: Stage, *, is_heard: bool = False) -> Stage:
-    """Return `stage` with the files of the probe, and with those for transport reports if `is_heard`."""
-    text = with_rank(Path(__file__).with_name("attest.sh").read_text())
+def with_files(stage: Stage, *, reports_transport: bool = False) -> Stage:
+    """Return `stage` with the files of the probe, and if `reports_transport` with those of the reports."""
+    text = with_rank(Path(__file__).with_name("placement_probe.sh").read_text())
     files = {**stage.files, SCRIPT: text, f"{ranks_folder(stage)}/{ASKED}": ""}
-    if is_heard:
+    if reports_transport:
         files[f"{reports_folder(stage.name)}/{ASKED}"] = ""
     return msgspec.structs.replace(stage, files=files)
 
@@ -77,7 +77,9 @@ def with_placement_probe(
     `every` is the sampling stride: one rank in this many keeps the variables that ask its libraries to
     report. The others unset them, except those that the site sets itself (`own`).
     """
-    said = f"{folder}/{ranks_folder(stage)}"
-    asked = " ".join([str(every), *(name for name in asking() if name not in own)]) if every > 1 else "all"
-    argv = ("/bin/sh", f"{folder}/{SCRIPT}", said, asked, *program.argv)
+    folder_argument = f"{folder}/{ranks_folder(stage)}"
+    requested = (
+        " ".join([str(every), *(name for name in asking() if name not in own)]) if every > 1 else "all"
+    )
+    argv = ("/bin/sh", f"{folder}/{SCRIPT}", folder_argument, requested, *program.argv)
     return Invocation(argv=argv, env=program.env)

@@ -18,7 +18,7 @@ _ERRORS = re.compile(
     r"|Too many links|Structure needs cleaning)"
 )
 """Messages of errno(3), in the C locale, of a faulty file system; missing rights are a site file error."""
-_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b")
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b")
 _MOST_SHARE = 0.05
 """A file system with at most this share free was already full, independently of the run."""
 
@@ -33,21 +33,21 @@ echo "inodes $(df -Pi -- "$p" 2>/dev/null | tail -n 1)"
 """
 
 
-def room_script(path: str) -> str:
+def storage_script(path: str) -> str:
     """Return the shell script that checks whether the storage path `path` takes a file."""
     return _SCRIPT.format(path=shlex.quote(path))
 
 
-def lacking(said: str, reason: str) -> str:
-    """Return the fault of a storage path as text, from the output of `room_script`; empty if there is none.
+def storage_fault(output: str, reason: str) -> str:
+    """Return the fault of a storage path, from the output of `storage_script`; empty if there is none.
 
     `reason` is why the run failed. If the run found no room, a path that is all but full is a fault too.
     """
-    if found := _ERRORS.search(said):
+    if found := _ERRORS.search(output):
         return f"takes no file of 1 MiB: {found[0]}"
-    if not _NO_ROOM.search(reason):
+    if not _NO_SPACE.search(reason):
         return ""
-    for line in said.splitlines():
+    for line in output.splitlines():
         words = line.split()
         if len(words) < 6 or words[0] not in {"room", "inodes"}:
             continue

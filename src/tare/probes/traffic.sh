@@ -1,13 +1,13 @@
-# Print what has crossed the network so far, each record behind its path: /proc/net/dev, then what lies in /sys/class of
-# interfaces and adapters, a path a line, with its value where it has one. In builtins of the shell as far as they go.
-# Argument: where the root of the file system is, for tests.
+# Print the network counters of this node as records: /proc/net/dev, then the files of interfaces and adapters below
+# /sys/class, one path a line, with its value if it has one. Uses builtins of the shell where possible.
+# Argument: the root of the file system, for tests.
 root=${1-}
 printf '\036/proc/net/dev\036'
 cat "$root/proc/net/dev"
 printf '\036/sys/class\036'
 (
   cd "$root/sys/class" || exit
-  [ -d cxi ] && sleep 2 # its driver looks at the counters of Slingshot adapters every so often, and tells what it saw
+  [ -d cxi ] && sleep 2 # the driver of Slingshot adapters reads their counters only every other second
   for path in net/*/lower_* net/*/bonding net/*/bridge net/*/device/infiniband/* infiniband/*/ports/* \
     cxi/cxi* cxi/*/device/net/*; do
     [ -e "$path" ] && printf '%s\n' "$path"
@@ -23,7 +23,7 @@ printf '\036/sys/class\036'
     read -r value <"$path"
     [ -n "$value" ] && printf '%s %s\n' "$path" "$value"
   done
-  for path in net/*/device/infiniband/*; do # adapters that count RDMA for ethtool(8) alone
+  for path in net/*/device/infiniband/*; do # adapters whose RDMA counters only ethtool(8) shows
     device=${path##*/} rest=${path#net/}
     name=${rest%%/*}
     for port in infiniband/"$device"/ports/*; do
@@ -33,4 +33,4 @@ printf '\036/sys/class\036'
       done
     done
   done
-) 2>/dev/null || : # where there is no such thing
+) 2>/dev/null || : # there may be no such files

@@ -20,7 +20,7 @@ from tare.core.launch import Invocation
 from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.core.telemetry import Host, Span
 from tare.core.workload import Stage
-from tare.execution.placement import read_seats
+from tare.execution.placement import read_placements
 from tare.plugins.backends.kubernetes.attachments import STATUS
 from tare.plugins.backends.kubernetes.following import lines
 from tare.plugins.backends.kubernetes.framing import Sum
@@ -278,7 +278,7 @@ def test_what_the_first_worker_made_and_could_not_be_copied_is_told(workers: Pod
 
 
 def test_what_ranks_and_libraries_said_in_each_worker_comes_home(workers: Pods, tmp_path: Path) -> None:
-    stage = with_files(Stage(argv=("true",)), is_heard=True)
+    stage = with_files(Stage(argv=("true",)), reports_transport=True)
     for place in (workers.root, *tmp_path.glob("job-worker-*")):
         for name, text in stage.files.items():
             (place / "work" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -294,7 +294,7 @@ def test_what_ranks_and_libraries_said_in_each_worker_comes_home(workers: Pods, 
     one = task_of(tmp_path / "home", step("bash", "-c", start, rank, words), nodes=2)
     _, log = workers.run(one)
     bring_home(log, one.folder, "launcher")
-    assert [(seat.rank, seat.node) for seat in read_seats(one.folder / "ranks/run", 2)] == [
+    assert [(seat.rank, seat.node) for seat in read_placements(one.folder / "ranks/run", 2)] == [
         (0, "w1"),
         (1, "w2"),
     ]

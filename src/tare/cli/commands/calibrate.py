@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from tare import config
-from tare.app import planning as wiring
+from tare.app import planning
 from tare.app.session import Display, blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, percent
 from tare.plan import twinned
@@ -58,7 +58,7 @@ def command(
     folder = study if study is not None and is_going_on else out or _default_folder(loaded.plan.study)
     echo(f"campaign {folder}", err=as_json)
     display: Display = _Quiet() if as_json else make_progress(loaded.plan)
-    campaign = carry_out(folder, _as_twins(loaded), display)
+    campaign = carry_out(folder, _as_aa_study(loaded), display)
     found = calibration(campaign)
     if as_json:
         print_json("tare.calibrate/1", {"campaign": str(folder), "site": campaign.plan.site, **_body(found)})
@@ -70,12 +70,12 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _load(study: Path | None, site: str | None, blocks: int | None) -> wiring.Loaded:
+def _load(study: Path | None, site: str | None, blocks: int | None) -> planning.Loaded:
     site_file = Path(site) if site else None
     with _bundled(site) if study is None else contextlib.nullcontext(study) as path:
-        loaded = wiring.load(path, blocks, site_file)
+        loaded = planning.load(path, blocks, site_file)
         if blocks is None and loaded.study.twins and path.is_dir():
-            return wiring.load(path, blocks_begun_with(path, loaded), site_file)
+            return planning.load(path, blocks_begun_with(path, loaded), site_file)
         return loaded
 
 
@@ -90,15 +90,15 @@ def _bundled(site: str | None) -> Iterator[Path]:
         yield path
 
 
-def _as_twins(loaded: wiring.Loaded) -> wiring.Loaded:
+def _as_aa_study(loaded: planning.Loaded) -> planning.Loaded:
     """Return the A/A study of `loaded`, with the text of the study file that the campaign keeps."""
     if loaded.study.twins:
         return loaded
-    text = config.with_twins(loaded.texts[wiring.STUDY], wiring.STUDY)
+    text = config.with_twins(loaded.texts[planning.STUDY], planning.STUDY)
     return loaded._replace(
         study=msgspec.structs.replace(loaded.study, twins=True),
         plan=twinned(loaded.plan, loaded.composer.workloads),
-        texts={**loaded.texts, wiring.STUDY: text},
+        texts={**loaded.texts, planning.STUDY: text},
     )
 
 

@@ -29,7 +29,7 @@ Exit codes:
   3  the campaign cannot be read"""
 
 
-class _Wishes(NamedTuple):
+class _CheckSettings(NamedTuple):
     """The settings of a check, from the options and the rules file; options take precedence."""
 
     rules: list[Rule]
@@ -118,29 +118,29 @@ def command(
     from tare.analysis.check import RuleFamily, check
     from tare.storage.pseudonymous import PseudonymousView, read_shown
 
-    wishes = _wishes(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
+    settings = _settings(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
     found = check(
         campaign,
-        PseudonymousView(campaign.signs).signed(wishes.rules),
+        PseudonymousView(campaign.signs).signed(settings.rules),
         reference=read_reference(campaign, [*map(campaign.signs.only, references)]) if references else None,
-        family=RuleFamily(wishes.family),
-        requires_complete=wishes.requires_complete,
+        family=RuleFamily(settings.family),
+        requires_complete=settings.requires_complete,
     )
     if junit is not None:
         from tare.report.checks.junit import junit_xml
 
-        _write(junit, junit_xml(found, wishes.undecided))
+        _write(junit, junit_xml(found, settings.undecided))
     if summary is not None:
-        _summarise(found, wishes.undecided, summary, folder)
+        _summarise(found, settings.undecided, summary, folder)
     if as_json:
-        print_json("tare.check/1", _body(found, wishes.undecided))
+        print_json("tare.check/1", _body(found, settings.undecided))
     else:
-        _print(found, campaign, wishes.undecided)
-    return 1 if found.is_failed(wishes.undecided) else 0
+        _print(found, campaign, settings.undecided)
+    return 1 if found.is_failed(settings.undecided) else 0
 
 
-def _wishes(
+def _settings(
     fail_if: tuple[str, ...],
     pass_if: tuple[str, ...],
     rules_file: Path | None,
@@ -148,7 +148,7 @@ def _wishes(
     family: str | None,
     *,
     require_complete: bool,
-) -> _Wishes:
+) -> _CheckSettings:
     from tare.analysis.check import Undecided
     from tare.analysis.rule_parser import parse_rules
     from tare.analysis.rules import Kind, RuleSource
@@ -167,7 +167,9 @@ def _wishes(
             "nothing to check; give a rule, such as --fail-if 'overhead(network=overlay) > 5 %', or a file "
             "of them with --rules"
         )
-    return _Wishes(parse_rules(sources), Undecided(undecided or "warn"), family or "check", require_complete)
+    return _CheckSettings(
+        parse_rules(sources), Undecided(undecided or "warn"), family or "check", require_complete
+    )
 
 
 def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
@@ -189,11 +191,11 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
         echo(f"{found.completeness}; see 'tare status {campaign.folder}'.")
     echo(judging_words(found))
     ratios = [one for verdict in found.verdicts for one in verdict.judged if one.function in _RATIOS]
-    told = (
+    sentences = (
         averaged_words(campaign.mean),
         misasked_words(campaign.mean, [one.match.better for one in ratios]),
     )
-    for line in filter(None, (*found.notes, *(told if ratios else ()))):
+    for line in filter(None, (*found.notes, *(sentences if ratios else ()))):
         echo(line)
     echo(headline(found))
     if found.outcome is Outcome.UNDECIDED:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from tare import lab
-from tare.app.executors import campaign_mark
+from tare.app.executors import campaign_hash
 from tare.cli.logging_options import log_options
 from tare.core.backend_plugin import BackendPlugin, Leftover, Surroundings
 from tare.core.errors import BackendError, UsageError
@@ -77,14 +77,14 @@ def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool,
       tare clean --site openshift.yaml
     """
 
-    def judge_here(label: str, owner: int | None) -> SessionFate:
+    def judge_session(label: str, owner: int | None) -> SessionFate:
         verdict = judge(label, owner, takes_old=old_marks)
         return SessionFate(Fate.DEAD) if before_boot and verdict.fate is Fate.BEFORE_BOOT else verdict
 
     ended: list[_Leftover] = []
     failed: list[_Leftover] = []
     left: list[_Leftover] = []
-    for one in _find(judge_here, site):
+    for one in _find(judge_session, site):
         if one.verdict.fate is Fate.ALIVE:
             continue
         if one.verdict.fate is not Fate.DEAD:
@@ -113,23 +113,23 @@ def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool,
         echo("nothing is left behind")
 
 
-def _find(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
+def _find(judge_session: _Judge, site: str | None) -> Iterator[_Leftover]:
     """Yield all leftovers, kind by kind.
 
     A kind is looked for only after the kinds before it were ended: containers vanish with their processes.
     """
-    yield from _processes(judge_one)
-    yield from _groups(judge_one)
-    yield from _of_backends(judge_one, site)
-    yield from _containers(judge_one)
-    yield from _staged(judge_one)
-    yield from _own_storage(judge_one)
+    yield from _processes(judge_session)
+    yield from _groups(judge_session)
+    yield from _of_backends(judge_session, site)
+    yield from _containers(judge_session)
+    yield from _staged(judge_session)
+    yield from _own_storage(judge_session)
 
 
-def _processes(judge_one: _Judge) -> Iterator[_Leftover]:
+def _processes(judge_session: _Judge) -> Iterator[_Leftover]:
     for pid, label, uid in process_labels.carriers():
         what = f"process {pid} of {label}"
-        yield _Leftover("end", what, judge_one(label, uid), partial(_end_process, pid, label, uid))
+        yield _Leftover("end", what, judge_session(label, uid), partial(_end_process, pid, label, uid))
 
 
 def _end_process(pid: int, label: str, uid: int) -> bool:
@@ -138,11 +138,11 @@ def _end_process(pid: int, label: str, uid: int) -> bool:
     return process_labels.label_of(pid) != label
 
 
-def _groups(judge_one: _Judge) -> Iterator[_Leftover]:
+def _groups(judge_session: _Judge) -> Iterator[_Leftover]:
     for group, label in control_groups.left():
         if group.is_populated():
             what = f"processes without a mark in the control group of {label}"
-            verdict = judge_one(label, group.path.stat().st_uid)
+            verdict = judge_session(label, group.path.stat().st_uid)
             yield _Leftover("end", what, verdict, partial(_end_group, group))
 
 
@@ -152,7 +152,7 @@ def _end_group(group: control_groups.ControlGroup) -> bool:
     return not left
 
 
-def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
+def _of_backends(judge_session: _Judge, site: str | None) -> Iterator[_Leftover]:
     """Yield what campaigns have in queues and clusters, as found by each installed backend.
 
     A leftover of several sessions is dead only if all of them are dead.
@@ -167,23 +167,23 @@ def _of_backends(judge_one: _Judge, site: str | None) -> Iterator[_Leftover]:
     )
     for plugin in usable_backends():
         for one in plugin.leftovers(surroundings):
-            verdicts = [_of_campaign(judge_one, *owner) for owner in one.owners]
+            verdicts = [_of_campaign(judge_session, *owner) for owner in one.owners]
             verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
             if one.kept and verdict.fate is Fate.DEAD:
                 verdict = SessionFate(Fate.UNKNOWN, one.kept)
             yield _Leftover(one.verb, one.what, verdict, partial(_end_in_backend, one))
 
 
-def _of_campaign(judge_one: _Judge, mark: str, folder: str) -> SessionFate:
+def _of_campaign(judge_session: _Judge, mark: str, folder: str) -> SessionFate:
     """Judge what the session `mark` has submitted; another session of its campaign may have taken it over."""
-    told = parse(mark)
+    parsed = parse(mark)
     is_held = hold_of(Path(folder, JOURNAL)) if folder else None
     if is_held:
         return SessionFate(Fate.ALIVE)
-    verdict = judge_one(mark, None)
+    verdict = judge_session(mark, None)
     if verdict.fate is not Fate.DEAD:
         return verdict
-    if told is None or told.session.campaign != campaign_mark(Path(folder)):
+    if parsed is None or parsed.session.campaign != campaign_hash(Path(folder)):
         return SessionFate(Fate.UNKNOWN, f"its mark is not that of the campaign in {folder}")
     if is_held is None:
         why = f"whether its campaign goes on cannot be read in {folder} here"
@@ -210,16 +210,18 @@ def _end_in_backend(one: Leftover) -> bool:
         return False
 
 
-def _containers(judge_one: _Judge) -> Iterator[_Leftover]:
+def _containers(judge_session: _Judge) -> Iterator[_Leftover]:
     """Yield the containers of the engines of this machine and of the lab."""
-    for name, places in _engine_places().items():
+    for name, hosts in _engine_hosts().items():
         engine, platform = registry.runtime(name), Platform(runtime=name, container=ContainerOptions())
         if shutil.which(name) is None or not isinstance(engine, Engine):
             continue
-        for host, env in places:
+        for host, env in hosts:
             for container, label in find_labelled(engine, platform, host, env).items():
                 end = partial(_remove_container, engine, platform, host, env, label)
-                yield _Leftover("remove", f"container {container} of {label}", judge_one(label, None), end)
+                yield _Leftover(
+                    "remove", f"container {container} of {label}", judge_session(label, None), end
+                )
 
 
 def _remove_container(
@@ -229,21 +231,21 @@ def _remove_container(
     return label not in find_labelled(engine, platform, host, env).values()
 
 
-def _staged(judge_one: _Judge) -> Iterator[_Leftover]:
+def _staged(judge_session: _Judge) -> Iterator[_Leftover]:
     """Yield the working folders that were copied to hosts."""
     for one, owner in staged.recorded():
         what = f"folder {one.place} of {', '.join(one.hosts)}"
-        yield _Leftover("remove", what, judge_one(one.label, owner), partial(staged.remove, one))
+        yield _Leftover("remove", what, judge_session(one.label, owner), partial(staged.remove, one))
 
 
-def _own_storage(judge_one: _Judge) -> Iterator[_Leftover]:
+def _own_storage(judge_session: _Judge) -> Iterator[_Leftover]:
     """Yield the folders that runs had on storage paths."""
     for one, owner in own_storage.recorded():
         what = f"folder {one.folder}{' of ' if one.agent else ''}{', '.join(filter(None, one.hosts))}"
-        yield _Leftover("remove", what, judge_one(one.label, owner), partial(own_storage.remove, one))
+        yield _Leftover("remove", what, judge_session(one.label, owner), partial(own_storage.remove, one))
 
 
-def _engine_places() -> dict[str, list[tuple[Host, dict[str, str]]]]:
+def _engine_hosts() -> dict[str, list[tuple[Host, dict[str, str]]]]:
     """Return the hosts on which each engine keeps containers.
 
     The lab has one podman for all hosts, and one docker for each host.

@@ -97,7 +97,7 @@ def command(
     from tare.analysis.quoted_figures import quoted
     from tare.cli.confounding import confounders_body, print_confounders
     from tare.cli.proofs import print_uncrossed, uncrossed_body
-    from tare.cli.quality_warnings import doubts_body, print_doubts
+    from tare.cli.quality_warnings import print_quality_warnings, quality_body
     from tare.storage.pseudonymous import read_shown
 
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
@@ -113,21 +113,21 @@ def command(
         body: dict[str, object] = {
             name: [
                 _body(one)
-                for one in answer(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
+                for one in compute(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
             ]
-            for name, answer in (("figures", aggregates), ("comparisons", comparisons))
+            for name, compute in (("figures", aggregates), ("comparisons", comparisons))
         }
-        body |= doubts_body(campaign, reference)
+        body |= quality_body(campaign, reference)
         body["confounders"] = confounders_body(campaign, reference)
         body["networks"] = uncrossed_body(campaign, reference)
         print_json("tare.compare/1", body)
         return
-    answer = comparisons if is_all else aggregates
-    found = answer(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
+    compute = comparisons if is_all else aggregates
+    found = compute(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
     rows = found if foms or is_all else quoted(found)
     print_comparisons(campaign, rows, reference or campaign.plan.reference, margin)
-    print_further(rows, found)
-    print_doubts(campaign)
+    print_other_figures(rows, found)
+    print_quality_warnings(campaign)
     print_confounders(campaign, reference)
     print_uncrossed(campaign, reference)
 
@@ -153,12 +153,12 @@ def _compare_against(
         print_against(campaign, theirs, found, text)
 
 
-def print_further(rows: Sequence[Comparison], found: Sequence[Comparison]) -> None:
+def print_other_figures(rows: Sequence[Comparison], found: Sequence[Comparison]) -> None:
     """Print which other figures than those in `rows` were measured, and their results."""
     from tare.report.words.further import figure_key, further_words
 
-    if told := further_words(found, {figure_key(one) for one in rows}):
-        echo(f"{told} --fom NAME shows one of them.")
+    if sentence := further_words(found, {figure_key(one) for one in rows}):
+        echo(f"{sentence} --fom NAME shows one of them.")
 
 
 def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
@@ -176,8 +176,8 @@ def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar
         return None
     reference: dict[str, Scalar] = {}
     for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign:
+        name, equals, value = text.partition("=")
+        if not equals:
             raise UsageError(f"--reference {text}: write KEY=VALUE, such as network=host")
         levels = dict.fromkeys(case.settings[name] for case in plan.cases if name in case.settings)
         reference[name] = next((level for level in levels if is_written(level, value)), value)

@@ -61,7 +61,7 @@ def _print_hockney(found: Sequence[HockneyFit], plan: Plan) -> None:
     rows = [
         (
             one.workload,
-            _place(plan, one.workload, one.settings, one.at),
+            _settings_text(plan, one.workload, one.settings, one.at),
             one.fom,
             plain(measured(one.latency, one.unit)),
             plain(measured(one.bandwidth, "MB/s")),
@@ -78,9 +78,9 @@ def _print_crossovers(found: Sequence[Crossover], plan: Plan) -> None:
     from tare.report.words.curves import crossover_words
 
     for one in found:
-        place = _place(plan, one.workload, one.settings, one.at)
-        told = plain(crossover_words(one, plan.kinds_of(one.workload)))
-        echo("", f"{one.workload}{' ' * bool(place)}{place}, {one.fom}: {told}")
+        settings = _settings_text(plan, one.workload, one.settings, one.at)
+        sentence = plain(crossover_words(one, plan.kinds_of(one.workload)))
+        echo("", f"{one.workload}{' ' * bool(settings)}{settings}, {one.fom}: {sentence}")
 
 
 def _print_saturations(found: Sequence[Saturation], plan: Plan) -> None:
@@ -93,7 +93,7 @@ def _print_saturations(found: Sequence[Saturation], plan: Plan) -> None:
     rows = [
         (
             one.workload,
-            _place(plan, one.workload, one.settings, one.at),
+            _settings_text(plan, one.workload, one.settings, one.at),
             one.fom,
             plain(measured(one.plateau, one.unit)),
             str(one.n_blocks),
@@ -104,6 +104,6 @@ def _print_saturations(found: Sequence[Saturation], plan: Plan) -> None:
     print_table(("workload", "at", "figure", "best", "n", "reached"), rows, frozenset({"n"}))
 
 
-def _place(plan: Plan, workload: str, settings: Settings, at: Settings) -> str:
+def _settings_text(plan: Plan, workload: str, settings: Settings, at: Settings) -> str:
     both = {**settings, **at}
     return " ".join(f"{name}={plan.written(name, value, workload)}" for name, value in both.items())

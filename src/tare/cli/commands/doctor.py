@@ -73,14 +73,14 @@ def _state(is_met: bool, is_needed: bool) -> str:
 
 def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None:
     """Print each finding as soon as it is there, because a platform may wait in a queue."""
-    words = {True: "ok", False: "FAULT", None: "unknown"}
+    labels = {True: "ok", False: "FAULT", None: "unknown"}
     findings = []
     for raw in _find(name, platforms):
         hidden = {"found": redact_text(raw.found), "cure": redact_text(raw.cure)}
         finding = msgspec.structs.replace(raw, **hidden)
         findings.append(finding)
         if not as_json:
-            echo(f"{words[finding.is_met]:8} {finding.name}: {finding.found}")
+            echo(f"{labels[finding.is_met]:8} {finding.name}: {finding.found}")
             if not finding.is_met:
                 echo(f"         {finding.cure}")
     if as_json:

@@ -85,11 +85,11 @@ def diff(left: str, right: str, as_json: bool) -> None:
 def _row(one: Difference) -> tuple[str, str, str]:
     left, right = ("; ".join(values) or "not recorded" for values in (one.left, one.right))
     if max(len(left), len(right)) > _WIDEST:
-        left, right = _apart(left, right)
+        left, right = _differing_parts(left, right)
     return one.fact, left, right
 
 
-def _apart(left: str, right: str) -> tuple[str, str]:
+def _differing_parts(left: str, right: str) -> tuple[str, str]:
     """Return the parts of two long texts that begin a little before their first difference."""
     same = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
     start = max(same - _WIDEST // 3, 0)
@@ -105,7 +105,7 @@ def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
     """Return the facts of the hosts that ``DIR[:WHICH]`` names; a list for each host, as facts may change."""
     from tare.storage.pseudonymous import read_shown
 
-    folder, which = _parted(where)
+    folder, which = _split(where)
     campaign = read_shown(Path(folder))
     which = campaign.signs.only(which)
     settings = dict(part.partition("=")[::2] for part in which.split(",")) if "=" in which else {}
@@ -117,7 +117,7 @@ def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
     return hosts
 
 
-def _parted(where: str) -> tuple[str, str]:
+def _split(where: str) -> tuple[str, str]:
     """Split ``DIR[:WHICH]`` into the folder and WHICH; both may contain colons."""
     from tare.storage.campaign import is_campaign
 

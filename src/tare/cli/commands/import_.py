@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from tare.cli.commands.parse import known_workloads
-from tare.cli.stated_settings import expecting, held_against, read_settings, setting_reader, setting_texts
-from tare.cli.without_reference import alone_sentences
+from tare.cli.stated_settings import check_stated, expecting, read_settings, setting_reader, setting_texts
+from tare.cli.without_reference import uncompared_sentences
 from tare.core.attempt import State, gather_series
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -109,7 +109,7 @@ def command(
         existing=existing.attempts if existing else (),
         keeps_equal=keep_equal,
     )
-    with watched(candidates, is_terminal=sys.stderr.isatty()) as files:
+    with with_progress_bar(candidates, is_terminal=sys.stderr.isatty()) as files:
         found = importer.gather(files)
     refused = [*refused, *found.refused]
     _require_something(found, refused, existing)
@@ -129,7 +129,7 @@ def command(
 
 
 @contextmanager
-def watched(candidates: Sequence[Candidate], *, is_terminal: bool) -> Iterator[Iterable[Candidate]]:
+def with_progress_bar(candidates: Sequence[Candidate], *, is_terminal: bool) -> Iterator[Iterable[Candidate]]:
     """Yield `candidates` for iteration; at a terminal, many of them get a progress bar on standard error."""
     if not is_terminal or len(candidates) < _MANY:
         yield candidates
@@ -193,7 +193,7 @@ def _judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
     has_end = any(one.name == "max_bytes" for one in workload.parameters)
 
     def judge(path: Path, case: Case) -> ReadFile:
-        parsed = held_against(workload, case, parse_file(expecting(workload, case), path))
+        parsed = check_stated(workload, case, parse_file(expecting(workload, case), path))
         outcome = judge_figures(workload, parsed)
         is_done = outcome.state is State.DONE
         if not is_done and not parsed.is_end_told and parsed.measurements and has_end:
@@ -244,13 +244,13 @@ def _plan(
     )
     if reference and not any(plan.is_reference(case) for case in plan.cases):
         raise UsageError(
-            f"--reference {_words(reference)}: no file has these settings; "
+            f"--reference {_settings_text(reference)}: no file has these settings; "
             f"what varies is {', '.join(plan.varied) or 'nothing'}"
         )
     return plan
 
 
-def _words(settings: Mapping[str, Scalar]) -> str:
+def _settings_text(settings: Mapping[str, Scalar]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
@@ -284,7 +284,7 @@ def _body(
             for run in found.runs
         ],
         "refused": [{"file": one.path, "why": one.why} for one in refused],
-        "remarks": [*found.remarks, *alone_sentences(plan)],
+        "remarks": [*found.remarks, *uncompared_sentences(plan)],
     }
 
 
@@ -334,7 +334,7 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
         ]
         print_table(("case", "block", "state", "why", "file"), rows, frozenset({"block"}))
     _list("not imported", [f"{one.path}: {one.why}" for one in refused])
-    _list("to look at", [*found.remarks, *alone_sentences(plan)])
+    _list("to look at", [*found.remarks, *uncompared_sentences(plan)])
     unknown = {run.case.id for run in found.runs if "ranks" in run.case.unknown}
     if unknown:
         echo(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from tare.cli.stated_settings import expecting, held_against, read_settings, setting_reader
+from tare.cli.stated_settings import check_stated, expecting, read_settings, setting_reader
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.user_files import open_given
@@ -29,7 +29,7 @@ class Completeness(enum.StrEnum):
     """Whether a file has everything that the program was asked for, worst answer first."""
 
     NO = "not complete"
-    UNTOLD = "not told by this format"
+    UNKNOWN = "not told by this format"
     YES = "complete"
 
 
@@ -45,7 +45,7 @@ class _File(NamedTuple):
     def completeness(self) -> Completeness:
         if not self.parsed.is_complete:
             return Completeness.NO
-        return Completeness.YES if self.parsed.is_end_told else Completeness.UNTOLD
+        return Completeness.YES if self.parsed.is_end_told else Completeness.UNKNOWN
 
 
 @click.command()
@@ -55,11 +55,11 @@ class _File(NamedTuple):
     "--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD, or a campaign."
 )
 @click.option(
-    "--set", "told", multiple=True, metavar="NAME=VALUE", help="A parameter that the program was given."
+    "--set", "stated", multiple=True, metavar="NAME=VALUE", help="A parameter that the program was given."
 )
 @json_option
 def command(
-    workload: str, files: tuple[str, ...], study: Path | None, told: tuple[str, ...], as_json: bool
+    workload: str, files: tuple[str, ...], study: Path | None, stated: tuple[str, ...], as_json: bool
 ) -> None:
     """Read the figures of merit of WORKLOAD out of existing output; FILE - is standard input.
 
@@ -77,13 +77,13 @@ def command(
       tare parse --study studies/ours.yaml our-solver run-*.log
     """
     chosen = known_workloads(study)[workload]
-    case = _told(chosen, told)
+    case = _stated_case(chosen, stated)
     parser = chosen if case is None else expecting(chosen, case)
     gc.disable()  # a log may hold figures by the million, and parsers make no cycles
     try:
         found = [(click.format_filename(name), _parse(parser, name)) for name in files]
         read = [
-            _File(name, parsed if case is None else held_against(chosen, case, parsed))
+            _File(name, parsed if case is None else check_stated(chosen, case, parsed))
             for name, parsed in found
         ]
     finally:
@@ -125,7 +125,7 @@ class _Figure(msgspec.Struct, frozen=True, gc=False):
     at: Settings
 
 
-def _told(workload: Workload, texts: Sequence[str]) -> Case | None:
+def _stated_case(workload: Workload, texts: Sequence[str]) -> Case | None:
     """Return the case with the settings that `texts` state; None if there are none."""
     if not texts:
         return None
@@ -180,7 +180,7 @@ def _body(read: Sequence[_File]) -> dict[str, object]:
 
 _STATES = {
     Completeness.NO: "not complete",
-    Completeness.UNTOLD: "whether it is complete is not told by this format (see --set)",
+    Completeness.UNKNOWN: "whether it is complete is not told by this format (see --set)",
     Completeness.YES: "complete",
 }
 

@@ -12,8 +12,8 @@ import click
 import msgspec
 
 from tare.analysis.budget import describe_budget
-from tare.app import planning as wiring
-from tare.app.remaining import Remaining, rest_of
+from tare.app import planning
+from tare.app.remaining import Remaining, remaining_of
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
 from tare.core.errors import UsageError
@@ -82,29 +82,33 @@ def command(
     """
     if is_redacted and not show:
         raise UsageError("--redacted is for the commands of --show; all else is redacted anyway")
-    loaded = wiring.load(study, blocks)
-    signs = read_signs(study, loaded.composer.signs.entries) if study.is_dir() else loaded.composer.signs
-    plan = PseudonymousView(signs).plan(loaded.plan)
+    loaded = planning.load(study, blocks)
+    pseudonyms = (
+        read_signs(study, loaded.composer.pseudonyms.entries)
+        if study.is_dir()
+        else loaded.composer.pseudonyms
+    )
+    plan = PseudonymousView(pseudonyms).plan(loaded.plan)
     cost = _cost(loaded, like)
     folder = out or (study if study.is_dir() else None)
     if retry_failed and folder is None:
         raise UsageError(f"--retry-failed asks for runs of a campaign: tare plan {study} --out DIR")
     is_asked = as_json or not (show or is_ordered)
-    rest = rest_of(folder, loaded, is_retrying_failed=retry_failed) if folder and is_asked else None
+    rest = remaining_of(folder, loaded, is_retrying_failed=retry_failed) if folder and is_asked else None
     if as_json:
         cases = [{"id": case.id, **case.settings} for case in plan.cases]
-        told = {"notes": plan.notes, "left_out": plan.left_out, "rest": rest}
+        extra = {"notes": plan.notes, "left_out": plan.left_out, "rest": rest}
         print_json(
-            "tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost, **told}
+            "tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost, **extra}
         )
     elif show:
-        _print_commands(loaded, signs if is_redacted else None)
+        _print_commands(loaded, pseudonyms if is_redacted else None)
     elif is_ordered:
         _print_order(plan)
     else:
         _print_cases(plan, cost)
         _print_cost(plan, cost, like)
-        for line in told_of(plan):
+        for line in plan_notes(plan):
             echo(line)
         if rest is not None and folder is not None:
             options = ["--blocks", str(blocks)] if blocks else []
@@ -123,12 +127,12 @@ def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options:
     print_table(("case", "", "left", "once more"), rows, frozenset({"left", "once more"}))
     runs = f"{rest.left} run{'' if rest.left == 1 else 's'} left"
     if rest.again:
-        n_beside, told = rest.again - rest.parted, []
+        n_beside, reasons = rest.again - rest.parted, []
         if rest.parted:
-            told.append(f"{rest.parted} once more since a long time lay within their block")
+            reasons.append(f"{rest.parted} once more since a long time lay within their block")
         if n_beside:
-            told.append(f"{n_beside} once more beside them")
-        runs += f", {', '.join(told)}: only what ran together is compared"
+            reasons.append(f"{n_beside} once more beside them")
+        runs += f", {', '.join(reasons)}: only what ran together is compared"
     if rest.warmup:
         runs += f"; {rest.warmup} warm-up run{'' if rest.warmup == 1 else 's'} before"
     echo(f"{'at least ' if rest.is_least else ''}{runs}")
@@ -140,12 +144,12 @@ def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options:
         budget = f"the budget of {describe_budget(plan.repeats.budget)} has no room for the next of them"
         echo(f"{budget}: 'tare run' makes none; raise it and add --extend")
         return
-    words = [str(study), *([] if study.is_dir() else ["--out", str(folder)])]
-    words += [*(["--extend"] if rest.needs_extend else []), *options]
-    echo(f"to run it: tare run {shlex.join(words)}")
+    arguments = [str(study), *([] if study.is_dir() else ["--out", str(folder)])]
+    arguments += [*(["--extend"] if rest.needs_extend else []), *options]
+    echo(f"to run it: tare run {shlex.join(arguments)}")
 
 
-def _cost(loaded: wiring.Loaded, like: Path | None) -> Cost:
+def _cost(loaded: planning.Loaded, like: Path | None) -> Cost:
     from tare.analysis.cost import cost
 
     n_hosts = {
@@ -167,9 +171,9 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
     rows = []
     for case in plan.cases:
         settings = case.settings
-        mark = "reference" if plan.reference and plan.is_reference(case) else ""
+        role = "reference" if plan.reference and plan.is_reference(case) else ""
         rows.append(
-            [case.id, *(plan.written(name, settings.get(name, ""), case.workload) for name in names), mark]
+            [case.id, *(plan.written(name, settings.get(name, ""), case.workload) for name in names), role]
         )
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):
@@ -215,8 +219,8 @@ def _print_order(plan: Plan) -> None:
             echo(f"{name}  {case.id}  {case.workload}")
 
 
-def _print_commands(loaded: wiring.Loaded, signs: Pseudonyms | None) -> None:
-    plan = PseudonymousView(signs).plan(loaded.plan) if signs else loaded.plan
+def _print_commands(loaded: planning.Loaded, pseudonyms: Pseudonyms | None) -> None:
+    plan = PseudonymousView(pseudonyms).plan(loaded.plan) if pseudonyms else loaded.plan
     for case, shown in zip(loaded.plan.cases, plan.cases, strict=True):
         settings = " ".join(f"{name}={value}" for name, value in shown.settings.items())
         echo(shell_text.comment(f"{case.id}  {settings}"))
@@ -225,12 +229,14 @@ def _print_commands(loaded: wiring.Loaded, signs: Pseudonyms | None) -> None:
             echo(shell_text.comment(f"on {head}"))
         if loaded.composer.needs_own_storage(case):
             own = loaded.composer.own_storage(case)
-            told = "is made for each run alone, and removed after it; {run} is its name"
-            echo(shell_text.comment(f"{own} {told}"))
+            note = "is made for each run alone, and removed after it; {run} is its name"
+            echo(shell_text.comment(f"{own} {note}"))
         composed = loaded.composer.compose(case)
         for stage, _ in composed if not loaded.composer.site.platforms[case.platform].options.pods else ():
             contents = (
-                {name: signs.text(text) for name, text in stage.files.items()} if signs else stage.files
+                {name: pseudonyms.text(text) for name, text in stage.files.items()}
+                if pseudonyms
+                else stage.files
             )
             for text in shell_text.files(contents):
                 echo(*text.split("\n"))
@@ -238,16 +244,16 @@ def _print_commands(loaded: wiring.Loaded, signs: Pseudonyms | None) -> None:
             from tare.app.planned_tasks import job_script
 
             script = job_script(loaded, case)
-            echo(*(signs.text(script) if signs else script).split("\n"))
+            echo(*(pseudonyms.text(script) if pseudonyms else script).split("\n"))
             continue
         for _, invocation in composed:
-            if signs:
-                argv, env = signs.argv(invocation.argv), signs.variables(invocation.env)
+            if pseudonyms:
+                argv, env = pseudonyms.argv(invocation.argv), pseudonyms.variables(invocation.env)
                 invocation = msgspec.structs.replace(invocation, argv=argv, env=env)
             echo(*shell_text.command(invocation).split("\n"), "")
 
 
-def told_of(plan: Plan) -> Iterator[str]:
+def plan_notes(plan: Plan) -> Iterator[str]:
     """Yield lines on how the cases of `plan` were made: notes, left-out cases, default binding."""
     for note in plan.notes:
         yield f"note: {note}"

@@ -85,8 +85,8 @@ def _list(found: Sequence[Publication]) -> None:
 def _print(publication: Publication) -> None:
     echo(*publication.comment.split("\n"), "")
     coordinates = dict.fromkeys(name for one in publication.figures for name in one.kind.at)
-    told = dict.fromkeys(name for one in publication.figures for name in one.settings)
-    varied = [name for name in told if len({one.settings.get(name) for one in publication.figures}) > 1]
+    settings = dict.fromkeys(name for one in publication.figures for name in one.settings)
+    varied = [name for name in settings if len({one.settings.get(name) for one in publication.figures}) > 1]
     rows = [
         [
             one.series,

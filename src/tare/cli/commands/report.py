@@ -103,7 +103,7 @@ def command(
             read_shown(folder, redacted), is_unpaired=unpaired, mean=Mean(mean)
         )
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
-        shower = PseudonymousView(campaign.signs)
+        view = PseudonymousView(campaign.signs)
         answers = ReportAnswers.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
         try:
             files = write_report(
@@ -112,7 +112,7 @@ def command(
                 target,
                 template,
                 wanted,
-                lambda one: shower.signed(
+                lambda one: view.signed(
                     read_timeline(place / one.folder) or imported_timeline(place / one.folder)
                 ),
                 painter,

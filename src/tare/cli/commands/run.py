@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
-from tare.app import planning as wiring
-from tare.app.run_options import RunOptions, boost_told
+from tare.app import planning
+from tare.app.run_options import RunOptions, describe_boost
 from tare.app.session import blocks_begun_with, carry_out
-from tare.cli.commands.status import ending_lines, is_all_done, summary_line
+from tare.cli.commands.status import is_all_done, stop_reason_lines, summary_line
 from tare.cli.logging_options import is_very_verbose, log_options
 from tare.cli.redacting import redact_option
 from tare.core.attempt import State
@@ -147,31 +147,31 @@ def command(
     from tare.analysis.accounting import account
     from tare.analysis.stop_reason import ending
 
-    loaded = wiring.load(study, blocks, like=out)
+    loaded = planning.load(study, blocks, like=out)
     if study.is_dir() and blocks is None and not extend:
-        loaded = wiring.load(study, blocks_begun_with(study, loaded))
-    loaded = loaded._replace(plan=_watched_otherwise(loaded.plan, telemetry, packets))
+        loaded = planning.load(study, blocks_begun_with(study, loaded))
+    loaded = loaded._replace(plan=_with_telemetry(loaded.plan, telemetry, packets))
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
-    loaded = loaded.signed(Pseudonyms(merged(loaded.composer.signs.entries, redacted)))
+    loaded = loaded.with_pseudonyms(Pseudonyms(merged(loaded.composer.pseudonyms.entries, redacted)))
     echo(f"campaign {folder}")
     if loaded.plan.telemetry.is_counting_packets and all(one.network is None for one in loaded.plan.cases):
         echo(_NO_NETWORK)
-    _require_meant(loaded.plan, folder, is_meant=yes)
-    shown = PseudonymousView(loaded.composer.signs).plan(loaded.plan)
+    _require_confirmed(loaded.plan, folder, is_confirmed=yes)
+    shown = PseudonymousView(loaded.composer.pseudonyms).plan(loaded.plan)
     for note in shown.notes:
         echo(f"note: {note}")
     display = make_progress(shown)
-    manner = RunOptions(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
+    options = RunOptions(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
     is_ours = any(not loaded.composer.is_queued(case) for case in loaded.plan.cases)
-    if is_ours and (told := boost_told(loaded.composer.site, manner)):
-        echo(f"priority of the runs' sessions: {told}")
+    if is_ours and (boost_text := describe_boost(loaded.composer.site, options)):
+        echo(f"priority of the runs' sessions: {boost_text}")
     campaign = carry_out(
         folder,
         loaded,
         display,
         is_extending=extend,
         is_retrying_failed=retry_failed,
-        manner=manner,
+        options=options,
         log_level=logging.DEBUG if is_very_verbose(context) else logging.INFO,
     )
     found, end = account(campaign), ending(campaign)
@@ -180,14 +180,14 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _require_meant(plan: Plan, folder: Path, *, is_meant: bool) -> None:
+def _require_confirmed(plan: Plan, folder: Path, *, is_confirmed: bool) -> None:
     """Raise UsageError if a new campaign has very many runs and the user has not confirmed that.
 
-    `is_meant` says that the user has; at a terminal, the user is asked.
+    `is_confirmed` says that the user has; at a terminal, the user is asked.
     """
     from tare.storage.campaign import is_campaign
 
-    if is_meant or plan.n_runs <= _MOST_RUNS_UNASKED or is_campaign(folder):
+    if is_confirmed or plan.n_runs <= _MOST_RUNS_UNASKED or is_campaign(folder):
         return
     count = f"{len(plan.cases):,} cases × {plan.repeats.min} blocks = {plan.n_runs:,} runs"
     if sys.stdin.isatty() and click.confirm(f"{count}. Begin?"):
@@ -195,14 +195,14 @@ def _require_meant(plan: Plan, folder: Path, *, is_meant: bool) -> None:
     raise UsageError(f"{count}; look at 'tare plan', and add --yes to begin so many")
 
 
-def _watched_otherwise(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
+def _with_telemetry(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
     """Return `plan` with the telemetry that options ask for; None keeps the study's setting."""
-    watching = plan.telemetry
+    telemetry_options = plan.telemetry
     if period is not None:
-        watching = msgspec.structs.replace(watching, period_s=period.period_s)
+        telemetry_options = msgspec.structs.replace(telemetry_options, period_s=period.period_s)
     if packets is not None:
-        watching = msgspec.structs.replace(watching, is_counting_packets=packets)
-    return msgspec.structs.replace(plan, telemetry=watching)
+        telemetry_options = msgspec.structs.replace(telemetry_options, is_counting_packets=packets)
+    return msgspec.structs.replace(plan, telemetry=telemetry_options)
 
 
 def _default_folder(plan: Plan) -> Path:
@@ -211,7 +211,7 @@ def _default_folder(plan: Plan) -> Path:
 
 def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) -> None:
     echo(summary_line(campaign, accounting))
-    for line in ending_lines(campaign, end, most=5):
+    for line in stop_reason_lines(campaign, end, most=5):
         echo(line)
     why = Counter(
         (attempt.state, _PID.sub("", attempt.reason))
@@ -226,14 +226,14 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) 
     if campaign.plan.reference and accounting.n_done:
         from tare.analysis.compare import aggregates
         from tare.analysis.quoted_figures import quoted
-        from tare.cli.commands.compare import print_further
+        from tare.cli.commands.compare import print_other_figures
         from tare.cli.comparison_table import print_comparisons
 
         echo()
         found = aggregates(campaign)
         rows = quoted(found)
         print_comparisons(campaign, rows, campaign.plan.reference)
-        print_further(rows, found)
+        print_other_figures(rows, found)
     echo()
     if accounting.counts[State.FAILED] or accounting.counts[State.INVALID]:
         echo(f"once that is mended: tare run {campaign.folder} --retry-failed")

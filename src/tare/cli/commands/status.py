@@ -74,7 +74,7 @@ def command(
         print_json("tare.status/1", _body(campaign, found, end))
         return
     echo(summary_line(campaign, found))
-    for line in (*_session_lines(campaign), *_span_lines(campaign), *ending_lines(campaign, end)):
+    for line in (*_session_lines(campaign), *_span_lines(campaign), *stop_reason_lines(campaign, end)):
         echo(line)
     shown = [one for one in found.runs if is_all or one.state not in {State.DONE, State.PENDING}]
     if shown:
@@ -131,7 +131,7 @@ def is_all_done(found: Accounting, end: StopReason) -> bool:
     return n_fine == found.n_planned
 
 
-def ending_lines(campaign: Campaign, end: StopReason, *, most: int | None = None) -> list[str]:
+def stop_reason_lines(campaign: Campaign, end: StopReason, *, most: int | None = None) -> list[str]:
     """Return lines on why the campaign stopped, and on the cases that are not known precisely enough.
 
     At most `most` of these cases are named, None for all.
@@ -147,7 +147,7 @@ def ending_lines(campaign: Campaign, end: StopReason, *, most: int | None = None
         lines.append(
             f"not yet known within ± {percent(repeats.until)}: {len(end.unsettled)} of {n_judged} cases"
         )
-        lines += [f"  {_standing(campaign, one)}" for one in end.unsettled[:most]]
+        lines += [f"  {_precision_line(campaign, one)}" for one in end.unsettled[:most]]
         if most is not None and len(end.unsettled) > most:
             lines.append(f"  and {len(end.unsettled) - most} more: tare status {campaign.folder}")
     return lines
@@ -158,7 +158,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
 
 
-def _standing(campaign: Campaign, one: CasePrecision) -> str:
+def _precision_line(campaign: Campaign, one: CasePrecision) -> str:
     case = campaign.plan.describe(campaign.cases[one.case])
     if one.half_width is None:
         return f"{case}: not measured in enough blocks"

@@ -137,8 +137,8 @@ def import_(
         print_json("tare.telemetry.import/1", body)
         return
     echo(f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs")
-    if strange := _strangers(campaign, readings):
-        echo(f"No run had a host of the name {', '.join(strange)}; --host NAME says which one it is.")
+    if unknown := _unknown_hosts(campaign, readings):
+        echo(f"No run had a host of the name {', '.join(unknown)}; --host NAME says which one it is.")
     if not readings:
         echo(f"Prometheus knows nothing of these queries, or no {host_label}, at the time of the runs.")
     elif not n_runs:
@@ -177,8 +177,8 @@ def _ask_prometheus(
         raise UsageError("a Prometheus needs at least one --query FIGURE=PROMQL")
     found = []
     for text in queries:
-        figure, sign, query = text.partition("=")
-        if not sign or not figure.isidentifier():
+        figure, equals, query = text.partition("=")
+        if not equals or not figure.isidentifier():
             raise UsageError(f"--query {text}: write FIGURE=PROMQL, such as load=node_load1")
         for epoch in epochs:
             for url in range_urls(server.base, query, epoch.began_at, epoch.ended_at, step_s):
@@ -189,7 +189,7 @@ def _ask_prometheus(
     return found
 
 
-def _strangers(campaign: Campaign, readings: Sequence[Reading]) -> list[str]:
+def _unknown_hosts(campaign: Campaign, readings: Sequence[Reading]) -> list[str]:
     """Return the hosts of `readings` that no run used; empty if the campaign's hosts are unknown."""
     known = campaign.hosts
     return sorted({one.host for one in readings} - known) if known else []

@@ -27,24 +27,24 @@ def gather(work: Path, stage: str, stdout: str, stderr: str) -> None:
         return
     files = [one.path for one in SafeFolder(folder).files() if one.name != ASKED]
     complaints = [line for path in files for line in _lines(path) if not _is_chatter(line)]
-    heard: dict[tuple[TransportReport, ...], str] = {}
+    unique: dict[tuple[TransportReport, ...], str] = {}
     for lines in (
         *map(_lines, files),
         _lines(work / stderr),
         islice(_lines(work / stdout), _MOST_LINES_OF_OUTPUT),
     ):
-        for words, line in _telling(lines):
-            heard.setdefault(words, line)
-    if heard:
-        said = "".join(heard.values()).encode(errors="surrogateescape")
-        SafeFolder(work, _path(work, stage).relative_to(work).as_posix()).replace(said, is_synced=False)
-    _keep_out(work / stderr, complaints)
+        for reports, line in _with_reports(lines):
+            unique.setdefault(reports, line)
+    if unique:
+        text = "".join(unique.values()).encode(errors="surrogateescape")
+        SafeFolder(work, _path(work, stage).relative_to(work).as_posix()).replace(text, is_synced=False)
+    _rewrite(work / stderr, complaints)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def read_words(work: Path, stage: str) -> tuple[TransportReport, ...]:
+def read_reports(work: Path, stage: str) -> tuple[TransportReport, ...]:
     """Return the transport reports of `stage`; empty if no library reported anything."""
-    return tuple(word for words, _ in _telling(_lines(_path(work, stage))) for word in words)
+    return tuple(report for reports, _ in _with_reports(_lines(_path(work, stage))) for report in reports)
 
 
 def _path(work: Path, stage: str) -> Path:
@@ -52,12 +52,12 @@ def _path(work: Path, stage: str) -> Path:
     return folder.with_name(f"{folder.name}.txt")
 
 
-def _telling(lines: Iterable[str]) -> Iterator[tuple[tuple[TransportReport, ...], str]]:
+def _with_reports(lines: Iterable[str]) -> Iterator[tuple[tuple[TransportReport, ...], str]]:
     """Yield, for each line with transport reports, the reports and the line."""
     for line in lines:
-        words = tuple(word for library in libraries().values() for word in library.tell(line))
-        if words:
-            yield words, line
+        reports = tuple(report for library in libraries().values() for report in library.parse(line))
+        if reports:
+            yield reports, line
 
 
 def _is_chatter(line: str) -> bool:
@@ -74,7 +74,7 @@ def _lines(path: Path) -> Iterator[str]:
         yield from file
 
 
-def _keep_out(stderr: Path, complaints: Iterable[str]) -> None:
+def _rewrite(stderr: Path, complaints: Iterable[str]) -> None:
     """Rewrite standard error without chatter, and append the `complaints` from the libraries' own files."""
     rest = SafeFolder(stderr.parent, f"{stderr.name}.rest")
     with os.fdopen(rest.create(), "w", errors="surrogateescape") as file:

@@ -13,21 +13,23 @@ _UCX = frozenset({"verbs", "ucx", "mlx"})
 """Providers that use InfiniBand and RoCE, through UCX or directly."""
 
 
-def describe(words: Collection[TransportReport]) -> str:
+def describe(reports: Collection[TransportReport]) -> str:
     """Return the reports as text, such as ``UCX: tcp over eth0``; empty if no transport was reported."""
-    told = []
-    for library in dict.fromkeys(one.library for one in words):
-        mine = [one for one in words if one.library == library]
+    descriptions = []
+    for library in dict.fromkeys(one.library for one in reports):
+        mine = [one for one in reports if one.library == library]
         ways = sorted({one.transport for one in mine if one.transport and not one.is_local})
         cards = sorted(set(_interfaces(mine)))
         if ways:
-            told.append(f"{library}: {', '.join(ways)}" + (f" over {', '.join(cards)}" if cards else ""))
-    return "; ".join(told)
+            descriptions.append(
+                f"{library}: {', '.join(ways)}" + (f" over {', '.join(cards)}" if cards else "")
+            )
+    return "; ".join(descriptions)
 
 
 def contradiction(
     network: Network,
-    words: Collection[TransportReport],
+    reports: Collection[TransportReport],
     *,
     devices: Collection[str] = (),
     are_all_asked: bool = True,
@@ -39,8 +41,8 @@ def contradiction(
     some. `are_all_asked` says that all ranks were asked to report. Otherwise the absence of a transport
     between nodes is no contradiction.
     """
-    for library in dict.fromkeys(one.library for one in words):
-        mine = [one for one in words if one.library == library]
+    for library in dict.fromkeys(one.library for one in reports):
+        mine = [one for one in reports if one.library == library]
         ways = {one.transport for one in mine if one.transport and not one.is_local}
         if not ways:
             if are_all_asked and any(one.is_local for one in mine):
@@ -65,17 +67,19 @@ def contradiction(
     return None
 
 
-def confirms(network: Network, words: Collection[TransportReport], *, devices: Collection[str] = ()) -> bool:
+def confirms(
+    network: Network, reports: Collection[TransportReport], *, devices: Collection[str] = ()
+) -> bool:
     """Return whether the libraries reported `network`: its transport, and over sockets its interface.
 
     No report may contradict it.
     """
-    if contradiction(network, words, devices=devices, are_all_asked=False) is not None:
+    if contradiction(network, reports, devices=devices, are_all_asked=False) is not None:
         return False
-    ways = {one.transport for one in words if one.transport and not one.is_local}
+    ways = {one.transport for one in reports if one.transport and not one.is_local}
     if not ways:
         return False
-    return not ways <= OVER_SOCKETS or set(_interfaces(words)) == {network.interface}
+    return not ways <= OVER_SOCKETS or set(_interfaces(reports)) == {network.interface}
 
 
 def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
@@ -83,8 +87,8 @@ def named_devices(variables: Mapping[str, str]) -> tuple[str, ...]:
 
     Empty if they select none, all, or devices to exclude (ucx_info -cf, fi_cxi(7), fi_efa(7), fi_verbs(7)).
     """
-    told = next((variables[name] for name in _NAMING if variables.get(name)), "")
-    named = tuple(one.strip() for one in told.split(",") if one.strip())
+    descriptions = next((variables[name] for name in _NAMING if variables.get(name)), "")
+    named = tuple(one.strip() for one in descriptions.split(",") if one.strip())
     return () if any(one == "all" or one.startswith("^") for one in named) else named
 
 
@@ -100,9 +104,9 @@ def _is_way(way: str, provider: str) -> bool:
     return way in OVER_SOCKETS if provider in OVER_SOCKETS else way == provider
 
 
-def _interfaces(words: Collection[TransportReport]) -> Iterator[str]:
+def _interfaces(reports: Collection[TransportReport]) -> Iterator[str]:
     """Yield the interfaces that are used; of those that libfabric was offered, only the chosen ones."""
-    chosen = {one.address for one in words if one.address and not one.is_offered}
-    for one in words:
+    chosen = {one.address for one in reports if one.address and not one.is_offered}
+    for one in reports:
         if one.interface and not one.is_local and (not one.is_offered or one.address in chosen):
             yield one.interface

@@ -8,14 +8,14 @@ from tare.plugins.launchers.placing import Fabric, fabric_of
 
 def ask_ucx(placement: Placement) -> dict[str, str]:
     """Return variables that make UCX write its endpoints' lanes into a file of its own (ucx_info -cf)."""
-    if placement.words is None:
+    if placement.reports_folder is None:
         return {}
-    return {"UCX_LOG_LEVEL": "info", "UCX_LOG_FILE": f"{placement.words}/ucx-%h-%p"}
+    return {"UCX_LOG_LEVEL": "info", "UCX_LOG_FILE": f"{placement.reports_folder}/ucx-%h-%p"}
 
 
 def ask_libfabric(placement: Placement) -> dict[str, str]:
     """Return variables that make libfabric print its provider and interface to stderr (fi_fabric(7))."""
-    if placement.words is None or placement.network is None:
+    if placement.reports_folder is None or placement.network is None:
         return {}
     providers = f"core,{placement.network.provider}"
     return {"FI_LOG_LEVEL": "info", "FI_LOG_PROV": providers, "FI_LOG_SUBSYS": "core"}
@@ -41,7 +41,7 @@ def ask_openmpi(placement: Placement) -> dict[str, str]:
         case None:
             return {}
         case Fabric.TCP:  # 20 is the lowest level at which version 4 prints the interface
-            return {"OMPI_MCA_btl_base_verbose": "20"} if placement.words else {}
+            return {"OMPI_MCA_btl_base_verbose": "20"} if placement.reports_folder else {}
         case Fabric.UCX:
             return ask_ucx(placement)
         case Fabric.LIBFABRIC:

@@ -11,7 +11,7 @@ ASKED_BY = ("STRANGER_VERBOSE",)
 _MARK = "stranger: way="
 
 
-def tell(line: str) -> Iterator[TransportReport]:
+def parse(line: str) -> Iterator[TransportReport]:
     """Yield the transport that `line` names."""
     if line.startswith(_MARK):
         yield TransportReport(library=LIBRARY, transport=line.removeprefix(_MARK).strip())

@@ -19,14 +19,14 @@ _PROVIDER = re.compile(r"libfabric provider: (?P<provider>[^\s;]+)")
 _CARD = re.compile(r"\d+ +\d+ +(?P<interface>[A-Za-z]\S*)\s*$")
 
 
-def tell(line: str) -> Iterator[TransportReport]:
+def parse(line: str) -> Iterator[TransportReport]:
     """Yield the provider or the network card that `line` names, if any."""
-    said = _LINE.match(line)
-    if said is None:
+    entry = _LINE.match(line)
+    if entry is None:
         return
-    if provider := _PROVIDER.match(said["text"]):
+    if provider := _PROVIDER.match(entry["text"]):
         yield TransportReport(library=LIBRARY, transport=provider["provider"])
-    elif card := _CARD.match(said["text"]):
+    elif card := _CARD.match(entry["text"]):
         yield TransportReport(library=LIBRARY, interface=card["interface"])
 
 

@@ -17,15 +17,15 @@ _USING = re.compile(r"Using (?P<provider>\S+) provider\b")
 _OFFERED = re.compile(r"Available addr: (?P<address>\S+), iface name: (?P<interface>[^\s,]+)")
 _CHOSEN = re.compile(r"Chosen addr for using: (?P<address>[^\s,]+)")
 _UTILITIES = re.compile(r"(?:ofi_|off_|lnx)")
-_MERELY_TOLD = frozenset({"info", "trace", "debug"})
+_INFORMATIONAL = frozenset({"info", "trace", "debug"})
 
 
-def tell(line: str) -> Iterator[TransportReport]:
+def parse(line: str) -> Iterator[TransportReport]:
     """Yield the provider or the interface that `line` names, if any."""
-    said = _LINE.match(line)
-    if said is None:
+    entry = _LINE.match(line)
+    if entry is None:
         return
-    text = said["text"]
+    text = entry["text"]
     if using := _USING.match(text):
         core = [one for one in using["provider"].split(";") if not _UTILITIES.match(one)]
         for provider in core[:1]:
@@ -39,5 +39,5 @@ def tell(line: str) -> Iterator[TransportReport]:
 
 def is_chatter(line: str) -> bool:
     """Return whether `line` was printed only because libfabric was asked to be verbose."""
-    said = _LINE.match(line)
-    return said is not None and said["level"] in _MERELY_TOLD
+    entry = _LINE.match(line)
+    return entry is not None and entry["level"] in _INFORMATIONAL

@@ -28,12 +28,12 @@ _EXCLUDED = "sppp"
 _WITHIN_NODE = frozenset({"self", "vader", "sm", "smcuda"})
 
 
-def tell(line: str) -> Iterator[TransportReport]:
+def parse(line: str) -> Iterator[TransportReport]:
     """Yield the transport or the interface that `line` names, if any."""
-    said = _LINE.match(line)
-    if said is None:
+    entry = _LINE.match(line)
+    if entry is None:
         return
-    host, text = said["host"], said["text"]
+    host, text = entry["host"], entry["text"]
     if using := _USING.match(text):
         btl = using["btl"]
         is_local = btl in _WITHIN_NODE and _short(using["peer"]) == _short(host)
@@ -44,8 +44,8 @@ def tell(line: str) -> Iterator[TransportReport]:
 
 def is_chatter(line: str) -> bool:
     """Return whether `line` was printed only because Open MPI was asked to be verbose."""
-    said = _LINE.match(line)
-    return said is not None and _CHATTER.match(said["text"]) is not None
+    entry = _LINE.match(line)
+    return entry is not None and _CHATTER.match(entry["text"]) is not None
 
 
 def _short(host: str) -> str:

@@ -19,22 +19,22 @@ _LANES = re.compile(
 )
 _LANE = re.compile(r"\w+\(([^)]*)\)")
 _WITHIN_NODE = frozenset({"self", "sysv", "posix", "cma", "knem", "xpmem"})
-_MERELY_TOLD = frozenset({"INFO", "DIAG", "DEBUG", "TRACE"})
+_INFORMATIONAL = frozenset({"INFO", "DIAG", "DEBUG", "TRACE"})
 
 
-def tell(line: str) -> Iterator[TransportReport]:
+def parse(line: str) -> Iterator[TransportReport]:
     """Yield each lane that `line` names."""
-    said = _LINE.match(line)
-    found = _LANES.match(said["text"]) if said else None
-    if said and found:
+    entry = _LINE.match(line)
+    found = _LANES.match(entry["text"]) if entry else None
+    if entry and found:
         for lane in dict.fromkeys(_lanes(found["lanes"])):
-            yield _word(said["host"], *lane, found["reach"])
+            yield _word(entry["host"], *lane, found["reach"])
 
 
 def is_chatter(line: str) -> bool:
     """Return whether `line` was printed only because UCX was asked to be verbose."""
-    said = _LINE.match(line)
-    return said is not None and said["level"] in _MERELY_TOLD
+    entry = _LINE.match(line)
+    return entry is not None and entry["level"] in _INFORMATIONAL
 
 
 def _lanes(text: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tare.core.scheduler import Step, Task
 from tare.plugins.backends.stray_processes import SWEEP, of_task
-from tare.probes.storage_space import room_script
+from tare.probes.storage_space import storage_script
 from tare.probes.traffic import traffic_script
 
 _FUNCTIONS = Path(__file__).with_name("job.sh")
@@ -36,7 +36,7 @@ def render(tasks: Sequence[Task], directives: Iterable[str], nodes: str, facts: 
 
 def _task(task: Task) -> Iterator[str]:
     seconds = max(math.ceil(task.timeout_s), 1)
-    room = room_script(task.storage_path) if task.own_storage else ""
+    room = storage_script(task.storage_path) if task.own_storage else ""
     yield f"task_name={shlex.quote(task.name)} room={shlex.quote(room)}"
     yield f"of_task={shlex.quote(of_task(task.name, str(task.folder)))}"
     yield f"task {shlex.quote(str(task.folder))} {task.layout.nodes} {seconds} && {{"

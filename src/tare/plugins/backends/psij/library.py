@@ -78,8 +78,8 @@ class Reach(NamedTuple):
             raise subprocess.CalledProcessError(1, command, output=said) from error
         level = logging.INFO if _CHANGES & {*command} else logging.DEBUG
         ms = round((time.monotonic() - began) * 1e3)
-        told_of = fields(way=self.way, argv=command, exit_code=done.returncode, ms=ms)
-        _LOG.log(level, "command", extra=told_of)
+        plan_notes = fields(way=self.way, argv=command, exit_code=done.returncode, ms=ms)
+        _LOG.log(level, "command", extra=plan_notes)
         if done.returncode != 0:
             told = "\n".join(text for text in (done.stdout, done.stderr) if text)
             said = told or f"exit code {done.returncode}"

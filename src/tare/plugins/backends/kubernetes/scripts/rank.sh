@@ -4,6 +4,6 @@ rank=${rank:-0}
 [ -z "$1" ] || PATH=$1:$PATH
 shift
 read -r TARE_NODE </tare/run/node || : # its one line has no end
-export TARE_NODE                       # for attest.sh, through which the command may start
+export TARE_NODE                       # for placement_probe.sh, through which the command may start
 printf '%s %s\n' "$rank" "$TARE_NODE" >"/tare/run/ranks/$rank"
 exec "$@"

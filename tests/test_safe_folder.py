@@ -114,7 +114,7 @@ def test_what_unpacks_to_more_than_the_limit_is_not_held(root: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"not packed", gzip.compress(b"whole" * 100)[:-9]], ids=["empty", "not packed", "cut short"]
 )
-def test_what_does_not_unpack_is_told(root: Path, data: bytes) -> None:
+def test_what_does_not_unpack_is_reported(root: Path, data: bytes) -> None:
     (root / "t.gz").write_bytes(data)
     if data:
         with pytest.raises(OSError, match="damaged"):

@@ -10,7 +10,7 @@ import pytest
 
 from tare.core.attempt import Attempt, State
 from tare.core.errors import BackendError
-from tare.execution.fault_owner import n_oom_kills, owned
+from tare.execution.fault_owner import n_oom_kills, with_fault_owner
 from tare.plugins.backends.process import ProcessBackend
 
 WHY = "was still running after 15 s and was ended (time-out)"
@@ -32,7 +32,7 @@ class DoubleHosts(ProcessBackend):
 
 
 def looked_at(said: str | None, attempt: Attempt = FAILED, n_killed: int = 0) -> Attempt:
-    return owned(attempt, DoubleHosts(said), ["n1", "n2"], "fab0", n_killed)
+    return with_fault_owner(attempt, DoubleHosts(said), ["n1", "n2"], "fab0", n_killed)
 
 
 @pytest.mark.parametrize("said", ["0x1002 \n", "0x1003 0\n"])  # set down; its cable pulled
@@ -54,7 +54,7 @@ def test_what_is_not_seen_to_be_broken_is_not_blamed(said: str) -> None:
     assert looked_at(said) == FAILED
 
 
-def test_a_run_that_came_out_well_or_printed_wrong_figures_is_left_alone() -> None:
+def test_a_run_that_came_out_well_or_printed_wrong_figures_is_left_unchanged() -> None:
     for state, check in ((State.DONE, ""), (State.INVALID, "output"), (State.INVALID, "placement")):
         attempt = msgspec.structs.replace(FAILED, state=state, check=check)
         assert looked_at("0x1002 \n", attempt) == attempt
@@ -75,7 +75,7 @@ def test_a_cpu_limit_that_held_a_run_back_until_its_time_out_is_the_infrastructu
     assert ("held threads back for 9 s; was still" in found.reason) is is_blamed
 
 
-def test_memory_that_ran_out_is_told_and_is_the_programs_still(tmp_path: Path) -> None:
+def test_memory_that_ran_out_is_reported_and_is_the_programs_still(tmp_path: Path) -> None:
     found = looked_at("0x1003 1\n", n_killed=2)
     assert not found.is_infrastructure
     assert found.reason.endswith(

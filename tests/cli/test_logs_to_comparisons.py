@@ -72,7 +72,7 @@ End of Tests.
     ("workload", "log"),
     [("hpcg", hpcg(4, 10.0)), ("hpl", HPL.format(p=2, q=2, rate="2.1168e+02"))],
 )
-def test_ranks_that_are_told_and_not_those_printed_are_refused(
+def test_stated_ranks_that_differ_from_the_printed_ones_are_refused(
     workload: str, log: str, tare_here: Tare, tmp_path: Path
 ) -> None:
     put(tmp_path / "r/a/1.txt", log)

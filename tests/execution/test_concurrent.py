@@ -54,14 +54,14 @@ def executor(work: GatedWork) -> Iterator[ConcurrentExecutor]:
 
 
 def start(executor: ConcurrentExecutor, one: Case) -> None:
-    assert executor.has_room(one)
+    assert executor.can_start(one)
     executor.start(one, Run(1, one.id), 1)
 
 
 def test_each_gets_nodes_of_its_own_and_waits_for_them(executor: ConcurrentExecutor, work: GatedWork) -> None:
     start(executor, case("a", 2))
     start(executor, case("b", 1))
-    assert not executor.has_room(case("c", 2))
+    assert not executor.can_start(case("c", 2))
     work.gates["a"].set()
     assert [one.case for one in executor.wait()] == ["a"]
     start(executor, case("c", 2))
@@ -74,7 +74,7 @@ def test_each_gets_nodes_of_its_own_and_waits_for_them(executor: ConcurrentExecu
 def test_no_more_than_asked_for_are_under_way(executor: ConcurrentExecutor) -> None:
     for name in "abc":
         start(executor, case(name, 1))
-    assert not executor.has_room(case("d", 1))
+    assert not executor.can_start(case("d", 1))
 
 
 def test_what_breaks_an_attempt_reaches_who_waits(executor: ConcurrentExecutor, work: GatedWork) -> None:

@@ -93,7 +93,7 @@ STUDY = {
         ["run", "study.yaml", "--out", "c", "--no-rehearsal"],
     ],
 )
-def test_what_hosts_say_is_told_without_secrets(
+def test_messages_of_hosts_are_printed_without_secrets(
     tare_here: Tare, tmp_path: Path, words: list[str], who: str
 ) -> None:
     agent = tmp_path / "agent"

@@ -53,7 +53,7 @@ def page(tare: Tare, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("shape", ["exponential", "t3", "one in ten slow"])
-def test_sides_of_one_noise_are_not_said_to_scatter_differently(
+def test_sides_of_one_noise_have_no_difference_in_scatter(
     shape: str, tare_here: Tare, tmp_path: Path
 ) -> None:
     noise = sometimes_slow() if shape == "one in ten slow" else NOISES[shape]
@@ -109,7 +109,9 @@ def test_blocks_that_were_added_after_a_look_are_a_second_look(tare_here: Tare, 
 # What a mean does not show
 
 
-def test_equivalence_says_how_rare_a_slow_mode_may_have_been_missed(tare_here: Tare, tmp_path: Path) -> None:
+def test_equivalence_comes_with_the_frequency_of_a_slow_mode_that_may_be_missed(
+    tare_here: Tare, tmp_path: Path
+) -> None:
     folder = write(Truth(noise=lognormal(0.002), margin=0.05), tmp_path / "c")
     assert "equivalent: may miss a slow mode of up to 45 % of the runs" in tare_here("compare", folder).stdout
     out = tmp_path / "summary"
@@ -141,7 +143,7 @@ def test_noise_that_lasts_within_a_side_makes_few_differences(tare_here: Tare, t
     assert n_decided(rows) <= 5  # one at a time, 5 % and a little; 18 where runs are taken as independent
 
 
-def test_noise_that_both_sides_share_raises_no_doubt(tare_here: Tare, tmp_path: Path) -> None:
+def test_noise_that_both_sides_share_raises_no_quality_warning(tare_here: Tare, tmp_path: Path) -> None:
     truth = Truth(together=autocorrelated(0.05), noise=lognormal(0.01), blocks=20)
     assert compared(tare_here, write(truth, tmp_path / "c", seed=2))["doubts"] == []
 
@@ -245,7 +247,7 @@ def test_one_zero_leaves_the_interval_and_the_check(tare_here: Tare, tmp_path: P
 # Hoefler's and Belli's rules
 
 
-def test_methods_say_what_was_done_for_each_of_the_twelve_rules(tare_here: Tare, tmp_path: Path) -> None:
+def test_the_methods_section_covers_each_of_the_twelve_rules(tare_here: Tare, tmp_path: Path) -> None:
     skewed: Noise = sometimes_slow()
     workloads = {"w": (TIME,), "v": (Figure(name="rate", unit="MB/s", better=TIME.better),)}
     said = page(tare_here, write(Truth(workloads=workloads, noise=skewed, blocks=12), tmp_path / "c"))
@@ -265,7 +267,7 @@ def test_methods_say_what_was_done_for_each_of_the_twelve_rules(tare_here: Tare,
     assert not re.search(r"geometric mean[^.;]*\(Hoefler", methods), "the paper asks for others"
 
 
-def test_a_site_tells_what_its_links_and_nodes_can_give(tare_here: Tare, tmp_path: Path) -> None:
+def test_a_site_reports_what_its_links_and_nodes_can_give(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(
         "site: s\nnodes: [n1, n2]\nagent: [/opt/agent]\nplatforms: {mpich: {launcher: mpich}}\n"
         "networks: {ib: {interface: ib0, rate: 100 Gbit/s}}\n"

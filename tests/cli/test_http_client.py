@@ -45,7 +45,7 @@ def _served(wanted: str = "", redirect: str = "") -> Iterator[tuple[str, list[st
             thread.join()
 
 
-def test_user_and_password_of_an_address_are_told_to_the_server_alone() -> None:
+def test_user_and_password_of_an_address_are_sent_to_the_server_alone() -> None:
     wanted = "Basic " + base64.b64encode(f"ada:{SECRET}".encode()).decode()
     with _served(wanted) as (address, _):
         server = Server(f"http://ada:p4ss%20w%3Ard@{address}", None)
@@ -74,7 +74,7 @@ def _ask(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["http://ada:p4ss@{}", "http://ada:p4ss@127.0.0.1:1", "http://ada:p4ss@[::1"]
 )
-def test_no_message_tells_a_password(address: str) -> None:
+def test_no_message_contains_a_password(address: str) -> None:
     with _served("Bearer other") as (served, _), pytest.raises(UsageError) as refused:
         _ask(address.format(served))
     assert "p4ss" not in str(refused.value)
@@ -85,6 +85,6 @@ def test_who_is_not_let_in_learns_how() -> None:
         Server(f"http://{address}", None).get(f"http://{address}")
 
 
-def test_a_token_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_token_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--token-file"):
         Server("http://p", tmp_path / "none")

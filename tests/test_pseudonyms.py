@@ -25,18 +25,18 @@ SIGNS = Pseudonyms(("acme", "n1", "/gpu[0-9]+/", "/home/alice"), key="k")
         ("nothing here", "nothing here"),
     ],
 )
-def test_a_word_has_the_sign_of_its_place(text: str, expected: str) -> None:
+def test_a_word_has_the_pseudonym_of_its_kind(text: str, expected: str) -> None:
     assert SIGNS.text(text) == expected
 
 
-def test_what_a_pattern_matches_has_a_sign_of_its_own_each() -> None:
+def test_what_a_pattern_matches_has_a_pseudonym_of_its_own_each() -> None:
     one, other, again = SIGNS.only("gpu1 gpu2 gpu1").split("› ")
     assert one == again.rstrip("›") != other
     assert SIGNS.only("gpu1") == f"{one}›"
     assert Pseudonyms(SIGNS.entries, key="another").only("gpu1") != f"{one}›"
 
 
-def test_no_entry_takes_a_sign_apart() -> None:
+def test_no_entry_matches_within_a_pseudonym() -> None:
     signs = Pseudonyms(("redacted", "/[0-9]+/", "/./", "secret"))
     assert "secret" not in signs.only("secret 12")
     shown = Pseudonyms(("secret", "/[0-9]/", "redacted")).only("secret 1 redacted")
@@ -44,7 +44,7 @@ def test_no_entry_takes_a_sign_apart() -> None:
     assert shown.endswith("› ‹redacted-3›")
 
 
-def test_commands_and_variables_have_signs_and_no_secrets() -> None:
+def test_commands_and_variables_have_pseudonyms_and_no_secrets() -> None:
     assert SIGNS.argv(["ssh", "n1", "--password", "x"]) == ["ssh", "‹redacted-2›", "--password", "(hidden)"]
     assert SIGNS.variables({"HOST": "n1", "API_TOKEN": "abc"}) == {
         "HOST": "‹redacted-2›",
@@ -65,7 +65,7 @@ def test_commands_and_variables_have_signs_and_no_secrets() -> None:
         ("a" * 501, "longer than"),
     ],
 )
-def test_an_entry_that_cannot_be_used_is_told_with_its_cure(entry: str, part: str) -> None:
+def test_an_entry_that_cannot_be_used_is_reported_with_its_cure(entry: str, part: str) -> None:
     fault = fault_of(entry)
     assert fault is not None
     assert part in fault

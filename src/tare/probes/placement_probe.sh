@@ -1,14 +1,15 @@
-# Said by each rank before it becomes the program, in builtins of the shell alone: where it is, who it is, and
-# what it may run on. The process stays the same, so does its binding. ASKED is 'all', or how many ranks there are to
-# one whose libraries are asked, and the variables that the others lose. Arguments: FOLDER ASKED PROGRAM WORDS…
-boost() { # boost TRIES: let the session go before others on its node, or wait until somebody does that for it
+# Each rank runs this before its program: it writes its host, its rank number and its CPUs to FOLDER. It uses only
+# builtins of the shell, and becomes the program in the same process, so that the binding stays. REPORTERS is 'all', or
+# a number and variables: one rank in so many keeps these variables, which ask its libraries to report their transport.
+# Arguments: FOLDER REPORTERS PROGRAM ARGUMENTS…
+boost() { # boost TRIES: raise the priority of the session on its node, or wait until another process does so
   local try=0
   while { read -r priority </proc/self/autogroup; } 2>/dev/null; do
     [ "${priority##* }" != -20 ] && [ "$try" -lt "$1" ] || return
     { echo -20 >/proc/self/autogroup; } 2>/dev/null || { try=$((try + 1)) && [ "$try" -lt "$1" ] && sleep 0.1; }
   done
 }
-say() {
+report_placement() { # report_placement FOLDER REPORTERS
   local rank size host boot='' key value cpus='' cpu socket
   find_rank
   size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
@@ -17,7 +18,7 @@ say() {
     printf 'autogroup %s\n' "${priority##* }"
     printf 'host %s\nnode %s\nrank %s\nsize %s\n' "$host" "$TARE_NODE" "$rank" "$size"
     printf 'threads %s\n' "$OMP_NUM_THREADS"
-    read -r boot </proc/sys/kernel/random/boot_id # the same of all that share a kernel (random(4))
+    read -r boot </proc/sys/kernel/random/boot_id # one for each running kernel (random(4))
     printf 'boot %s\n' "$boot"
     while read -r key value; do
       case $key in Cpus_allowed_list: | Mems_allowed_list:) printf '%s %s\n' "$key" "$value" ;; esac
@@ -35,6 +36,6 @@ say() {
 tries=0 priority=
 [ ! -e "$1/boost" ] || read -r tries <"$1/boost"
 boost "$tries"
-say "$1" "$2"
+report_placement "$1" "$2"
 shift 2
 exec "$@"

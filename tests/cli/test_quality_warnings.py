@@ -27,14 +27,14 @@ def compare(campaign: Campaign, folder: Path, *options: str) -> str:
     return CliRunner().invoke(command, [str(folder / "campaign"), *options], catch_exceptions=False).stdout
 
 
-def test_a_serious_doubt_is_a_line_below_the_table(tmp_path: Path) -> None:
+def test_a_serious_quality_warning_is_a_line_below_the_table(tmp_path: Path) -> None:
     out = compare(troubled(), tmp_path)
     assert "Not to be taken at its word" in out
     [line] = [line for line in out.splitlines() if "stands apart" in line]
     assert line.startswith("  overlay · synthetic.pingpong · 2 nodes, latency: block 1 stands apart")
 
 
-def test_nothing_is_said_where_there_is_nothing_to_doubt(tmp_path: Path) -> None:
+def test_nothing_is_reported_where_there_is_no_quality_warning(tmp_path: Path) -> None:
     assert "at its word" not in compare(make_campaign(blocks=8, noise=0.005), tmp_path)
 
 
@@ -46,7 +46,7 @@ def test_runs_far_off_are_counted_in_one_line(tmp_path: Path) -> None:
     assert "  2 runs lie far off the others of a case" in out
 
 
-def test_json_has_doubts_and_variability_under_the_documented_keys(tmp_path: Path) -> None:
+def test_json_has_quality_warnings_and_variability_under_the_documented_keys(tmp_path: Path) -> None:
     found = json.loads(compare(troubled(), tmp_path, "--json"))
     keys = {
         "schema",
