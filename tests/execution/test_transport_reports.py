@@ -1,7 +1,7 @@
 """The transport reports of real MPI libraries, and how they are judged.
 
 transport_reports/*.txt are the outputs of Open MPI, UCX, libfabric and Intel MPI in the lab, with folders
-renamed; those of libfabric 1.17 lack the variables that are not set. fab0, fab1, fab2 and mgmt0 join n1 and n2.
+renamed; those of libfabric 1.17 lack the variables that are not set. fab0 to fab2 and mgmt0 join n1 and n2.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tare.analysis.claims import ClaimFinding, ClaimVerdict, Evidence
-from tare.terminal.output import echo, print_table
+from tare.terminal.output import echo, json_fields, print_table
 
 
 def print_claims(found: Sequence[ClaimFinding]) -> None:
@@ -45,34 +45,11 @@ def _runs(one: Evidence) -> str:
 
 def claims_body(found: Sequence[ClaimFinding]) -> Mapping[str, object]:
     """Return the findings as ``tare.claims/1`` has them."""
-    return {
-        "claims": [
-            {
-                "id": finding.claim.id,
-                "article": finding.claim.article,
-                "claim": finding.claim.claim,
-                "kind": finding.claim.kind,
-                "data": finding.claim.data,
-                "margin": finding.claim.margin if finding.claim.kind == "equivalent" else None,
-                "verdict": finding.verdict,
-                "why": finding.why,
-                "evidence": [
-                    {
-                        "what": one.what,
-                        "n_reference": one.n_reference,
-                        "n_contender": one.n_contender,
-                        "ratio": one.ratio,
-                        "low": one.low,
-                        "high": one.high,
-                        "tau": one.tau,
-                        "chance": one.chance,
-                        "verdict": one.verdict,
-                        "leans_to": one.leans_to,
-                        "why": one.why,
-                    }
-                    for one in finding.evidence
-                ],
-            }
-            for finding in found
-        ]
-    }
+    return {"claims": [_finding_body(one) for one in found]}
+
+
+def _finding_body(one: ClaimFinding) -> dict[str, object]:
+    claim = one.claim
+    margin = claim.margin if claim.kind == "equivalent" else None
+    shown = json_fields(claim, "fom", "held", "cause", "over", "note", margin=margin)
+    return {**shown, **json_fields(one, "claim")}

@@ -26,8 +26,6 @@ _TOGETHER = {
 
 def _print_nothing(campaign: Campaign, reference: Settings) -> None:
     """Print why there is no row: nothing was measured, or no case has a reference."""
-    from tare.cli.without_reference import uncompared_sentences
-
     plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
     sentences = uncompared_sentences(plan) if campaign.measured() else []
     echo("Nothing to compare" + (":" if sentences else " yet; 'tare status' shows what has run."))
@@ -38,6 +36,25 @@ def _print_nothing(campaign: Campaign, reference: Settings) -> None:
 
 
 _MOST_SENTENCES = 10
+
+
+def uncompared_sentences(plan: Plan) -> list[str]:
+    """Return a sentence for each case without a reference: how the nearest one differs, and the cure."""
+    from tare.analysis.pairs import without_reference
+
+    sentences = []
+    for one in without_reference(plan):
+        near, own = one.nearest.settings, one.case.settings
+        differing = ", ".join(
+            f"{name} ({near.get(name, 'unknown')}, not {own.get(name, 'unknown')})" for name in one.differing
+        )
+        named = " ".join(f"{name}={near[name]}" for name in one.differing if name in near)
+        cure = f"; to hold it against that all the same, add {named} to the reference" if named else ""
+        sentences.append(
+            f"{plan.describe(one.case)} is held against nothing: the nearest reference has other "
+            f"{differing}{cure}"
+        )
+    return sentences
 
 
 def print_comparisons(

@@ -26,7 +26,7 @@ def log_options(command: _Command) -> _Command:
         expose_value=False,
         is_eager=True,
         callback=_print_log,
-        help="Say on standard error what is sent where, and what is decided; -vv: also each query and file.",
+        help="Print commands, requests and decisions on standard error; -vv: also each query and file.",
     )
     file = click.option(
         "--log",
@@ -34,7 +34,7 @@ def log_options(command: _Command) -> _Command:
         metavar="FILE",
         expose_value=False,
         callback=_write,
-        help="Append all that -vv says to FILE, an object of JSON a line.",
+        help="Append all that -vv prints to FILE, one JSON object per line.",
     )
     return verbose(file(command))
 

@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     import click
 
 COMMANDS = {
-    "plan": "Show every case of a study, the order of its runs, and each exact command.",
-    "run": "Run a study, or resume or extend the campaign that is there.",
-    "status": "Account for every planned run of a campaign.",
-    "compare": "Hold every contender against its reference, with intervals and verdicts.",
-    "check": "Pass or fail by rules on overheads and figures, for CI pipelines.",
-    "scaling": "Show how workloads scale: speedup, efficiency, Amdahl, USL and its knee.",
-    "curves": "Show latency and bandwidth fits, crossovers, and where more stops paying.",
-    "calibrate": "Hold the reference against itself: false alarms, and the smallest effect seen.",
+    "plan": "Show the cases of a study, the order of its runs, and the exact commands.",
+    "run": "Run a study, or continue or extend a campaign.",
+    "status": "Show the state of every planned run of a campaign.",
+    "compare": "Compare every contender with its reference, with intervals and verdicts.",
+    "check": "Check rules on overheads and figures, for CI pipelines.",
+    "scaling": "Show how workloads scale: speedup, efficiency, Amdahl's law and USL.",
+    "curves": "Show latency and bandwidth fits, crossovers, and saturation.",
+    "calibrate": "Compare the reference with itself: false alarms, smallest detectable effect.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",
-    "serve": "Show campaigns on a live page: progress, matrix, results so far, logs.",
-    "environment": "Show what the nodes were, and what differs between two of them.",
-    "telemetry": "Bring in what a site records of its nodes: sysstat's files, or Prometheus.",
-    "export": "Write every measurement as one tidy row: CSV, JSON or Parquet.",
-    "import": "Make a campaign of existing output of a workload.",
-    "published": "List published results, or make a campaign of them.",
-    "parse": "Read figures of merit out of existing output of a workload.",
-    "workloads": "List the workloads, or explain one.",
+    "serve": "Show campaigns on a live page: progress, results so far, logs.",
+    "environment": "Show facts about the nodes, and how two nodes or campaigns differ.",
+    "telemetry": "Show what each run used, and import data of sysstat or Prometheus.",
+    "export": "Write every measurement as one row: CSV, JSON or Parquet.",
+    "import": "Make a campaign from existing output of a workload.",
+    "published": "List published results, or make a campaign from them.",
+    "parse": "Read figures of merit from existing output of a workload.",
+    "workloads": "List the workloads, or describe one.",
     "lab": "Build, enter and remove a cluster on this machine.",
-    "verify": "Say whether a campaign is what was written, by its checksums and its seal.",
-    "seal": "Sign a campaign with an SSH key, so that others can tell that it is untouched.",
-    "clean": "End and remove what dead campaigns left behind.",
+    "verify": "Check that a campaign is unchanged, by its checksums and its seal.",
+    "seal": "Sign a campaign with an SSH key, so that others can verify it.",
+    "clean": "End and remove what ended campaigns left behind.",
     "schema": "Print the JSON Schema of study and site files, for editors.",
-    "doctor": "Say what is missing on this machine, why it matters and how to get it.",
+    "doctor": "Show what this machine or a site lacks, and how to get it.",
 }
 """The commands, each with one line of help, so that `tare --help` need not import them."""
 
@@ -54,9 +54,9 @@ values live until the end; searching them for cycles repeatedly took three quart
 
 _EPILOG = """\b
 Exit codes:
-  0    all good
+  0    success
   1    some runs failed or are invalid
-  2    bad usage, or a fault in a file
+  2    wrong usage, or an error in a file
   3    the infrastructure failed (lab, network, disk)
   130  interrupted"""
 
@@ -165,15 +165,15 @@ def make_group() -> click.Group:
     def tare() -> None:
         """Measure what a platform costs an HPC workload, against a reference.
 
-        A study file asks the question; tare runs its matrix in interleaved blocks, proves that each
-        run used the network it asked for, and answers with intervals and verdicts.
+        A study file lists what to compare. Tare runs all combinations in interleaved blocks, checks
+        that each run used the network it asked for, and reports differences with intervals and verdicts.
 
         \b
         Start here:
-          tare doctor                     is everything there?
-          tare plan  studies/demo.yaml    what would run, exactly?
-          tare run   studies/demo.yaml    measure
-          tare report campaigns/…         read the answer
+          tare doctor                     check that everything is installed
+          tare plan  studies/demo.yaml    show what would run
+          tare run   studies/demo.yaml    run it
+          tare report campaigns/…         write the report
         """
 
     return tare

@@ -89,6 +89,14 @@ def print_json(schema: str, body: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def json_fields(one: msgspec.Struct, *left_out: str, **more: object) -> dict[str, object]:
+    """Return the fields of `one` by their names in JSON, without those `left_out`, and `more`."""
+    from tare.core.verdict import json_value
+
+    fields = msgspec.to_builtins(one, enc_hook=json_value)
+    return {name: value for name, value in fields.items() if name not in left_out} | more
+
+
 def _seen(text: bytes) -> bytes:
     return text if text.isascii() and b"\x7f" not in text else visible_json(text.decode()).encode()
 

@@ -27,27 +27,31 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path, exists=True), required=False)
-@click.option("--site", metavar="SITE", help="local, lab or a site file, in the place of the study's own.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-twins-DATE]"
+    "--site", metavar="SITE", help="Use this site instead of the study's: local, lab, or a site file."
 )
-@click.option("--blocks", type=click.IntRange(min=3), help="Run so many blocks, whatever the study says.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-aa-DATE]"
+)
+@click.option(
+    "--blocks", type=click.IntRange(min=3), help="Run this many blocks instead of the study's number."
+)
 @json_option
 def command(
     study: Path | None, site: str | None, out: Path | None, blocks: int | None, as_json: bool
 ) -> None:
-    """Run the reference of STUDY against itself, and say what comparisons at this place are worth.
+    """Compare the reference of STUDY with itself (an A/A study), to learn how reliable comparisons are.
 
-    Both sides are the same command, told apart by a name alone: every difference that is found is a
-    false alarm. How wide their interval is tells the smallest effect that so many blocks would find four
-    times out of five. STUDY is a study file, or an A/A campaign to go on with. Without STUDY, a small one
-    that Tare brings along is run: a ping-pong in the lab, or a copy on this machine.
+    Both members of an A/A pair run the same command under different names, so every difference that is
+    found is a false alarm. The width of the interval gives the smallest effect that this many blocks
+    detect in four of five studies. STUDY is a study file, or an A/A campaign to continue. Without STUDY,
+    a small built-in study runs: a ping-pong in the lab, or a copy on this machine.
 
     \b
     Examples:
       tare calibrate --site lab
-      tare calibrate studies/demo.yaml --out campaigns/demo-twins --blocks 9
-      tare report campaigns/demo-twins
+      tare calibrate studies/demo.yaml --out campaigns/demo-aa --blocks 9
+      tare report campaigns/demo-aa
     """
     from tare.analysis.accounting import account
     from tare.analysis.calibration import calibration
@@ -65,7 +69,10 @@ def command(
     else:
         _print(found, campaign.plan.site)
     if not found.rows:
-        echo(f"tare: no case has three blocks with both twins; see 'tare status {folder}'", err=True)
+        echo(
+            f"tare: no case has three blocks with both members of its A/A pair; see 'tare status {folder}'",
+            err=True,
+        )
     if not found.rows or not is_all_done(account(campaign), ending(campaign)):
         raise click.exceptions.Exit(1)
 
@@ -103,7 +110,7 @@ def _as_aa_study(loaded: planning.Loaded) -> planning.Loaded:
 
 
 def _default_folder(study: str) -> Path:
-    return Path("campaigns") / f"{study}-twins-{time.strftime('%Y-%m-%dT%H%M%S')}"
+    return Path("campaigns") / f"{study}-aa-{time.strftime('%Y-%m-%dT%H%M%S')}"
 
 
 class _Quiet:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 import msgspec
 
-from tare.cli.averaging import mean_option
 from tare.cli.commands.compare import read_reference
+from tare.cli.options import mean_option, unpaired_option
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, UsageError
-from tare.terminal.output import echo, json_option, print_json, print_table
+from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.analysis.check import Check, CheckedComparison, Undecided
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CODE_QUALITY = "gl-code-quality-report.json"
 _EPILOG = """\b
 Exit codes:
-  0  every rule passes, or is undecided and that may pass
+  0  every rule passes, or is undecided and undecided rules may pass
   1  a rule fails; or is undecided, with --undecided fail; or runs are missing, with --require-complete
   2  a rule cannot be read, or matches nothing
   3  the campaign cannot be read"""
@@ -40,38 +40,34 @@ class _CheckSettings(NamedTuple):
 
 @click.command(epilog=_EPILOG)
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--fail-if", "fail_if", multiple=True, metavar="RULE", help="Fail where this is shown.")
-@click.option("--pass-if", "pass_if", multiple=True, metavar="RULE", help="Fail where its opposite is shown.")
+@click.option("--fail-if", "fail_if", multiple=True, metavar="RULE", help="Fail if this is shown.")
+@click.option("--pass-if", "pass_if", multiple=True, metavar="RULE", help="Fail if the opposite is shown.")
 @click.option(
     "--rules", "rules_file", type=click.Path(path_type=Path), metavar="FILE", help="More rules, in YAML."
 )
 @click.option(
     "--undecided",
     type=click.Choice(["pass", "warn", "fail"]),
-    help="What an undecided rule counts as; default: warn, which passes and says so.",
+    help="What an undecided rule counts as; default: warn, which passes with a message.",
 )
 @click.option(
-    "--require-complete", is_flag=True, help="Fail, too, where planned runs failed, are invalid or missing."
+    "--require-complete", is_flag=True, help="Also fail if planned runs failed, are invalid or missing."
 )
 @click.option(
     "--family",
     type=click.Choice(["check", "rule"]),
-    help="Count false alarms over the whole check (default), or by rule, which decides sooner.",
+    help="Limit false alarms over the whole check (default), or for each rule, which decides sooner.",
 )
 @click.option(
     "--reference",
     "references",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Hold against this, not the study's own.",
+    help="Compare with this instead of the study's reference.",
 )
-@click.option(
-    "--unpaired",
-    is_flag=True,
-    help="Compare, too, what did not run together, which is less sure and marked.",
-)
+@unpaired_option
 @mean_option
-@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML.")
 @click.option(
     "--summary",
     metavar="github|gitlab|FILE",
@@ -95,19 +91,19 @@ def command(
 ) -> int:
     """Check that the campaign in DIR keeps its rules, for CI pipelines.
 
-    A rule fails only where the whole interval is beyond the limit, and passes only where it is within;
-    else it is undecided. A rule that matches several cases is judged for each.
+    A rule fails only if the whole interval is beyond the limit, and passes only if the whole interval is
+    within it. Otherwise it is undecided. A rule that matches several cases is checked for each.
 
     \b
-      overhead(network=overlay) > 5 %         how much worse: time more, or rate less, than the reference
-      ratio(latency, network=overlay) > 1.05  contender / reference: of a rate, below 1 is worse
+      overhead(network=overlay) > 5 %         how much worse than the reference
+      ratio(latency, network=overlay) > 1.05  contender / reference; for a rate, below 1 is worse
       value(latency, bytes=8) > 2.5 us        the figure itself, in any unit of its kind
-      p90(latency_p99, bytes=8) > 40 us       what 9 of 10 runs stay below; median: half of them
-      cv(network=overlay) > 3 %               its scatter from block to block; cv_ratio: over the reference's
-      efficiency(nodes=16) < 70 %             parallel efficiency, next to the smallest scale of all sides
+      p90(latency_p99, bytes=8) > 40 us       90 % of the runs are below it; also median
+      cv(network=overlay) > 3 %               variation between blocks; cv_ratio: relative to the reference
+      efficiency(nodes=16) < 70 %             parallel efficiency relative to the smallest common scale
     \b
     Between the brackets: a figure of merit, settings and coordinates such as network=overlay,
-    nodes=2|4, bytes=64KiB. Rules are joined by and, or, not. All of it is in docs/check.md.
+    nodes=2|4, bytes=64KiB. Rules are joined by and, or, not. See docs/check.md.
 
     \b
     Examples:
@@ -278,30 +274,16 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
 
 def _comparison(one: CheckedComparison) -> dict[str, object]:
     change, change_low, change_high = one.change
-    return {
-        "call": one.text,
-        "function": one.function,
-        "case": one.match.case,
-        "fom": one.match.fom,
-        "at": one.match.at,
-        "reference": one.match.reference,
-        "n_blocks": one.n_blocks,
-        "unit": one.unit if one.function == "value" else "1",
-        "limit": one.limit,
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-        "change": change,
-        "change_low": change_low,
-        "change_high": change_high,
-        "adjusted_low": one.adjusted_low,
-        "adjusted_high": one.adjusted_high,
-        "adjusted_confidence": one.adjusted_confidence,
-        "is_beyond": one.is_beyond.value,
-        "outcome": one.outcome,
-        "verdict": one.verdict and one.verdict.value,
-        "assumes_independence": one.assumes_independence,
-        "n_to_prove": one.n_to_prove,
-        "n_not_proven": one.n_not_proven,
-        "why": one.why,
-    }
+    return json_fields(
+        one,
+        *("match", "text"),
+        call=one.text,
+        case=one.match.case,
+        fom=one.match.fom,
+        at=one.match.at,
+        reference=one.match.reference,
+        unit=one.unit if one.function == "value" else "1",
+        change=change,
+        change_low=change_low,
+        change_high=change_high,
+    )

@@ -48,28 +48,28 @@ _Judge = Callable[[str, int | None], SessionFate]
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only list it.")
-@click.option("--site", metavar="SITE", help="Look into the clusters of this site too.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be ended or removed.")
+@click.option("--site", metavar="SITE", help="Also look in the clusters of this site.")
 @click.option(
     "--before-boot",
     is_flag=True,
-    help="End what was left before this host's last boot, if no other host has its name.",
+    help="Also end what was left before the last boot of this host, if no other host has its name.",
 )
 @click.option(
     "--old-marks",
     is_flag=True,
-    help="Take marks of version 0.1.0, which name no host, for ones of this host.",
+    help="Treat job labels of version 0.1.0, which name no host, as labels of this host.",
 )
 @json_option
 @log_options
 def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool, as_json: bool) -> None:
-    """End what dead campaigns left behind: processes, containers, jobs, folders; forget ended labs.
+    """End and remove what ended campaigns left behind: processes, containers, jobs and folders.
 
-    Tare cleans up after itself, also when it is killed, but for jobs in a queue: going on with their
-    campaign takes them over. This ends them, and looks again for the rest.
+    Tare cleans up after itself, even when it is killed. Only jobs in a queue remain: if the campaign
+    continues, it takes them over. This command ends these jobs, and looks for anything else that is left.
 
-    It ends what you started, with `tare run`, on this host since its last boot, if that `tare run` is known
-    to be gone. All else that carries a mark of Tare's is listed as left alone, with the reason.
+    It ends only what `tare run` started for you on this host since the last boot, if that `tare run` has
+    ended. Everything else with a job label of Tare is listed as left alone, with the reason.
 
     \b
     Example:

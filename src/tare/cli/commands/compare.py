@@ -8,27 +8,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from tare.cli.averaging import mean_option
 from tare.cli.comparison_table import print_comparisons
+from tare.cli.options import mean_option, parse_share, unpaired_option
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.errors import UsageError
-from tare.core.units import Dimension, parse_quantity
 from tare.core.values import Scalar, is_written
-from tare.terminal.output import echo, json_option, print_json
-
-
-def share_of(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """Return ``3%`` as 0.03, for click."""
-    if value is None:
-        return None
-    try:
-        share = parse_quantity(value, Dimension.FRACTION)
-    except ValueError as error:
-        raise click.BadParameter(str(error), context, parameter) from error
-    if share < 0:
-        raise click.BadParameter(f"{value!r} is less than nothing; write for example 2%", context, parameter)
-    return share
+from tare.terminal.output import echo, json_fields, json_option, print_json
 
 
 @click.command()
@@ -38,29 +24,30 @@ def share_of(context: click.Context, parameter: click.Parameter, value: str | No
     "references",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Hold against this, not the study's own.",
+    help="Compare with this instead of the study's reference.",
 )
 @click.option(
-    "--margin", callback=share_of, metavar="SHARE", help="Smaller than this counts as equivalent, such as 3%."
+    "--margin",
+    callback=parse_share,
+    metavar="SHARE",
+    help="Smaller differences count as equivalent, such as 3%.",
 )
 @click.option(
     "--fom", "foms", multiple=True, metavar="NAME", help="Only this figure of merit; may be repeated."
 )
 @click.option(
-    "--all", "is_all", is_flag=True, help="Show every figure and coordinate, such as each message size."
+    "--all", "is_all", is_flag=True, help="Show every figure at every coordinate, such as each message size."
 )
 @click.option(
     "--correction",
     type=click.Choice([one.value for one in Correction]),
-    help="What holds for a family of rows at once; by default holm for figures, fdr for their points.",
+    help="The correction for multiple comparisons.  [default: holm for figures, fdr for their points]",
 )
-@click.option(
-    "--unpaired",
-    is_flag=True,
-    help="Compare, too, what did not run together, which is less sure and marked.",
-)
+@unpaired_option
 @mean_option
-@click.option("--against", metavar="PUBLISHED", help="Hold against published results: see 'tare published'.")
+@click.option(
+    "--against", metavar="PUBLISHED", help="Compare with published results; 'tare published' lists them."
+)
 @json_option
 def command(
     folder: Path,
@@ -74,16 +61,17 @@ def command(
     against: str | None,
     as_json: bool,
 ) -> None:
-    """Hold every contender of the campaign in DIR against its reference.
+    """Compare every contender of the campaign in DIR with its reference.
 
-    One row a contender, workload and figure of merit: the ratio over all coordinates, paired by
-    block, less one, with its 95 % interval. A verdict is drawn only from three blocks on, and among a family
-    of rows: one in twenty tests of nothing finds a difference. The main figures are one family, the others
-    another, the sizes that sentences tell of a third, and the other points of figures with coordinates
-    (--all) a fourth. With holm the chance that any difference that is claimed in a family is false is at
-    most 5 %, and that of any equivalence; with fdr at most 5 % of those that are claimed are, in the mean.
-    A row has the same verdict in every output.
-    Only runs that ran together are compared, unless --unpaired asks for the rest (docs/sessions.md).
+    Prints one row for each contender, workload and figure of merit: the change against the reference over
+    all coordinates, paired by block, with its 95 % interval. A verdict needs at least three blocks.
+
+    Verdicts are corrected for multiple comparisons within families: the main figures, the other figures,
+    the message sizes that the report quotes, and all other points (--all). With holm, the probability of
+    any false difference in a family is at most 5 %, and so is that of any false equivalence. With fdr, at
+    most 5 % of the claimed ones are false on average. A row has the same verdict in every output.
+
+    Only runs that ran together are compared, unless --unpaired is given (docs/sessions.md).
 
     \b
     Examples:
@@ -95,9 +83,7 @@ def command(
     """
     from tare.analysis.compare import aggregates, comparisons
     from tare.analysis.quoted_figures import quoted
-    from tare.cli.confounding import confounders_body, print_confounders
-    from tare.cli.proofs import print_uncrossed, uncrossed_body
-    from tare.cli.quality_warnings import print_quality_warnings, quality_body
+    from tare.cli.caveats import caveats_body, print_caveats
     from tare.storage.pseudonymous import read_shown
 
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
@@ -117,19 +103,14 @@ def command(
             ]
             for name, compute in (("figures", aggregates), ("comparisons", comparisons))
         }
-        body |= quality_body(campaign, reference)
-        body["confounders"] = confounders_body(campaign, reference)
-        body["networks"] = uncrossed_body(campaign, reference)
-        print_json("tare.compare/1", body)
+        print_json("tare.compare/1", body | caveats_body(campaign, reference))
         return
     compute = comparisons if is_all else aggregates
     found = compute(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
     rows = found if foms or is_all else quoted(found)
     print_comparisons(campaign, rows, reference or campaign.plan.reference, margin)
     print_other_figures(rows, found)
-    print_quality_warnings(campaign)
-    print_confounders(campaign, reference)
-    print_uncrossed(campaign, reference)
+    print_caveats(campaign, reference)
 
 
 def _compare_against(
@@ -197,41 +178,10 @@ def require_known(foms: Sequence[str], campaign: Campaign) -> None:
 
 
 def _body(one: Comparison) -> dict[str, object]:
-    return {
-        "fom": one.fom,
-        "unit": one.unit,
-        "better": one.better,
-        "at": one.at,
-        "reference": one.reference,
-        "contender": one.contender,
-        "over": one.over,
-        "reference_level": one.reference_level,
-        "contender_level": one.contender_level,
-        "n_blocks": one.n_blocks,
-        "ratio": one.ratio,
-        "change": one.change,
-        "low": one.low,
-        "high": one.high,
-        "confidence": one.confidence,
-        "verdict": one.verdict.value,
-        "note": one.note,
-        "p_value": one.p_value,
-        "p_adjusted": one.p_adjusted,
-        "p_equivalence": one.p_equivalence,
-        "p_equivalence_adjusted": one.p_equivalence_adjusted,
-        "family": one.family,
-        "correction": one.correction,
-        "hodges_lehmann": one.hodges_lehmann,
-        "detectable": one.detectable,
-        "more_blocks": one.more_blocks,
-        "is_paired": one.is_paired,
-        "is_apart": one.is_apart,
-        "is_uncrossed": one.is_uncrossed,
-        "look": one.look,
-        "may_miss": one.may_miss,
-        "assumes_independence": one.assumes_independence,
-        "planned_blocks": one.planned_blocks,
-        "withheld_by": one.withheld_by or None,
-        "mean": one.mean,
-        "paid": one.paid,
-    }
+    return json_fields(
+        one,
+        *("reference_case", "contender_case", "is_primary", "is_answer", "labels"),
+        change=one.change,
+        may_miss=one.may_miss,
+        withheld_by=one.withheld_by or None,
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.commands.compare import share_of
+from tare.cli.options import parse_share
 from tare.core.curves import Crossover, HockneyFit, Saturation
 from tare.core.plan import Plan
 from tare.core.values import Settings
@@ -17,15 +17,18 @@ from tare.terminal.output import echo, json_option, plain, print_json, print_tab
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
-    "--margin", callback=share_of, metavar="SHARE", help="Saturated is within this of the best. Default: 5%."
+    "--margin",
+    callback=parse_share,
+    metavar="SHARE",
+    help="Saturated means within this of the best.  [default: 5%]",
 )
 @json_option
 def command(folder: Path, margin: float | None, as_json: bool) -> None:
-    """Show what the curves of the campaign in DIR say, of primary figures of merit.
+    """Show fits, crossovers and saturation of the primary figures of merit of the campaign in DIR.
 
-    Hockney's line t = t0 + m/r∞ for times against message size: latency, asymptotic bandwidth, and
-    the size n½ at which half of it is reached. Crossovers: where two sides trade places. Saturation: the
-    fewest threads, or the least of any other number, that come near the best.
+    Hockney's line t = t0 + m/r∞ fits times against message size: latency t0, asymptotic bandwidth r∞, and
+    the size n½ that reaches half of it. A crossover is where one of two variants becomes better than the
+    other. Saturation is the fewest threads (or nodes, or ranks) that come near the best value.
 
     \b
     Examples:

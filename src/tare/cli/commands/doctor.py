@@ -22,20 +22,23 @@ _MISSING_EXIT_CODE = 3
 
 
 @click.command()
-@click.option("--site", metavar="SITE", help="Check a site instead: a site file, or lab or local.")
 @click.option(
-    "--platform", "platforms", multiple=True, help="Of the site, only this platform; may be repeated."
+    "--site", metavar="SITE", help="Check this site instead of the machine: a site file, lab or local."
+)
+@click.option(
+    "--platform", "platforms", multiple=True, help="Check only this platform of the site; may be repeated."
 )
 @json_option
 @log_options
 def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None:
-    """Try what the lab needs, for real, and say what is missing, why it matters and how to get it.
+    """Check what this machine needs for the lab: what is missing, why it matters and how to get it.
 
-    With --site: whether hosts answer, clocks agree, working folder and storage can be written, interfaces
-    and addresses are there, batch systems take jobs; and whether each platform really starts two ranks of one
-    program on two nodes, with which MPI, over which network. Run it in the folder where campaigns will lie.
+    With --site, check a site: whether its hosts respond, clocks agree, the working folder and storage can
+    be written, interfaces and addresses exist, and batch systems accept jobs. Each platform starts two
+    ranks of one program on two nodes, and the MPI and network that they used are shown. Run this command
+    in the folder where campaigns will be.
 
-    Exits with 3 where something is missing without which no lab can be built, or the site cannot be used.
+    Exits with 3 if something is missing that the lab or the site needs.
 
     \b
     Examples:

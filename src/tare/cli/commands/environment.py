@@ -19,10 +19,10 @@ _WIDEST = 60  # characters of a value in a table; the JSON has the whole value
 
 @click.group()
 def command() -> None:
-    """Show what the nodes of campaigns were, and what differs between two of them.
+    """Show facts about the nodes of campaigns, and how two nodes or campaigns differ.
 
     Facts are recorded for each node: kernel, CPU, mitigations, memory, NICs, MPI, programs and the libraries
-    that they load, limits, modules and variables. Of variables that may be secret only the name is.
+    that they load, limits, modules and variables. Of variables that may be secret, only the name is recorded.
     """
 
 
@@ -30,7 +30,7 @@ def command() -> None:
 @click.argument("where", metavar="DIR[:WHICH]")
 @json_option
 def show(where: str, as_json: bool) -> None:
-    """Show the facts of the campaign in DIR; facts that all nodes share come once.
+    """Show the facts of the campaign in DIR; facts that all nodes share are shown once.
 
     WHICH is a node, or settings such as network=host,nodes=2.
 
@@ -57,9 +57,10 @@ def show(where: str, as_json: bool) -> None:
 @click.argument("right", metavar="B")
 @json_option
 def diff(left: str, right: str, as_json: bool) -> None:
-    """Show the facts that differ between A and B; those that are the same are left out.
+    """Show the facts that differ between A and B.
 
-    Each is DIR, a campaign, or DIR:WHICH, where WHICH is a node, or settings such as network=host,nodes=2.
+    A and B are each DIR, a campaign, or DIR:WHICH, where WHICH is a node, or settings such as
+    network=host,nodes=2.
 
     \b
     Examples:

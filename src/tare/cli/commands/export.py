@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.redacting import redact_option
+from tare.cli.options import redact_option
 from tare.core.errors import UsageError
 
 
@@ -19,18 +19,21 @@ from tare.core.errors import UsageError
     type=click.Choice(["csv", "json", "parquet"]),
     default="csv",
     show_default=True,
-    help="What to write.",
+    help="The file format.",
 )
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write instead of stdout."
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write this file instead of standard output.",
 )
 @redact_option
 def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, ...]) -> None:
-    """Write every measurement of the campaign in DIR as one tidy row.
+    """Write every measurement of the campaign in DIR as one row of a table.
 
     Columns: the run (schema_version, campaign, case, block, attempt, session, state, started_at), the case's
-    settings, the coordinates of the value, then fom, unit, better and value. Rows of warm-up passes
-    (block 0 and below) and of runs that do not count are there too: keep block ≥ 1 and state done.
+    settings, the coordinates of the value, then fom, unit, better and value. The table includes warm-up
+    passes (block 0 and below) and runs that do not count. To leave them out, keep block ≥ 1 and state done.
 
     \b
     Examples:

@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from tare.cli.commands.parse import known_workloads
+from tare.cli.comparison_table import uncompared_sentences
 from tare.cli.stated_settings import check_stated, expecting, read_settings, setting_reader, setting_texts
-from tare.cli.without_reference import uncompared_sentences
 from tare.core.attempt import State, gather_series
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -35,7 +35,7 @@ _MOST_LISTED = 20
 _MOST_VALUES = 8
 _MANY = 200
 """The number of files from which on a progress bar is shown; reading so many takes about a second."""
-_CURE_OF_END = "; if it was to end there, tell that: --set max_bytes=SIZE, or {max_bytes} in --pattern"
+_CURE_OF_END = "; if it was to end there, state that: --set max_bytes=SIZE, or {max_bytes} in --pattern"
 
 
 @click.command(name="import")
@@ -49,20 +49,24 @@ _CURE_OF_END = "; if it was to end there, tell that: --set max_bytes=SIZE, or {m
     metavar="DIR",
     help="The campaign folder: new, or made by tare import.",
 )
-@click.option("--pattern", metavar="TEXT", help="What paths look like, with settings in braces.")
+@click.option("--pattern", metavar="TEXT", help="The form of the paths, with settings in braces.")
 @click.option(
     "--table",
     type=click.Path(path_type=Path),
     metavar="CSV",
     help="A table of settings; its first column is the path, relative to the table.",
 )
-@click.option("--set", "common", multiple=True, metavar="NAME=VALUE", help="A setting of every file.")
-@click.option("--reference", "references", multiple=True, metavar="KEY=VALUE", help="What to hold against.")
+@click.option(
+    "--set", "common", multiple=True, metavar="NAME=VALUE", help="A setting that holds for every file."
+)
+@click.option(
+    "--reference", "references", multiple=True, metavar="KEY=VALUE", help="The settings of the reference."
+)
 @click.option("--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD.")
 @click.option(
-    "--keep-equal", is_flag=True, help="Take files of equal content and settings as runs of their own."
+    "--keep-equal", is_flag=True, help="Count files with equal content and settings as separate runs."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be imported, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be imported.")
 @json_option
 def command(
     workload: str,
@@ -77,16 +81,16 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Make a campaign of existing output of WORKLOAD: files, or all files below folders.
+    """Make a campaign from existing output of WORKLOAD: files, or all files below folders.
 
-    Settings are told by the path ({platform}, {nodes}, any other name), by a table, or by --set for all
-    files; what is not told, such as ranks, is taken from the logs where they print it, and else unknown.
-    Files of equal settings are repeats, in the order of {started} or of their names; {repeat} gives the
+    Settings come from the path ({platform}, {nodes}, any other name), from a table, or from --set for all
+    files. Other settings, such as ranks, are read from the logs if they print them; else they are unknown.
+    Files with equal settings are repeats, in the order of {started} or of their names. {repeat} gives the
     block itself, and so does --set repeat=7 for files that were run together. Each raw file is linked or
-    copied into the campaign as evidence. What cannot be used is listed, and nothing is guessed. Again with
-    the same --out, new files are added, of other workloads too.
+    copied into the campaign as evidence. Files that cannot be used are listed; nothing is guessed. With an
+    existing campaign as --out, new files are added, also of other workloads.
 
-    Exits with 1 when a file cannot be read, contradicts what was imported, or is not complete.
+    Exits with 1 if a file cannot be read, contradicts what was imported, or is not complete.
 
     \b
     Examples:
@@ -339,8 +343,8 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
     if unknown:
         echo(
             "",
-            f"The ranks of {_count(len(unknown), 'case')} are unknown: neither told nor printed. "
-            "--set ranks=2 tells them.",
+            f"The ranks of {_count(len(unknown), 'case')} are unknown: neither stated nor printed. "
+            "State them with --set ranks=2.",
             err=True,
         )
 

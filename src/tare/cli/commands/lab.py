@@ -22,7 +22,7 @@ _NOT_UP_EXIT_CODE = 3
 _SERVICES = ("slurm", "gridengine", "containers", "docker")
 
 name_option = click.option(
-    "--name", default=_LAB, show_default=True, help="Which lab, where there are several."
+    "--name", default=_LAB, show_default=True, help="The name of the lab, if there are several."
 )
 
 
@@ -30,9 +30,9 @@ name_option = click.option(
 def command() -> None:
     """Build, enter and remove a cluster on this machine.
 
-    Its nodes are network namespaces with real links between them: a direct network, a VXLAN overlay,
-    macvlan, rate-limited links. It needs no root, changes nothing of the machine, and vanishes
-    without a trace when it is taken down.
+    The nodes are network namespaces with real links between them: a direct network, a VXLAN overlay,
+    macvlan, rate-limited links. The lab needs no root and changes nothing on the machine. Nothing of it
+    remains after `tare lab down`.
 
     \b
     Example:
@@ -51,12 +51,12 @@ def _services(context: click.Context, parameter: click.Parameter, value: str) ->
 
 
 @command.command()
-@click.option("--nodes", type=click.IntRange(1, 100), help="How many nodes.  [default: 4]")
+@click.option("--nodes", type=click.IntRange(1, 100), help="The number of nodes.  [default: 4]")
 @click.option(
     "--spec",
     "spec_path",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A YAML file with 'nodes' and 'networks', as the lab section of a site.",
+    help="A YAML file with 'nodes' and 'networks', like the lab section of a site file.",
 )
 @click.option(
     "--with",
@@ -64,13 +64,13 @@ def _services(context: click.Context, parameter: click.Parameter, value: str) ->
     callback=_services,
     default="",
     metavar="NAMES",
-    help="What else runs in it, as root: slurm, gridengine, containers (podman), docker; commas between.",
+    help="Services to start in it, as root, separated by commas: slurm, gridengine, containers, docker.",
 )
 @name_option
 def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], name: str) -> None:
     """Build a lab that stays until `tare lab down`.
 
-    A lab that is up already gains what --with names.
+    If the lab is up already, the services of --with are added to it.
 
     \b
     Examples:
@@ -125,7 +125,7 @@ def _spec(path: Path | None, nodes: int | None) -> LabSpec:
 @name_option
 @json_option
 def status(name: str, as_json: bool) -> None:
-    """Say whether a lab is up, and what is in it; exit with 3 where it is not.
+    """Show whether a lab is up, and its hosts; exit with 3 if it is not up.
 
     \b
     Example:
@@ -193,9 +193,9 @@ def _print_hosts(lab: Lab) -> None:
 @click.argument("node")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND [ARGUMENT]...]")
 def exec_(name: str, node: str, argv: tuple[str, ...]) -> None:
-    """Run COMMAND on NODE (n1, n1-pod …), or a shell; its exit code is passed on.
+    """Run COMMAND, or a shell, on NODE (n1, n1-pod …); exit with its exit code.
 
-    The arguments arrive exactly as given: no shell reads them again.
+    The arguments are passed on unchanged: no shell interprets them again.
 
     \b
     Example:
@@ -214,7 +214,7 @@ def exec_(name: str, node: str, argv: tuple[str, ...]) -> None:
 @command.command()
 @name_option
 def down(name: str) -> None:
-    """Take a lab down: end every process in it, and with them its links and mounts.
+    """Take a lab down: end every process in it, and so remove its links and mounts.
 
     \b
     Example:
@@ -236,20 +236,20 @@ def down(name: str) -> None:
     default="intelmpi",
     show_default=True,
     metavar="NAMES",
-    help="Which MPIs, separated by commas: intelmpi, mpich, openmpi.",
+    help="The MPIs to install, separated by commas: intelmpi, mpich, openmpi.",
 )
 @click.option(
     "--upgrade-mpi",
     "is_newest",
     is_flag=True,
-    help="Replace them by the newest versions that the package index has, without a check of hashes.",
+    help="Replace them by the newest versions in the package index, without checking hashes.",
 )
 def setup(mpi: str, is_newest: bool) -> None:
-    """Install MPI libraries for the lab's platforms, each from PyPI, in an environment of its own.
+    """Install MPI libraries for the lab's platforms from PyPI, each in an environment of its own.
 
-    intelmpi brings the Intel MPI Benchmarks too. What is there already is left alone. They go to
-    $TARE_MPI, or next to Tare. Each has the version that this Tare was tried with, and pip takes only
-    the very files of it: their SHA-256 are part of Tare.
+    intelmpi includes the Intel MPI Benchmarks. MPIs that are installed already stay unchanged. The folder
+    is $TARE_MPI, or one next to Tare. The versions are those that this version of Tare was tested with.
+    pip accepts only files with the SHA-256 hashes that are part of Tare.
 
     \b
     Examples:
@@ -276,17 +276,17 @@ def _version_of(name: str, folder: Path) -> str:
 
 
 @command.command()
-@click.option("--name", default="debian", show_default=True, help="Its folder in $TARE_ROOTFS.")
-@click.option("--suite", default="bookworm", show_default=True, help="Which Debian.")
+@click.option("--name", default="debian", show_default=True, help="The name of its folder in $TARE_ROOTFS.")
+@click.option("--suite", default="bookworm", show_default=True, help="The Debian release.")
 @click.option(
-    "--packages", metavar="NAMES", help="Packages, separated by commas.  [default: those of the lab]"
+    "--packages", metavar="NAMES", help="Packages, separated by commas.  [default: those that the lab needs]"
 )
 @json_option
 def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
-    """Build a root file system for containers of Debian's packages, with mmdebstrap.
+    """Build a root file system of Debian packages for containers, with mmdebstrap.
 
-    What is there already is left alone. A site names it as ${TARE_ROOTFS}/NAME, or any other that you
-    have: it is nothing but a folder.
+    An existing one stays unchanged. A site file refers to it as ${TARE_ROOTFS}/NAME. It is an ordinary
+    folder, so a site can also use any other root file system that you have.
 
     \b
     Examples:

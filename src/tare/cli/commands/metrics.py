@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.listening import listening_options, require_folders
+from tare.cli.options import listening_options, require_folders
 from tare.terminal.output import echo, json_option, print_json
 
 DEFAULT_PORT = 9437
@@ -14,7 +14,9 @@ DEFAULT_PORT = 9437
 
 @click.command()
 @listening_options(DEFAULT_PORT)
-@click.option("--once", is_flag=True, help="Print the metrics and end, as for node_exporter's text files.")
+@click.option(
+    "--once", is_flag=True, help="Print the metrics once, as for node_exporter's textfile collector."
+)
 @json_option
 def command(
     folders: tuple[Path, ...],
@@ -27,8 +29,8 @@ def command(
 ) -> None:
     """Serve the campaigns in each DIR as metrics in OpenMetrics text, at /metrics, until Ctrl-C.
 
-    DIR is a campaign, or a folder of campaigns. Prometheus sees how far each is, which run is under way, and
-    the latest figures and telemetry of each case. `tare serve` has the same page of metrics.
+    DIR is a campaign, or a folder of campaigns. The metrics are the progress of each campaign, the current
+    run, and the latest figures and telemetry of each case. `tare serve` serves the same metrics.
 
     \b
     Examples:

@@ -55,19 +55,19 @@ class _File(NamedTuple):
     "--study", type=click.Path(path_type=Path), help="A study file that declares WORKLOAD, or a campaign."
 )
 @click.option(
-    "--set", "stated", multiple=True, metavar="NAME=VALUE", help="A parameter that the program was given."
+    "--set", "stated", multiple=True, metavar="NAME=VALUE", help="A setting with which the program ran."
 )
 @json_option
 def command(
     workload: str, files: tuple[str, ...], study: Path | None, stated: tuple[str, ...], as_json: bool
 ) -> None:
-    """Read the figures of merit of WORKLOAD out of existing output; FILE - is standard input.
+    """Read the figures of merit of WORKLOAD from existing output; FILE - is standard input.
 
-    Exits with 1 when a file is not complete or has problems: its figures are shown, but a campaign would
-    not count them. A number is shown only when it stands whole in the file.
+    Exits with 1 if a file is not complete or has problems. Its figures are shown, but a campaign would
+    not count them. A number that is cut off is not shown.
 
-    Some formats, such as OMB's tables, have no end of their own, so that a file may have been cut between
-    two rows. --set tells what was asked for; with it, what is missing is seen.
+    Some formats, such as OMB's tables, have no end mark, so a file may have been cut between two rows.
+    State with --set what the program was asked for; then missing rows are found.
 
     \b
     Examples:

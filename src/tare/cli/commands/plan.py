@@ -36,23 +36,30 @@ if TYPE_CHECKING:
     "--redacted",
     "is_redacted",
     is_flag=True,
-    help="With --show: hide what looks like a secret, and what the site redacts, so that others may read it.",
+    help="With --show: hide secrets, and what the site redacts, so that others may read the commands.",
 )
-@click.option("--order", "is_ordered", is_flag=True, help="Print the runs block by block, in their order.")
-@click.option("--blocks", type=click.IntRange(min=1), help="Plan so many blocks, whatever the study says.")
+@click.option(
+    "--order",
+    "is_ordered",
+    is_flag=True,
+    help="Print the runs block by block, in the order in which they run.",
+)
+@click.option(
+    "--blocks", type=click.IntRange(min=1), help="Plan this many blocks instead of the study's number."
+)
 @click.option(
     "--like",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Expect what the same cases took, and how they scattered, in this campaign.",
+    help="Estimate times and numbers of blocks from the same cases in this campaign.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="Show what is left to be run in this campaign, and what is run again.  [default: STUDY's own]",
+    help="Show which runs of this campaign remain, and which are repeated.  [default: STUDY's own]",
 )
-@click.option("--retry-failed", is_flag=True, help="Count runs as left that failed or are invalid.")
+@click.option("--retry-failed", is_flag=True, help="Also count runs that failed or are invalid as remaining.")
 @json_option
 def command(
     study: Path,
@@ -65,11 +72,11 @@ def command(
     retry_failed: bool,
     as_json: bool,
 ) -> None:
-    """Show every case of STUDY, a study file or a campaign folder, and what it costs. Starts nothing.
+    """Show the cases of STUDY, a study file or a campaign folder, and their cost. Starts nothing.
 
-    With --like, an earlier campaign with some of the same cases, also the hours that it is expected to
-    take, and for a study that repeats until its answers are known well enough, the blocks of each case.
-    Of a campaign, and with --out, also what 'tare run' would still run of it, and what once more.
+    --like names an earlier campaign with some of the same cases. Then the expected hours are shown, and
+    the blocks of each case if the study repeats until its results are precise enough. For a campaign, or
+    with --out, the runs that 'tare run' would still make or repeat are shown, too.
 
     \b
     Examples:

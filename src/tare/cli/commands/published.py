@@ -9,7 +9,7 @@ import click
 
 from tare.core.errors import UsageError
 from tare.published import Figure, Publication
-from tare.terminal.output import echo, json_option, print_json, print_table
+from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
 
 
 @click.command()
@@ -19,14 +19,16 @@ from tare.terminal.output import echo, json_option, print_json, print_table
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Make a campaign of it in this new folder, for compare, report and export.",
+    help="Make a campaign from it in this new folder, for compare, report and export.",
 )
-@click.option("--claims", "is_claims", is_flag=True, help="Judge what the articles claim by these figures.")
+@click.option(
+    "--claims", "is_claims", is_flag=True, help="Check the claims of the articles against these figures."
+)
 @json_option
 def command(name: str | None, folder: Path | None, is_claims: bool, as_json: bool) -> None:
     """List published results; with NAME, or NAME/SERIES, print its figures.
 
-    They can be the reference of a comparison: see 'tare compare --against'. Most are of single runs, so
+    They can be the reference of a comparison (see 'tare compare --against'). Most are from single runs, so
     they have no interval, and no verdict can be drawn from them.
 
     \b
@@ -129,15 +131,4 @@ def _body(publication: Publication) -> dict[str, object]:
 
 
 def _figure(one: Figure) -> dict[str, object]:
-    return {
-        "series": one.series,
-        "workload": one.kind.workload,
-        "fom": one.kind.fom,
-        "unit": one.kind.unit,
-        "better": one.kind.better,
-        "at": one.kind.at,
-        "value": one.value,
-        "settings": one.settings,
-        "has_counterpart": one.kind.has_counterpart,
-        "line": one.line,
-    }
+    return json_fields(one, "kind", "started") | json_fields(one.kind, "factors")

@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tare.cli.averaging import mean_option
-from tare.cli.redacting import redact_option
+from tare.cli.options import mean_option, redact_option, unpaired_option
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, DiskFull, UsageError
 from tare.terminal.output import at_work, echo, json_option, print_json
@@ -24,36 +23,32 @@ from tare.terminal.output import at_work, echo, json_option, print_json
     "output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write here instead of DIR/report.",
+    help="Write to this folder instead of DIR/report.",
 )
 @click.option(
     "--template",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Take template.html, style.css, page.js, summary.md or tables.tex from here where they are there.",
+    help="Use template.html, style.css, page.js, summary.md or tables.tex from this folder if it has them.",
 )
 @click.option(
     "--format",
     "formats",
     multiple=True,
     type=click.Choice(["html", "markdown", "latex", "all"]),
-    help="What to write: the page, a Markdown summary, LaTeX tables; may be repeated.  [default: html]",
+    help="What to write: the page, a Markdown summary or LaTeX tables; may be repeated.  [default: html]",
 )
 @click.option(
     "--calibration",
     "calibrated",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Tell the false alarms that 'tare calibrate' found at this place, in DIR.",
+    help="Include the false alarms that 'tare calibrate' found at this site; DIR is its campaign.",
 )
-@click.option(
-    "--unpaired",
-    is_flag=True,
-    help="Compare, too, what did not run together, which is less sure and marked.",
-)
+@unpaired_option
 @mean_option
 @redact_option
-@click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @json_option
 def command(
     folder: Path,
@@ -69,10 +64,10 @@ def command(
 ) -> None:
     """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG and PDF.
 
-    The page needs nothing but itself: it can be mailed, printed and read offline. It lacks what looks like
-    a secret and what --redact names; DIR itself is not made to be mailed, and holds outputs as printed. A
-    campaign that still runs, or has not begun, gives a page that says so. summary.md is the answer for a
-    pull request, tables.tex what a paper takes in with \\input.
+    The page is one file that can be mailed, printed and read offline. Secrets, and what --redact names, are
+    removed from it. They are not removed from DIR itself, which holds the outputs as printed. A campaign
+    that still runs, or has not begun, gives a page that states this. summary.md is for a pull request,
+    tables.tex for a paper, with \\input.
 
     \b
     Examples:

@@ -18,7 +18,7 @@ from tare.app.run_options import RunOptions, describe_boost
 from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, stop_reason_lines, summary_line
 from tare.cli.logging_options import is_very_verbose, log_options
-from tare.cli.redacting import redact_option
+from tare.cli.options import redact_option
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
@@ -73,42 +73,44 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-DATE]"
 )
-@click.option("--extend", is_flag=True, help="Add blocks, or cases that the study has gained, to a campaign.")
-@click.option("--blocks", type=click.IntRange(min=1), help="Run so many blocks, whatever the study says.")
-@click.option("--yes", is_flag=True, help="Begin a campaign of more than 10,000 runs without asking.")
-@click.option("--retry-failed", is_flag=True, help="Try runs again that failed or are invalid.")
+@click.option("--extend", is_flag=True, help="Add blocks, or new cases of the study, to a campaign.")
+@click.option(
+    "--blocks", type=click.IntRange(min=1), help="Run this many blocks instead of the study's number."
+)
+@click.option("--yes", is_flag=True, help="Begin a campaign of more than 10,000 runs without confirmation.")
+@click.option("--retry-failed", is_flag=True, help="Repeat runs that failed or are invalid.")
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="At most so many runs at a time, each on nodes of its own; batch systems count by in_flight.",
+    help="Run at most this many at a time, each on its own nodes. For batch systems, see in_flight.",
 )
 @click.option(
     "--boost/--no-boost",
     default=True,
     show_default=True,
-    help="Let runs go before other programs of their nodes, where the user may (root); or as all else.",
+    help="Give runs a higher priority than other programs on their nodes, if the user may (root).",
 )
 @click.option(
     "--rehearsal/--no-rehearsal",
     default=True,
     show_default=True,
-    help="Before the first run, look whether each program can start on each platform, or do not.",
+    help="Before the first run, check that each program can start on each platform.",
 )
 @click.option(
-    "--keep-storage", is_flag=True, help="Leave what runs write on storage paths; each has its own folder."
+    "--keep-storage", is_flag=True, help="Keep what runs write on storage paths; each run has its own folder."
 )
 @click.option(
     "--telemetry",
     callback=telemetry_period,
     metavar="PERIOD|off",
-    help="How often nodes are sampled, such as 100ms; off for not at all.  [default: 1s, or the study's]",
+    help="The interval at which nodes are sampled, such as 100ms, or off.  [default: 1s, or the study's]",
 )
 @click.option(
     "--packets/--no-packets",
     default=None,
-    help="Count packets by size on each case's network, or do not.  [default: what the study says]",
+    help="Count packets by size on each case's network.  [default: as in the study]",
 )
 @redact_option
 @log_options
@@ -129,20 +131,21 @@ def command(
     packets: bool | None,
     redacted: tuple[str, ...],
 ) -> None:
-    """Run STUDY, a study file, or go on with STUDY, a campaign folder.
+    """Run STUDY, a study file, or continue STUDY, a campaign folder.
 
-    Blocks pass over all cases in a random order of their own. After an interruption, a crash or a
-    full disk the same command goes on where it ended. What has finished is not run again, but for what
-    new runs are compared with, after more than five minutes: only what ran together is compared.
+    Each block runs all cases in a new random order. After an interruption, a crash or a full disk, the
+    same command continues where it stopped. Finished runs are not repeated, with one exception: after more
+    than five minutes, the runs with which the new ones are compared run again, because only runs that ran
+    together are compared.
 
     \b
     Examples:
       tare run studies/demo.yaml --out campaigns/demo
-      tare run campaigns/demo                          go on after an interruption
+      tare run campaigns/demo                          continue after an interruption
       tare run campaigns/demo --extend --blocks 12     five more blocks
       tare run study.yaml --jobs 4                     four runs at a time, on different nodes
       tare run study.yaml --telemetry off --packets    no samples; packets by size
-      tare run study.yaml -v                           say what is sent where; the campaign keeps it, too
+      tare run study.yaml -v                           print what is sent where, as in the log
     """
     from tare.analysis.accounting import account
     from tare.analysis.stop_reason import ending

@@ -14,16 +14,20 @@ from tare.terminal.output import echo, json_option, plain, print_json, print_tab
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--p-ref", type=float, metavar="SCALE", help="Speedups refer to this scale, not the smallest.")
-@click.option("--fom", "foms", multiple=True, metavar="NAME", help="This figure of merit; may be repeated.")
+@click.option(
+    "--p-ref", type=float, metavar="SCALE", help="Speedups refer to this scale instead of the smallest."
+)
+@click.option(
+    "--fom", "foms", multiple=True, metavar="NAME", help="Only this figure of merit; may be repeated."
+)
 @json_option
 def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: bool) -> None:
-    """Show how each workload of the campaign in DIR scales, on each side.
+    """Show how each workload of the campaign in DIR scales, for each variant.
 
-    Scaling goes along what the study's 'scaling' names, such as 'scaling: {strong: nodes}', or else along
-    nodes with the problem fixed. Speedup and efficiency refer to the smallest scale that all sides
-    have; their 95 % intervals are paired by block and take three blocks. Amdahl's law takes three
-    scales, the Universal Scalability Law, which has a peak of throughput, four.
+    The study's 'scaling' names the setting that grows, such as 'scaling: {strong: nodes}'. Without it, the
+    nodes grow and the problem is fixed. Speedup and efficiency refer to the smallest scale that all
+    variants have. Their 95 % intervals are paired by block and need three blocks. Amdahl's law needs three
+    scales. The Universal Scalability Law, which has a peak of throughput, needs four.
 
     \b
     Examples:

@@ -16,15 +16,15 @@ from tare.terminal.output import echo, json_option, print_json
     "--key",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     required=True,
-    help="An SSH key, such as ~/.ssh/id_ed25519; of one that ssh-agent holds, its .pub file.",
+    help="An SSH key, such as ~/.ssh/id_ed25519; for a key in ssh-agent, its .pub file.",
 )
 @json_option
 def command(folder: Path, key: Path, as_json: bool) -> None:
     """Sign the campaign in DIR with an SSH key (ssh-keygen -Y sign).
 
     SHA256SUMS lists the checksums of its files, and SHA256SUMS.sig is the signature. The journal holds
-    the checksums of all evidence, so that these are signed with it. A campaign that is not as it was written
-    is not signed. Others check it with 'tare verify DIR --signers FILE --signer NAME'.
+    the checksums of all evidence, so the signature covers them too. A campaign that was changed is not
+    signed. Others check the signature with 'tare verify DIR --signers FILE --signer NAME'.
 
     \b
     Example:

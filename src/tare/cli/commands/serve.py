@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.listening import listening_options, require_folders
-from tare.cli.redacting import redact_option
+from tare.cli.options import listening_options, redact_option, require_folders
 from tare.terminal.output import echo, json_option, print_json
 
 DEFAULT_PORT = 8437
@@ -16,7 +15,7 @@ DEFAULT_PORT = 8437
 
 @click.command()
 @listening_options(DEFAULT_PORT)
-@click.option("--open", "is_opened", is_flag=True, help="Show the page in the browser.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @redact_option
 @json_option
 def command(
@@ -31,12 +30,12 @@ def command(
 ) -> None:
     """Show the campaigns in each DIR on a live page, until Ctrl-C.
 
-    DIR is a campaign, or a folder of campaigns: those that begin later appear by themselves. The page
-    shows how far each is and when it will end, the matrix as it fills, what the numbers say so far, and
-    the output of every run as it is written. It changes nothing.
+    DIR is a campaign, or a folder of campaigns; campaigns that begin later appear, too. The page shows the
+    progress of each campaign and when it will end, the state of all runs, the results so far, and the
+    output of every run as it is written. It changes nothing.
 
-    Only who has the token can read: it is a part of the address that is printed, made anew each time unless
-    --token-file keeps it.
+    Only users with the token can read the page. The token is part of the printed address. It is new each
+    time, unless --token-file keeps it.
 
     \b
     Examples:

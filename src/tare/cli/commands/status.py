@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--all", "is_all", is_flag=True, help="List the runs that are done, too.")
+@click.option("--all", "is_all", is_flag=True, help="Also list the runs that are done.")
 @click.option("--log", "is_log", is_flag=True, help="Show the campaign's log: what 'tare run' did, and why.")
 @click.option(
     "--since",
     callback=moment,
     metavar="TIME",
-    help="With --log: only from then on, such as 30min (ago), or 2026-11-23T14:00 (here).",
+    help="With --log: only entries since then, such as 30min (ago), or 2026-11-23T14:00 (local time).",
 )
 @click.option(
     "--level",
     type=click.Choice(("debug", "info", "warning")),
-    help="With --log: only what is so important; debug is there where 'tare run -vv' was.  [default: debug]",
+    help="With --log: only entries of this level or above; 'tare run -vv' writes debug.  [default: debug]",
 )
 @json_option
 def command(
     folder: Path, is_all: bool, is_log: bool, since: float | None, level: str | None, as_json: bool
 ) -> None:
-    """Account for every planned run of the campaign in FOLDER, also while it runs.
+    """Show the state of every planned run of the campaign in FOLDER, also while it runs.
 
-    A run is done, failed (why), invalid (which check), lost (tare ended before it did; it is run
-    again on resume), running or pending. For a study that repeats until its answers are known well
-    enough, the cases that are not yet are listed, and whether the budget is what stopped it.
+    A run is done, failed (with the reason), invalid (with the check), lost (tare ended before the run did;
+    it is repeated when the campaign continues), running or pending. If the study repeats until its results
+    are precise enough, the cases that are not yet precise are listed, and whether the budget stopped it.
 
     \b
     Examples:

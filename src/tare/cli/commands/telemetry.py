@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Show what each run took, or bring in what a site records anyway: sysstat's files, or Prometheus."""
+    """Show what each run used, or import what a site records: sysstat's files, or Prometheus."""
 
 
 _SHOWN = {
@@ -41,10 +41,10 @@ _SHOWN = {
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @json_option
 def show(folder: Path, as_json: bool) -> None:
-    """Show what each run of the campaign in DIR took itself, and what others took beside it.
+    """Show the resources that each run of the campaign in DIR used, and those that other processes used.
 
-    Runs without a control group of their own, as over ssh and in Slurm, are left out, and so is what no run
-    has: the kernel counts memory and throttling only where these controllers are on (docs/telemetry.md).
+    Runs without their own control group, as over ssh and in Slurm, are left out, and so are columns that no
+    run has. The kernel counts memory and throttling only if these controllers are on (docs/telemetry.md).
 
     \b
     Examples:
@@ -79,18 +79,24 @@ def show(folder: Path, as_json: bool) -> None:
 @command.command("import")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.argument("source", metavar="SOURCE")
-@click.option("--host", help="The host that a file is of, if the file calls it otherwise than the campaign.")
+@click.option("--host", help="The host of a file, if the file names it differently than the campaign.")
 @click.option("--interface", help="Count only this network interface.  [default: all but lo]")
-@click.option("--utc-offset", type=float, default=0.0, help="Hours that times of a file are ahead of UTC.")
 @click.option(
-    "--query", "queries", multiple=True, metavar="FIGURE=PROMQL", help="What to ask Prometheus for."
+    "--utc-offset", type=float, default=0.0, help="Hours by which the times of a file are ahead of UTC."
 )
-@click.option("--step", type=click.FloatRange(min=0.1), default=1.0, help="Seconds between its points.")
-@click.option("--host-label", default="instance", show_default=True, help="The label that names a host.")
+@click.option(
+    "--query", "queries", multiple=True, metavar="FIGURE=PROMQL", help="A figure, and the query for it."
+)
+@click.option(
+    "--step", type=click.FloatRange(min=0.1), default=1.0, help="Seconds between the points of a query."
+)
+@click.option(
+    "--host-label", default="instance", show_default=True, help="The Prometheus label that names a host."
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file with the bearer token that Prometheus asks for.",
+    help="A file with the bearer token for Prometheus.",
 )
 @json_option
 def import_(
@@ -105,11 +111,11 @@ def import_(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Cut SOURCE to the runs of the campaign in DIR, and keep each part with its run.
+    """Import telemetry from SOURCE for the times of the runs of the campaign in DIR.
 
-    SOURCE is a file that `sadf -j` or `sar` wrote, or the address of a Prometheus. What lies between runs is
-    left out. Doing it again changes nothing. A name with a domain is taken for the host of that name without.
-    Means over a run and its hosts are figures from then on, such as telemetry.imported.cpu_system.
+    SOURCE is a file that `sadf -j` or `sar` wrote, or the address of a Prometheus server. Data between runs
+    are left out. Importing again changes nothing. A host name with a domain also matches the name without.
+    Means over a run and its hosts become figures, such as telemetry.imported.cpu_system.
 
     \b
     Examples:

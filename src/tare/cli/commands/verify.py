@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A file of allowed signers (ssh-keygen(1)): the campaign must be sealed by --signer.",
 )
-@click.option("--signer", default="", help="Who must have sealed it, as --signers name them.")
+@click.option("--signer", default="", help="Who must have sealed it, as named in the file of --signers.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, folder: Path, signers: Path | None, signer: str, as_json: bool) -> None:
-    """Hold the campaign in DIR against its checksums, and against its seal if it has one.
+    """Check the campaign in DIR by its checksums, and by its seal if it has one.
 
-    Every line of the journal has a checksum, and of every run the journal holds the checksums of its
-    evidence: what was changed, damaged, removed or put there since is listed, and the exit code is 1. What
-    version 0.1.0 wrote has no checksums, and is counted. Checksums show damage, not forgery: whoever changes
-    a file can change its checksum. A seal shows that, too; see 'tare seal'.
+    Every line of the journal has a checksum, and the journal holds the checksums of the evidence of every
+    run. Files that were changed, damaged, removed or added since are listed, and the exit code is 1. Data
+    written by version 0.1.0 have no checksums, and are counted. Checksums show damage, not forgery, because
+    whoever changes a file can change its checksum. A seal also shows forgery; see 'tare seal'.
 
     \b
     Examples:

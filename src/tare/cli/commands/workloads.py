@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the workloads; with NAME, those of one family, or all there is to know of one workload.
+    """List the workloads; with NAME, list one family or describe one workload.
 
     \b
     Examples:
