@@ -77,7 +77,7 @@ def test_without_a_study_this_machine_is_calibrated(tare: Tare, tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^copy +elapsed +3 +\d of 1 ", done.stdout, re.MULTILINE)
     (campaign,) = (tmp_path / "campaigns").iterdir()
-    assert campaign.name.startswith("calibrate-local-twins-")
+    assert campaign.name.startswith("calibrate-local-aa-")
 
 
 @pytest.mark.lab

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from tare.analysis.pairs import without_reference
 from tare.cli.commands import compare, parse, report, scaling, status
-from tare.cli.commands.import_ import command, watched
+from tare.cli.commands.import_ import command, with_progress_bar
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
@@ -377,11 +377,11 @@ def test_systems_with_other_ranges_of_sizes_are_compared_at_the_sizes_of_both(tm
 
 def test_many_files_show_how_far_reading_them_is(capsys: pytest.CaptureFixture[str]) -> None:
     many = [Candidate(Path(f"{number}.txt"), {}) for number in range(300)]
-    with watched(many, is_terminal=True) as files:
+    with with_progress_bar(many, is_terminal=True) as files:
         assert [*files] == many
     assert "reading" in capsys.readouterr().err
     for few, is_terminal in ((many, False), (many[:5], True)):
-        with watched(few, is_terminal=is_terminal) as files:
+        with with_progress_bar(few, is_terminal=is_terminal) as files:
             assert [*files] == few
     assert capsys.readouterr().err == ""
 

@@ -68,7 +68,7 @@ def test_every_variable_that_asks_is_one_that_ranks_can_take_back(
 ) -> None:
     network = Network(interface="fab0", provider=provider)
     placement = Placement(
-        hosts=(), layout=Layout(), platform=SITE.platforms["bare"], network=network, words="/words"
+        hosts=(), layout=Layout(), platform=SITE.platforms["bare"], network=network, reports_folder="/reports"
     )
     asking = ask(placement).keys() - {"FI_LOG_PROV", "FI_LOG_SUBSYS"}  # which say of whom alone
     assert asking

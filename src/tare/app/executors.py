@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from tare.app.containers import containers, read_nesting
-from tare.app.packets import counting_packets, gathering, write_counter
 from tare.app.planning import Loaded
 from tare.app.provenance import ask_facts, fact_scripts, hostnames_of
 from tare.app.rehearsal import rehearse
 from tare.app.run_options import BOOSTED, DEFAULT, NOT_ALLOWED, RunOptions, boost_tries, describe_boost
+from tare.app.telemetry import open_telemetry, write_counter, write_sampler
 from tare.core.attempt import Attempt, Traffic
 from tare.core.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, Session
 from tare.core.campaign import Environment
@@ -31,7 +31,6 @@ from tare.execution.batch import BatchExecutor, BatchSetup
 from tare.execution.compose import Composer
 from tare.execution.concurrent import ConcurrentExecutor
 from tare.execution.executor import Executor, PlatformExecutors, SerialExecutor
-from tare.execution.telemetry import SampledTelemetry
 from tare.plugins.backend_registry import backend
 from tare.plugins.collectors.facts import collect_facts
 from tare.plugins.collectors.images import container_facts
@@ -140,9 +139,6 @@ def _direct(
 ) -> Iterator[Executor]:
     """Yield an executor that runs attempts on hosts that Tare chooses, and ends all their processes."""
     from tare.plugins.backends.own_storage import OwnStorage
-    from tare.plugins.backends.packet_counting import PacketCounters
-    from tare.plugins.backends.watching import Samplers
-    from tare.plugins.collectors.sampler import program, raw_name, settle
 
     site = loaded.composer.site
     session = _session(plugin, folder, loaded, env)
@@ -155,56 +151,44 @@ def _direct(
     session = msgspec.structs.replace(session, hosts=tuple(hosts), boosts=boost == BOOSTED)
     with plugin.open(session) as backend:
         backend.end_earlier(session.campaign)
-        samplers = Samplers(
-            program=program(),
-            label=f"{prefix}sampler;",
-            agent=backend.agent,
-            env=env,
-            on_start=backend.keep,
-            raw_name=raw_name,
-        )
-        executor = AttemptRunner(
-            folder=folder.resolve(),
-            plan=loaded.plan,
-            composer=loaded.composer,
-            backend=backend,
-            storage=OwnStorage(
-                backend.ask, agent=() if site.lab else site.agent, keeps=options.keeps_storage
-            ),
-            counters=_counters(backend),
-            environment=_environment(folder, loaded, backend, env, boost),
-            boost_tries=boost_tries(site, boost),
-            hostnames=partial(hostnames_of, folder),
-            label=prefix,
-            telemetry=counting_packets(
-                loaded.plan.telemetry,
-                SampledTelemetry(loaded.plan.telemetry, samplers, settle),
-                PacketCounters(
-                    label=f"{prefix}packets;", agent=backend.agent, env=env, on_start=backend.keep
-                ),
-                plugin.packet_cure,
-            ),
-        )
         try:
-            with closing(samplers), containers(folder.resolve(), loaded, env, prefix):
+            with (
+                open_telemetry(loaded.plan.telemetry, backend, prefix, env, plugin.packet_cure) as telemetry,
+                containers(folder.resolve(), loaded, env, prefix),
+            ):
                 if options.rehearsed:
                     rehearse(folder, loaded, backend.ask, options.rehearsed)
                 backend.adopt()
-                yield _executor_of(executor, options.jobs)
+                runner = AttemptRunner(
+                    folder=folder.resolve(),
+                    plan=loaded.plan,
+                    composer=loaded.composer,
+                    backend=backend,
+                    storage=OwnStorage(
+                        backend.ask, agent=() if site.lab else site.agent, keeps=options.keeps_storage
+                    ),
+                    counters=_counters(backend),
+                    environment=_environment(folder, loaded, backend, env, boost),
+                    boost_tries=boost_tries(site, boost),
+                    hostnames=partial(hostnames_of, folder),
+                    label=prefix,
+                    telemetry=telemetry,
+                )
+                yield _executor_of(runner, options.jobs)
         finally:
             backend.clean(prefix)
 
 
-def _executor_of(executor: AttemptRunner, jobs: int) -> Executor:
+def _executor_of(runner: AttemptRunner, jobs: int) -> Executor:
     if jobs == 1:
-        return SerialExecutor(executor.execute)
-    composer = executor.composer
+        return SerialExecutor(runner.execute)
+    composer = runner.composer
     return ConcurrentExecutor(
-        executor.execute_on,
+        runner.execute_on,
         composer.site.nodes,
         lambda case: composer.widest(case).nodes,
         jobs,
-        end_all=lambda: executor.backend.clean(executor.label),
+        end_all=lambda: runner.backend.clean(runner.label),
     )
 
 
@@ -218,6 +202,7 @@ def _queued(
     on_wait: OnWait,
 ) -> Iterator[Executor]:
     """Yield an executor that runs attempts as jobs of a batch system."""
+    from tare.plugins.collectors import packets
     from tare.plugins.collectors.sampler import settle
 
     session = _session(plugin, folder, loaded, env)
@@ -235,24 +220,15 @@ def _queued(
                     folder, loaded.composer, case, job_result.before, more_facts=job_result.facts
                 ),
                 hostnames=partial(hostnames_of, folder) if has_hostnames else lambda attempt: (),
-                sampler=_write_sampler(folder),
+                sampler=write_sampler(folder),
                 settle=settle,
                 counter=write_counter(folder, loaded.plan.telemetry),
-                gather=gathering(plugin.packet_cure),
+                gather=partial(packets.gather, cure=plugin.packet_cure),
                 label=session.label,
                 keeps_storage=options.keeps_storage,
                 on_wait=on_wait,
             )
         )
-
-
-def _write_sampler(folder: Path) -> Path:
-    """Write the telemetry sampler into the campaign's folder, from where a batch system's nodes get it."""
-    from tare.plugins.collectors.sampler import program
-
-    sampler = folder.resolve() / "telemetry-sampler.py"
-    sampler.write_text(program(), encoding="utf-8")
-    return sampler
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from tare.execution.network_interfaces import is_port
 from tare.execution.outcome import StagesEnd, judge
 from tare.execution.own_storage import OwnStorage, owner_of
 from tare.execution.staging import StagedFolder, keep, require_space, settle_outputs, stage_all
-from tare.execution.telemetry import NoTelemetry, Telemetry, TelemetryRecord
+from tare.execution.telemetry import Telemetry, TelemetryRecord
 from tare.probes.placement import ranks_folder
 
 
@@ -56,7 +56,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
     label: str
     hostnames: Callable[[Attempt], Collection[str]] = lambda attempt: ()
     clock: Callable[[], float] = msgspec.field(default_factory=SteadyClock)
-    telemetry: Telemetry = NoTelemetry()
+    telemetry: Telemetry = Telemetry()
 
     def execute_on(self, nodes: tuple[str, ...], case: Case, run: Run, number: int) -> Attempt:
         """Run an attempt on `nodes` of the site (see execute)."""

@@ -180,8 +180,8 @@ class Composer(msgspec.Struct, frozen=True):
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
-            words = f"{folder}/{reports_folder(stage.name)}" if self.reports_transport(case, stage) else None
-            program = self._launch(program, case, layout, engine, words, folder)
+            reports = f"{folder}/{reports_folder(stage.name)}" if self.reports_transport(case, stage) else None
+            program = self._launch(program, case, layout, engine, reports, folder)
         if engine is None:
             return program
         prefix = self.container_prefix(case.platform)
@@ -205,7 +205,7 @@ class Composer(msgspec.Struct, frozen=True):
         case: Case,
         layout: Layout,
         engine: Engine | None,
-        words: str | None,
+        reports: str | None,
         folder: str,
     ) -> Invocation:
         platform = self.site.platforms[case.platform]
@@ -220,7 +220,7 @@ class Composer(msgspec.Struct, frozen=True):
             management=self.site.management,
             slots_per_node=self.site.slots(layout.nodes),
             is_allocated=self.is_queued(case),
-            words=words,
+            reports_folder=reports,
         )
         if platform.options.pods is not None:
             placement = self._in_pods(placement, case, platform.options.pods)

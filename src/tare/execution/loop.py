@@ -264,7 +264,7 @@ class Loop:
     def _start(self, run: Run) -> None:
         """Begin an attempt of `run` as soon as the executor has room for it."""
         case = self._cases[run.case]
-        while not self._executor.has_room(case):
+        while not self._executor.can_start(case):
             self._collect()
         number = self._n_attempts[run] = self._n_attempts.get(run, 0) + 1
         self._n_tries[run] += 1
@@ -273,7 +273,7 @@ class Loop:
         self._log.attempt_began(run.case, run.block, number, self._clock())
         self._under_way[run] = number
         self._executor.start(case, run, number)
-        if not self._executor.has_room(case):
+        if not self._executor.can_start(case):
             self._collect()
 
     def _collect_all(self) -> None:

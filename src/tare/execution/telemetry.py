@@ -1,80 +1,49 @@
-"""Sample the nodes of an attempt while its stages run, and compute figures from the samples."""
+"""Sample the nodes of an attempt while its stages run, and count the packets on its network."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 from tare.core.case import Case
 from tare.core.clock import SteadyClock
 from tare.core.telemetry import Epoch, Host, Settle, Span, TelemetrySession, TelemetrySource, end_mark
-from tare.core.telemetry_options import TelemetryOptions as Settings
+from tare.core.telemetry_options import TelemetryOptions
 from tare.execution.compose import Composer
 
-
-class TelemetryRecord(Protocol):
-    """The telemetry of one attempt, which may be empty."""
-
-    def stage(self, name: str) -> AbstractContextManager[None]:
-        """Return a context that is entered while the stage `name` runs."""
-        ...
-
-    def follow(self, host: str | None, group: Path | None) -> None:
-        """Also sample the control group of a stage on `host`; None before the group is removed."""
-        ...
-
-    def figures(self) -> dict[str, float]:
-        """Return the figures of its nodes, by name, after the attempt has ended."""
-        ...
+Count = Callable[[Mapping[str | None, str]], AbstractContextManager[Mapping[str | None, str]]]
+"""Counts packets on the interface of each host while entered; the mapping then has each host's output."""
 
 
-class Telemetry(Protocol):
-    """Samples attempts."""
+class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
+    """Samples nodes and counts packets as `options` ask for it.
 
-    def watch(self, composer: Composer, case: Case, work: Path) -> AbstractContextManager[TelemetryRecord]:
-        """Return a context that samples the hosts of `case` while entered, into the folder `work`."""
-        ...
+    - `source` samples hosts, None for no samples. `settle` computes figures from its recordings.
+    - `count` counts packets, None for no counts. `keep` stores the outputs of the hosts in an attempt's
+      folder.
+    """
 
-
-class NoTelemetry:
-    """Samples nothing; it is also the record of an attempt that is not sampled."""
+    options: TelemetryOptions = TelemetryOptions()
+    source: TelemetrySource | None = None
+    settle: Settle = lambda folder, span: {}
+    count: Count | None = None
+    keep: Callable[[Path, Mapping[str, str]], None] = lambda folder, outputs: None
 
     @contextmanager
     def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
-        """Do nothing (see Telemetry)."""
-        yield self
+        """Sample the hosts of `case` while entered, into the folder `work`, and count packets there."""
+        with self._sample(composer, case, work) as record, self._count_packets(composer, case, work):
+            yield record
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Do nothing (see TelemetryRecord)."""
-        yield
-
-    def follow(self, host: str | None, group: Path | None) -> None:
-        """Do nothing (see TelemetryRecord)."""
-
-    def figures(self) -> dict[str, float]:
-        """Return no figures (see TelemetryRecord)."""
-        return {}
-
-
-class SampledTelemetry:
-    """Samples attempts as `settings` ask for, by `watcher`; `settle` computes figures from its recordings."""
-
-    def __init__(self, settings: Settings, watcher: TelemetrySource, settle: Settle) -> None:
-        self._settings = settings
-        self._watcher = watcher
-        self._settle = settle
-
-    @contextmanager
-    def watch(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
-        """Sample the hosts on which ranks start, and their nodes if these are other hosts (see Telemetry)."""
-        period_s = self._settings.period_of(case.platform)
-        if period_s is None:
-            yield NoTelemetry()
+    def _sample(self, composer: Composer, case: Case, work: Path) -> Iterator[TelemetryRecord]:
+        """Sample the hosts on which ranks start, and their nodes if these are other hosts."""
+        period_s = self.options.period_of(case.platform)
+        if self.source is None or period_s is None:
+            yield TelemetryRecord()
             return
         site = composer.site
         ranks = composer.hosts(case)
@@ -82,18 +51,45 @@ class SampledTelemetry:
         hosts: list[str | None] = [*dict.fromkeys((*ranks, *nodes))] if site.agent else [None]
         network = site.networks.get(case.network) if case.network else None
         span = Span(hosts={}, epochs=(), interface=network.interface if network else None)
-        with self._watcher.watch(hosts, work, period_s) as watch:
-            attempt = _SampledAttempt(watch, span, frozenset(ranks if site.agent else ()), work, self._settle)
-            yield attempt
+        with self.source.watch(hosts, work, period_s) as session:
+            yield _SampledRecord(session, span, frozenset(ranks if site.agent else ()), work, self.settle)
+
+    @contextmanager
+    def _count_packets(self, composer: Composer, case: Case, work: Path) -> Iterator[None]:
+        if self.count is None or case.network is None or not self.options.counts_packets(case.platform):
+            yield
+            return
+        interface = composer.site.networks[case.network].interface
+        hosts = composer.hosts(case)
+        here: list[str | None] = list(hosts) if composer.site.agent else [None]
+        with self.count(dict.fromkeys(here, interface)) as outputs:
+            yield
+        self.keep(work, {host or hosts[0]: text for host, text in outputs.items()})
 
 
-class _SampledAttempt:
+class TelemetryRecord:
+    """The telemetry of one attempt. This one is empty: the attempt is not sampled."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Record when the stage `name` begins and ends: it runs while this context is entered."""
+        yield
+
+    def follow(self, host: str | None, group: Path | None) -> None:
+        """Also sample the control group of a stage on `host`; None before the group is removed."""
+
+    def figures(self) -> dict[str, float]:
+        """Store the recordings after the attempt has ended; return the figures of its nodes, by name."""
+        return {}
+
+
+class _SampledRecord(TelemetryRecord):
     """The record of an attempt that is sampled; `ranks` are the hosts of its ranks, empty for all hosts."""
 
     def __init__(
-        self, watch: TelemetrySession, span: Span, ranks: frozenset[str], work: Path, settle: Settle
+        self, session: TelemetrySession, span: Span, ranks: frozenset[str], work: Path, settle: Settle
     ) -> None:
-        self._watch = watch
+        self._session = session
         self._span = span
         self._ranks = ranks
         self._work = work
@@ -103,21 +99,18 @@ class _SampledAttempt:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Record when a stage begins and ends (see TelemetryRecord)."""
         if self._epochs:
-            self._watch.mark(name)
+            self._session.mark(name)
         began_at = self._clock()
         yield
         self._epochs.append(Epoch(name, began_at, self._clock()))
-        self._watch.mark(end_mark(name))  # later work, such as caching its products, is no part of it
+        self._session.mark(end_mark(name))  # later work, such as caching its products, is no part of it
 
     def follow(self, host: str | None, group: Path | None) -> None:
-        """Make the sampler on `host` read this control group too (see TelemetryRecord)."""
-        self._watch.follow(host, group)
+        self._session.follow(host, group)
 
     def figures(self) -> dict[str, float]:
-        """Store the recordings, and return the figures (see TelemetryRecord)."""
-        hosts = {name: self._placed(name, host) for name, host in self._watch.hosts().items()}
+        hosts = {name: self._placed(name, host) for name, host in self._session.hosts().items()}
         span = msgspec.structs.replace(self._span, hosts=hosts, epochs=tuple(self._epochs))
         return dict(self._settle(self._work, span))
 

@@ -22,6 +22,6 @@ class Together:
         """Return the command that starts `program` (see model.Launcher)."""
         if placement.layout.nodes > 1:
             raise UsageError("launcher 'together' starts ranks on one node; set nodes: 1")
-        asking = {"STRANGER_VERBOSE": "1"} if placement.words else {}
+        asking = {"STRANGER_VERBOSE": "1"} if placement.reports_folder else {}
         argv = ("/bin/sh", "-c", _START, "together", str(placement.layout.ranks), *program.argv)
         return Invocation(argv=argv, env={**asking, **placement.platform.env, **program.env})
