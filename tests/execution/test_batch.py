@@ -92,7 +92,7 @@ def test_what_ended_on_a_full_disk_does_not_count_now_or_later(
     one.start(CASE, Run(1, "c"), 1)
     landed = tmp_path / "attempts/c/1.1/landed"
     landed.touch()
-    monkeypatch.setattr(staging, "_LEAST_ROOM", float("inf"))
+    monkeypatch.setattr(staging, "_LEAST_SPACE", float("inf"))
     with pytest.raises(DiskFull, match="no room left on this file system"):
         one.wait()
     assert not landed.exists()

@@ -359,7 +359,7 @@ def test_a_full_disk_stops_the_campaign_rather_than_fail_the_run(
     execute: Execute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With no room a program's output may be cut short and still look whole."""
-    monkeypatch.setattr(staging, "_LEAST_ROOM", sys.maxsize)
+    monkeypatch.setattr(staging, "_LEAST_SPACE", sys.maxsize)
     with pytest.raises(DiskFull, match="Everything recorded so far is safe"):
         execute("echo", "value: 1")
 
