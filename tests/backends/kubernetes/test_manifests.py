@@ -28,14 +28,14 @@ SCHEMAS = json.loads((HERE / "api.schema.json").read_text())
 
 def shown(documents: list[Json]) -> str:
     """Return documents as YAML; of a task's script what is its own, of the others their names."""
-    attest = with_files(SOLVER).files[SCRIPT]
+    probe = with_files(SOLVER).files[SCRIPT]
     for one in documents:
         assert isinstance(one, dict)
         data = one.get("data")
         if one["kind"] == "ConfigMap" and isinstance(data, dict):
             for name in ("account.sh", "probe.sh", "prepare.sh", "rank.sh"):
                 data[name] = f"(scripts/{name})"
-            data |= {name: f"({SCRIPT})" for name, text in data.items() if text == attest}
+            data |= {name: f"({SCRIPT})" for name, text in data.items() if text == probe}
             script = str(data["task.sh"])
             data["task.sh"] = script.split("\n# Bring home")[0] + script.rsplit(" TERM\n", 1)[1]
             meta = one["metadata"]
