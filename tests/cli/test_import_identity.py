@@ -158,7 +158,7 @@ def test_settings_neither_stated_nor_printed_are_unknown_in_every_output(tmp_pat
         *("osu.alltoall", tmp_path / "r", "--out", tmp_path / "c", "--pattern", "{platform}/{repeat}.out"),
         *("--reference", "platform=bare"),
     )
-    assert "The ranks of 2 cases are unknown: neither told nor printed." in done.stderr
+    assert "The ranks of 2 cases are unknown: neither stated nor printed." in done.stderr
     assert settings(tmp_path / "c") == [
         {"workload": "osu.alltoall", "platform": "bare", "program_version": "5.6"},
         {"workload": "osu.alltoall", "platform": "docker", "program_version": "5.6"},
@@ -362,7 +362,7 @@ def test_systems_with_other_ranges_of_sizes_are_compared_at_the_sizes_of_both(tm
     command = ("osu.latency", tmp_path / "r", "--reference", "platform=a")
     done = run(*command, "--out", tmp_path / "c", "--pattern", "{platform}/*/{repeat}.out")
     assert (
-        "stops at 1048576 of 4194304 bytes; if it was to end there, tell that: "
+        "stops at 1048576 of 4194304 bytes; if it was to end there, state that: "
         "--set max_bytes=SIZE, or {max_bytes} in --pattern"
     ) in done.stdout
     pattern = ("--pattern", "{platform}/{max_bytes}/{repeat}.out")
