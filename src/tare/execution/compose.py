@@ -180,7 +180,8 @@ class Composer(msgspec.Struct, frozen=True):
         if engine is None:
             program = runtime.wrap(program, platform, folder)
         if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
-            reports = f"{folder}/{reports_folder(stage.name)}" if self.reports_transport(case, stage) else None
+            is_asked = self.reports_transport(case, stage)
+            reports = f"{folder}/{reports_folder(stage.name)}" if is_asked else None
             program = self._launch(program, case, layout, engine, reports, folder)
         if engine is None:
             return program
