@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def _schema(schema: dict[str, Any]) -> Iterator[str]:
     yield from _table(main, definitions)
     for name, definition in definitions.items():
         if definition is not main and definition.get("properties"):
-            yield f"### {name.removeprefix('Inline').removesuffix('File')}\n"
+            yield f"### {re.sub('^Inline|(File|Options|Spec)$', '', name)}\n"
             yield definition.get("description", "") + "\n"
             yield from _table(definition, definitions)
 

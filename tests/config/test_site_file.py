@@ -206,7 +206,7 @@ platforms:
         binds=("/opt/mpi", "/data:/in:ro"),
         devices=("/dev/infiniband",),
         shm_bytes=2**30,
-        is_memlock_unlimited=True,
+        memlock="unlimited",
         network="fabric",
         options=("--privileged",),
         program="/opt/bin/podman",

@@ -30,7 +30,7 @@ SITUATIONS: dict[str, ContainerOptions] = {
         image="imb:2021",
         binds=("/opt/mpi", "/data:/inputs:ro", "/scratch:/out"),
         devices=("/dev/infiniband",),
-        is_memlock_unlimited=True,
+        memlock="unlimited",
         options=("--cap-add", "IPC_LOCK"),
         program="/opt/bin/engine",
     ),

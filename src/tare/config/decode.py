@@ -1,7 +1,8 @@
 """Decode a tree of nodes into a msgspec type, and collect every fault with its place and its cure.
 
 The JSON Schema is made from the same types: descriptions, examples and limits come from ``msgspec.Meta``. Its
-`extra` may hold more: ``dimension`` reads a quantity with its unit, ``cure`` explains a pattern.
+`extra` may hold more: ``dimension`` reads a quantity with its unit, ``single`` reads one item as a list, and
+``cure`` explains a pattern.
 """
 
 from __future__ import annotations
@@ -149,6 +150,9 @@ class _Decoder:
         return values
 
     def _list(self, spot: _Spot, kind: inspect.ListType | inspect.VarTupleType) -> object:
+        if _is_single(spot.node, spot.extra):
+            value = self.decode(spot.node, kind.item_type, spot.path)
+            return value if value is _FAULTY else [value]
         if not isinstance(spot.node, ListNode):
             return self._unexpected(spot)
         items = spot.node.items
@@ -253,10 +257,18 @@ def _is_word_of(node: Node, kind: inspect.Type) -> bool:
     return isinstance(bare, inspect.LiteralType) and isinstance(node, ScalarNode) and node.text in bare.values
 
 
+def _is_single(node: Node, extra: Mapping[str, object]) -> bool:
+    """Return whether `node` is one item in place of a list, where the type's Meta allows that."""
+    return "single" in extra and isinstance(node, ScalarNode) and node.value is not None
+
+
 def _suits(node: Node, kind: inspect.Type) -> bool:
     """Return whether `node` has the shape of `kind`, the member of a union that it must then satisfy."""
-    if isinstance(kind, inspect.Metadata) and "dimension" in (kind.extra or {}):
+    extra = (kind.extra or {}) if isinstance(kind, inspect.Metadata) else {}
+    if "dimension" in extra:
         return isinstance(node, ScalarNode) and node.value is not None and not isinstance(node.value, bool)
+    if _is_single(node, extra):
+        return True
     bare = _bare(kind)
     if isinstance(bare, inspect.UnionType):
         return any(_suits(node, one) for one in bare.types)
@@ -332,8 +344,10 @@ _ANY_SCALAR = frozenset(("text", "a whole number", "a number", "true or false"))
 
 def _noun(kind: inspect.Type) -> str:
     if isinstance(kind, inspect.Metadata):
-        is_quantity = "dimension" in (kind.extra or {})
-        return "a quantity" if is_quantity else _noun(kind.type)
+        extra = kind.extra or {}
+        if "single" in extra and isinstance(kind.type, inspect.VarTupleType):
+            return f"{_noun(kind.type.item_type)} or a list"
+        return "a quantity" if "dimension" in extra else _noun(kind.type)
     if isinstance(kind, inspect.UnionType):
         return _nouns(one for one in kind.types if not isinstance(one, inspect.NoneType))
     if isinstance(kind, inspect.EnumType):

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
+from msgspec.structs import replace
+
 from tare.config.document import MapNode, Node, ScalarNode, find
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
@@ -55,6 +57,8 @@ class _Definition:
         self._check_placeholders(command, ("command",), known)
         self._check_placeholders(file.env.values(), ("env",), known)
         self._check_files()
+        for number, check in enumerate(file.checks):
+            self._check_regexes(number, check)
         has_primary = any(one.primary for one in file.foms)
         foms = [
             self._fom(number, one, one.primary or (not has_primary and number == 0))
@@ -70,7 +74,7 @@ class _Definition:
             files=file.files,
             parameters=parameters,
             foms=tuple(foms),
-            checks=tuple(self._check(number, one) for number, one in enumerate(file.checks)),
+            checks=file.checks,
             output=file.output,
             is_mpi=file.mpi,
             needs_transport=file.mpi if file.needs_transport is None else file.needs_transport,
@@ -122,25 +126,11 @@ class _Definition:
             return Parameter(name=name, kind=_KINDS[type(file)], default=file, summary="")
         kind = file.kind or _KINDS[type(file.default if file.default is not None else "")]
         bare = Parameter(name=name, kind=kind, default=None, summary=file.summary, minimum=file.minimum)
-        choices = tuple(self._convert(bare, (*where, "choices", n)) for n in range(len(file.choices)))
-        full = Parameter(
-            name=name,
-            kind=kind,
-            default=None,
-            summary=file.summary,
-            choices=tuple(choice for choice in choices if choice is not None),
-            minimum=file.minimum,
-        )
+        choices = (self._convert(bare, (*where, "choices", n)) for n in range(len(file.choices)))
+        full = replace(bare, choices=tuple(choice for choice in choices if choice is not None))
         if file.default is None:
             return full
-        return Parameter(
-            name=name,
-            kind=kind,
-            default=self._convert(full, (*where, "default")),
-            summary=file.summary,
-            choices=full.choices,
-            minimum=file.minimum,
-        )
+        return replace(full, default=self._convert(full, (*where, "default")))
 
     def _convert(self, parameter: Parameter, path: Path) -> Scalar | None:
         node = find(self.node, path)
@@ -151,29 +141,28 @@ class _Definition:
             return None
 
     def _fom(self, number: int, file: FomFile, is_primary: bool) -> InlineFom:
-        by = (file.by,) if isinstance(file.by, str) else tuple(file.by)
         where: Path = ("foms", number)
         if any(file.name == other.name for other in self.file.foms[:number]):
             self._fault((*where, "name"), f"figure of merit {shown(file.name)} is there twice; rename one")
         if (file.regex is None) == (file.json is None):
             self._fault(where, "a figure of merit is read by 'regex' or by 'json'; give one of them")
         elif file.regex is not None:
-            for message in _regex_faults(file.regex, by):
+            for message in _regex_faults(file.regex, file.by):
                 self._fault((*where, "regex"), message)
-        elif by:
+        elif file.by:
             self._fault((*where, "by"), "coordinates are named groups of a regex; use 'regex', or drop 'by'")
         fom = Fom(
             name=file.name,
             unit=file.unit,
             better=file.better,
-            by=by,
+            by=file.by,
             summary=file.summary,
             is_primary=is_primary,
-            answers=tuple(file.answers),
+            answers=file.answers,
         )
         return InlineFom(fom=fom, regex=file.regex, json=file.json)
 
-    def _check(self, number: int, check: InlineCheck) -> InlineCheck:
+    def _check_regexes(self, number: int, check: InlineCheck) -> None:
         where: Path = ("checks", number)
         if (check.matches is None) == (check.lacks is None):
             self._fault(where, "a check 'matches' or 'lacks' a regex; give one of them")
@@ -181,7 +170,6 @@ class _Definition:
             problem = _compile_problem(regex or "")
             if problem:
                 self._fault((*where, key), problem)
-        return check
 
 
 def _compile_problem(regex: str) -> str | None:

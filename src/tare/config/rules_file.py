@@ -17,7 +17,7 @@ from tare.core.fields import Word
 from tare.core.user_files import read_given
 
 
-class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _RuleFile(msgspec.Struct, frozen=True, kw_only=True):
     """One rule: a name for reports, and the condition on which it fails or passes."""
 
     name: str = ""
@@ -25,7 +25,7 @@ class _RuleFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     pass_if: Annotated[Word | None, Meta(examples=["value(latency, network=host) < 3 us"])] = None
 
 
-class _RulesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _RulesFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of rules. What it leaves out is left to the command line."""
 
     rules: Annotated[

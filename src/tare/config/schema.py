@@ -23,13 +23,18 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 
 def _widen(schema: object) -> None:
-    """Add to each type, in place, the second JSON type that a file may hold (see core.fields)."""
+    """Add to each type, in place, what else a file may hold (see core.fields), and refuse unknown keys."""
     if isinstance(schema, list):
         for one in schema:
             _widen(one)
     elif isinstance(schema, dict):
+        for one in schema.values():
+            _widen(one)
         also = schema.pop("x-also", None)
         if also is not None and "type" in schema:  # the names of properties have none
             schema["type"] = [schema["type"], also]
-        for one in schema.values():
-            _widen(one)
+        if schema.pop("x-single", False):
+            array = {key: schema.pop(key) for key in ("type", "items")}
+            schema["anyOf"] = [array["items"], array]
+        if schema.get("type") == "object" and "properties" in schema:
+            schema["additionalProperties"] = False

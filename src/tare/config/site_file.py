@@ -10,13 +10,15 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tare.config.decode import decode
-from tare.config.document import START, MapNode, Node, child, decode_text, find, read_document
+from tare.config.document import START, ListNode, MapNode, Node, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
 from tare.config.faults import Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
-from tare.config.pod_network_file import pod_network
-from tare.config.site_types import LabFile, LabNetworkFile, PlatformFile, SiteFile, site_file_type
+from tare.config.pod_network_file import pod_network_faults
+from tare.config.site_types import SiteFile, site_file_type
 from tare.config.watching import watching
 from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
@@ -28,8 +30,8 @@ from tare.core.site import (
     LabNetwork,
     LabNetworkKind,
     LabSpec,
-    Network,
     Platform,
+    PlatformFile,
     Site,
 )
 from tare.core.telemetry_options import TelemetryOptions
@@ -99,8 +101,9 @@ def load_lab_spec(path: Path | str) -> LabSpec:
     if is_site:
         spec = site_from_text(text, file_name).lab
     else:
-        file = decode(root, LabFile, faults) if root is not None else None
-        spec = _lab_spec(file, root, (), faults) if file and root else None
+        spec = decode(root, LabSpec, faults) if root is not None else None
+        if spec and root:
+            _check_lab(spec, root, (), faults)
     faults.raise_any()
     if spec is None:
         raise UsageError(f"{file_name} describes no lab; give it 'nodes' and 'networks'")
@@ -157,34 +160,25 @@ class _SiteReader:
 
     def read(self, file: SiteFile) -> Site:
         """Return the site, with every fault in it recorded."""
-        lab = _lab_spec(file.lab, child(self.root, "lab"), ("lab",), self.faults) if file.lab else None
+        lab, lab_node = file.lab, child(self.root, "lab")
+        if lab and lab_node:
+            _check_lab(lab, lab_node, ("lab",), self.faults)
         nodes = self._nodes(file, lab)
         if not file.platforms:
             self.fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
-        networks = {
-            name: Network(
-                interface=one.interface,
-                host=one.host,
-                address=one.address,
-                provider=one.provider,
-                devices=(one.device,) if isinstance(one.device, str) else tuple(one.device),
-                options=one.options,
-                rate_bits_per_s=one.rate,
-                pod=pod_network(one.pod, ("networks", name, "pod"), self.fault),
-            )
-            for name, one in file.networks.items()
-        }
-        management = tuple(file.management) or (_LAB_MANAGEMENT if lab else ())
+        for name, network in file.networks.items():
+            for path, message in pod_network_faults(network.pod):
+                self.fault(("networks", name, "pod", *path), message)
         return Site(
             name=file.site,
             nodes=nodes,
             slots_per_node=_cores() if file.slots_per_node == "cores" else int(file.slots_per_node),
             platforms={name: self._platform(name, one, file.storage) for name, one in file.platforms.items()},
-            networks=networks or (lab.site_networks() if lab else {}),
+            networks=file.networks or (lab.site_networks() if lab else {}),
             storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
             agent=self._agent(file) or (() if lab or nodes == _THIS_MACHINE else ("ssh",)),
             staging=self._staging(file, lab),
-            management=management,
+            management=file.management or (_LAB_MANAGEMENT if lab else ()),
             lab=lab,
             shared_cores=_cores() if lab else None,
             shared_cpus=_cpus() if lab else (),
@@ -197,8 +191,11 @@ class _SiteReader:
         )
 
     def fault(self, path: KeyPath, message: str) -> None:
-        """Record the fault `message` for the value at `path`."""
-        self.faults.add(find(self.root, path), path, message)
+        """Record the fault `message` for the value at `path`, without an index into what is no list."""
+        node = find(self.root, path)
+        if path and isinstance(path[-1], int) and not isinstance(find(self.root, path[:-1]), ListNode):
+            path = path[:-1]
+        self.faults.add(node, path, message)
 
     def _attempt(self, path: KeyPath, text: str, expand: Callable[[str], str]) -> str:
         try:
@@ -218,10 +215,9 @@ class _SiteReader:
         return folder
 
     def _nodes(self, file: SiteFile, lab: LabSpec | None) -> tuple[str, ...]:
-        written = [file.nodes] if isinstance(file.nodes, str) else file.nodes
         nodes: dict[str, None] = {}
-        for number, text in enumerate(written):
-            path: KeyPath = ("nodes",) if isinstance(file.nodes, str) else ("nodes", number)
+        for number, text in enumerate(file.nodes):
+            path: KeyPath = ("nodes", number)
             try:
                 names = expand_nodes(text)
             except ValueError as error:
@@ -239,14 +235,13 @@ class _SiteReader:
 
     def _platform(self, name: str, file: PlatformFile, storage: Mapping[str, str]) -> Platform:
         path: KeyPath = ("platforms", name)
-        folders = [file.path] if isinstance(file.path, str) else file.path
         prefix = self._folder(file.prefix, (*path, "prefix")) if file.prefix is not None else None
         return Platform(
             backend=file.backend,
             launcher=file.launcher,
             runtime=self._runtime(file),
             prefix=prefix,
-            path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(folders)),
+            path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(file.path)),
             env={key: self.expand(value, (*path, "env", key)) for key, value in file.env.items()},
             container=self._container(file, path),
             options=self._options(file, path, storage),
@@ -289,16 +284,12 @@ class _SiteReader:
                 "'rootfs'",
             )
             return None
-        rootfs = self._folder(one.rootfs, (*here, "rootfs")) if one.rootfs is not None else None
-        return ContainerOptions(
-            shape=one.shape,
+        return msgspec.structs.replace(
+            one,
             image=self.expand(one.image, (*here, "image")) if one.image is not None else None,
-            rootfs=rootfs,
+            rootfs=self._folder(one.rootfs, (*here, "rootfs")) if one.rootfs is not None else None,
             binds=tuple(self._bind(text, (*here, "binds", n)) for n, text in enumerate(one.binds)),
             devices=tuple(self._folder(text, (*here, "devices", n)) for n, text in enumerate(one.devices)),
-            shm_bytes=one.shm,
-            is_memlock_unlimited=one.memlock == "unlimited",
-            network=one.network,
             options=tuple(self.expand(text, (*here, "options", n)) for n, text in enumerate(one.options)),
             program=self.expand(one.program, (*here, "program")) if one.program is not None else None,
         )
@@ -323,14 +314,12 @@ class _SiteReader:
         return folder
 
     def _redact(self, file: SiteFile) -> tuple[str, ...]:
-        entries = [file.redact] if isinstance(file.redact, str) else file.redact
-        for number, entry in enumerate(entries):
+        for number, entry in enumerate(file.redact):
             if fault := fault_of(entry):
-                path: KeyPath = ("redact",) if isinstance(file.redact, str) else ("redact", number)
-                self.fault(path, f"{shown(entry)} {fault}")
-        if len(entries) > MOST_ENTRIES:
+                self.fault(("redact", number), f"{shown(entry)} {fault}")
+        if len(file.redact) > MOST_ENTRIES:
             self.fault(("redact",), f"more than {MOST_ENTRIES} words and patterns; use patterns for many")
-        return tuple(entries)
+        return file.redact
 
     def _agent(self, file: SiteFile) -> tuple[str, ...]:
         try:
@@ -341,19 +330,13 @@ class _SiteReader:
         return tuple(self.expand(word, ("agent",)) for word in words)
 
 
-def _lab_spec(file: LabFile, node: Node | None, path: KeyPath, faults: Faults) -> LabSpec:
-    networks = {name: _lab_network(one) for name, one in file.networks.items()}
-    bridges = [name for name, one in networks.items() if one.kind is LabNetworkKind.BRIDGE]
-    for name, network in networks.items():
+def _check_lab(lab: LabSpec, node: Node, path: KeyPath, faults: Faults) -> None:
+    bridges = [name for name, one in lab.networks.items() if one.kind is LabNetworkKind.BRIDGE]
+    for name, network in lab.networks.items():
         here: KeyPath = ("networks", name)
         message = _lab_fault(network, bridges)
         if message:
-            faults.add(find(node, here) if node else START, (*path, *here), message)
-    return LabSpec(nodes=file.nodes, networks=networks)
-
-
-def _lab_network(file: LabNetworkFile) -> LabNetwork:
-    return LabNetwork(kind=file.kind, over=file.over, mtu=file.mtu, rate_bits_per_s=file.rate)
+            faults.add(find(node, here), (*path, *here), message)
 
 
 def _lab_fault(network: LabNetwork, bridges: list[str]) -> str | None:

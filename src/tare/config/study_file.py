@@ -13,7 +13,6 @@ from tare.config.conditions import ConditionReader, levels_of
 from tare.config.decode import decode
 from tare.config.document import START, MapNode, Node, ScalarNode, child, decode_text, read_document
 from tare.config.faults import Faults, shown
-from tare.config.faults import Path as KeyPath
 from tare.config.inline import define_workloads
 from tare.config.levels import LevelReader, named_workloads
 from tare.config.reference import ReferenceReader
@@ -145,7 +144,6 @@ class _StudyReader:
             self.faults.add(root, (), message)
         if file is None:
             return None
-        self._check_scaling(root, file.scaling, conditions)
         return Study(
             name=file.study,
             question=" ".join(file.question.split()),
@@ -163,7 +161,7 @@ class _StudyReader:
             timeout_s=file.timeout,
             retries=file.retries,
             seed=_seed(file.study) if file.seed is None else file.seed,
-            scaling=_scaling(file.scaling),
+            scaling=self._scaling(root, file.scaling or ScalingFile(), conditions),
             telemetry=self._telemetry(root, file.telemetry),
             twins=file.twins,
             origins={name: self.faults.origin(entry.value, (name,)) for name, entry in root.entries.items()},
@@ -223,7 +221,7 @@ class _StudyReader:
             message = "the site names no network whose packets could be counted; add 'networks' to it"
             self.faults.add(node, ("telemetry", "packets"), message)
         found = watching(file, self.site.telemetry if self.site else TelemetryOptions(), root, self.faults)
-        return msgspec.structs.replace(found, unwatched=tuple(file.unwatched or ()))
+        return msgspec.structs.replace(found, unwatched=file.unwatched or ())
 
     def _budget(self, repeats: Node, file: str | BudgetFile | None) -> Budget:
         if file is None:
@@ -239,13 +237,14 @@ class _StudyReader:
             self.faults.add(node, ("repeats", "budget"), message)
         return budget or Budget()
 
-    def _check_scaling(self, root: MapNode, file: ScalingFile | None, conditions: ConditionReader) -> None:
-        for kind, names in (_scaling_names(file) if file else {}).items():
-            path: KeyPath = ("scaling", kind)
+    def _scaling(self, root: MapNode, file: ScalingFile, conditions: ConditionReader) -> Scaling:
+        scaling = Scaling(file.strong or (), file.weak or ())
+        for kind, names in (("strong", scaling.strong), ("weak", scaling.weak)):
             node = child(child(root, "scaling"), kind) or root
             for name in names:
                 if not conditions.knows(name):
-                    self.faults.add(node, path, conditions.vocabulary.unknown(name))
+                    self.faults.add(node, ("scaling", kind), conditions.vocabulary.unknown(name))
+        return scaling
 
 
 def _parse_budget(text: str) -> Budget | None:
@@ -262,20 +261,6 @@ def _parse_budget(text: str) -> Budget | None:
             return None
         return Budget(node_hours=value) if dimension is Dimension.NODE_HOURS else Budget(hours=value / 3600)
     return None
-
-
-def _scaling_names(file: ScalingFile) -> dict[str, list[str]]:
-    kinds = {"strong": file.strong, "weak": file.weak}
-    return {
-        kind: [names] if isinstance(names, str) else list(names)
-        for kind, names in kinds.items()
-        if names is not None
-    }
-
-
-def _scaling(file: ScalingFile | None) -> Scaling:
-    names = _scaling_names(file) if file else {}
-    return Scaling(**{kind: tuple(one) for kind, one in names.items()})
 
 
 def _keys(node: Node | None) -> tuple[str, ...]:

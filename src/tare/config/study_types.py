@@ -45,11 +45,7 @@ PartFile = Annotated[
 ]
 
 
-class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Part of a file; a key that it does not know is a fault."""
-
-
-class BudgetFile(_File, frozen=True, kw_only=True):
+class BudgetFile(msgspec.Struct, frozen=True, kw_only=True):
     """What a campaign may spend; whichever limit is reached first ends it."""
 
     runs: Annotated[Count | None, Meta(description="Runs, warm-up not counted.")] = None
@@ -72,7 +68,7 @@ class BudgetFile(_File, frozen=True, kw_only=True):
     ] = True
 
 
-class RepeatsFile(_File, frozen=True, kw_only=True):
+class RepeatsFile(msgspec.Struct, frozen=True, kw_only=True):
     """How often each case is run: until its intervals are narrow, within limits."""
 
     min: Annotated[Count | None, Meta(description="Blocks that are always run. Default: 5.")] = None
@@ -87,7 +83,7 @@ class RepeatsFile(_File, frozen=True, kw_only=True):
     ] = None
 
 
-class ScalingFile(_File, frozen=True, kw_only=True):
+class ScalingFile(msgspec.Struct, frozen=True, kw_only=True):
     """The settings along which the report draws scaling."""
 
     strong: Annotated[
@@ -98,17 +94,17 @@ class ScalingFile(_File, frozen=True, kw_only=True):
     ] = None
 
 
-class ParameterFile(_File, frozen=True, kw_only=True):
+class ParameterFile(msgspec.Struct, frozen=True, kw_only=True):
     """A parameter of a workload that the study declares."""
 
     kind: Annotated[ParameterKind | None, Meta(description="Default: what the default value is.")] = None
     default: Annotated[Scalar | None, Meta(description="Absent: each case must set it.")] = None
     summary: Annotated[str, Meta(description="What it is, in one line.")] = ""
-    choices: Annotated[list[Scalar], Meta(description="The only values it may have.")] = []
+    choices: Annotated[tuple[Scalar, ...], Meta(description="The only values it may have.")] = ()
     minimum: Annotated[float | None, Meta(description="The least value it may have.")] = None
 
 
-class FomFile(_File, frozen=True, kw_only=True):
+class FomFile(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of merit of a workload that the study declares."""
 
     name: Annotated[Name, Meta(description="Its name.", examples=["triad"])]
@@ -120,24 +116,24 @@ class FomFile(_File, frozen=True, kw_only=True):
     json: Annotated[
         str | None, Meta(description="Where its value is in a JSON output.", examples=["result.gflops"])
     ] = None
-    by: Annotated[Words, Meta(description="Its coordinates: named groups of the regex.")] = []
+    by: Annotated[Words, Meta(description="Its coordinates: named groups of the regex.")] = ()
     summary: Annotated[str, Meta(description="What it is, in one line.")] = ""
     primary: Annotated[bool, Meta(description="Whether a summary shows it. Default: the first one.")] = False
     answers: Annotated[
-        list[QuestionKind],
+        tuple[QuestionKind, ...],
         Meta(
             description="Kinds of question that it answers in the sentence on top; for a kind that no figure "
             "names, the primary ones answer.",
             examples=[["storage"]],
         ),
-    ] = []
+    ] = ()
 
 
-class WorkloadFile(_File, frozen=True, kw_only=True):
+class WorkloadFile(msgspec.Struct, frozen=True, kw_only=True):
     """A workload that needs no Python: a command, its parameters, and where its numbers are."""
 
     command: Annotated[
-        Words,
+        Word | list[Word],
         Meta(
             description="The program and its arguments; {name} is a setting.",
             examples=["stream --size {size}"],
@@ -156,7 +152,7 @@ class WorkloadFile(_File, frozen=True, kw_only=True):
             examples=[[{"name": "triad", "unit": "MB/s", "better": "higher", "regex": "Triad: *([0-9.]+)"}]],
         ),
     ]
-    checks: Annotated[list[InlineCheck], Meta(description="What the output must be like.")] = []
+    checks: Annotated[tuple[InlineCheck, ...], Meta(description="What the output must be like.")] = ()
     output: Annotated[Word, Meta(description="The file to read: stdout, or one that it writes.")] = "stdout"
     mpi: Annotated[bool, Meta(description="Whether the launcher starts it on every rank.")] = False
     needs_transport: Annotated[
@@ -168,12 +164,12 @@ class StudyTelemetryFile(TelemetryFile, frozen=True, kw_only=True, omit_defaults
     """How nodes are watched while a case runs, where it is not as the site says."""
 
     unwatched: Annotated[
-        list[Name] | None,
+        tuple[Name, ...] | None,
         Meta(description="Platforms that are not watched, to tell what it costs.", examples=[["bare"]]),
     ] = None
 
 
-class StudyFile(_File, frozen=True, kw_only=True):
+class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
     """A question about platforms, and the factors that answer it."""
 
     study: Annotated[Name, Meta(description="The study's name.", examples=["network-tax"])]

@@ -1,6 +1,7 @@
 """The kinds of values in files: one definition for the decoder and for the JSON Schema.
 
 ``x-also`` allows a second JSON type in the schema: a fraction may be a number, or text with ``%``.
+``x-single`` allows one item in place of a list.
 """
 
 from __future__ import annotations
@@ -32,6 +33,20 @@ Name = Annotated[
 
 Count = Annotated[int, Meta(ge=1, examples=[4])]
 
+Mtu = Annotated[int, Meta(ge=576, le=65535)]
+"""The size of the largest packet of a network, in bytes."""
+
+
+def _quantity(example: str, dimension: Dimension) -> Meta:
+    """Return the annotation of a number above 0 that may be written with a unit."""
+    return Meta(
+        gt=0,
+        examples=[example],
+        extra={"dimension": dimension},
+        extra_json_schema={"x-also": "string"},
+    )
+
+
 Fraction = Annotated[
     float,
     Meta(
@@ -43,58 +58,14 @@ Fraction = Annotated[
     ),
 ]
 
-Seconds = Annotated[
-    float,
-    Meta(
-        gt=0,
-        examples=["120 s"],
-        extra={"dimension": Dimension.SECONDS},
-        extra_json_schema={"x-also": "string"},
-    ),
-]
+Seconds = Annotated[float, _quantity("120 s", Dimension.SECONDS)]
+Bytes = Annotated[int, _quantity("128GiB", Dimension.BYTES)]
+BitRate = Annotated[float, _quantity("1 Gbit/s", Dimension.BITS_PER_SECOND)]
+ByteRate = Annotated[float, _quantity("204 GB/s", Dimension.BYTES_PER_SECOND)]
+FlopRate = Annotated[float, _quantity("2.5 Tflop/s", Dimension.FLOPS)]
 
-Bytes = Annotated[
-    int,
-    Meta(
-        gt=0,
-        examples=["128GiB"],
-        extra={"dimension": Dimension.BYTES},
-        extra_json_schema={"x-also": "string"},
-    ),
-]
-
-BitRate = Annotated[
-    float,
-    Meta(
-        gt=0,
-        examples=["1 Gbit/s"],
-        extra={"dimension": Dimension.BITS_PER_SECOND},
-        extra_json_schema={"x-also": "string"},
-    ),
-]
-
-ByteRate = Annotated[
-    float,
-    Meta(
-        gt=0,
-        examples=["204 GB/s"],
-        extra={"dimension": Dimension.BYTES_PER_SECOND},
-        extra_json_schema={"x-also": "string"},
-    ),
-]
-
-FlopRate = Annotated[
-    float,
-    Meta(
-        gt=0,
-        examples=["2.5 Tflop/s"],
-        extra={"dimension": Dimension.FLOPS},
-        extra_json_schema={"x-also": "string"},
-    ),
-]
-
-Words = Word | list[Word]
-"""One text, or a list of them."""
+Words = Annotated[tuple[Word, ...], Meta(extra={"single": True}, extra_json_schema={"x-single": True})]
+"""Texts; a file may give one text in place of a list."""
 
 Variables = dict[
     Annotated[

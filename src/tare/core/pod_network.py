@@ -1,10 +1,14 @@
-"""How a network of a site is made available in the pods of a cluster."""
+"""How a network of a site is made available in the pods of a cluster, as a site file says it."""
 
 from __future__ import annotations
 
 import enum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
+
+from tare.core.fields import Mtu, Word
 
 
 class AttachmentKind(enum.StrEnum):
@@ -25,32 +29,45 @@ class Addressing(enum.StrEnum):
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A NetworkAttachmentDefinition that Tare makes.
+    """A NetworkAttachmentDefinition to make."""
 
-    Its interface lies on `master` (macvlan, ipvlan, host-device), or is a virtual function of the device
-    plug-in's `resource` (sriov). host-local and whereabouts give addresses from `subnet`. `addresses` are for
-    static, one for each pod, in CIDR form. `mode` is the plug-in's own: bridge, l2 …
-    """
-
-    kind: AttachmentKind
-    master: str | None = None
-    resource: str | None = None
-    mode: str | None = None
-    mtu: int | None = None
-    vlan: int | None = None
-    addressing: Addressing = Addressing.WHEREABOUTS
-    subnet: str | None = None
-    addresses: tuple[str, ...] = ()
+    kind: Annotated[AttachmentKind, Meta(description="The CNI plug-in.", examples=["macvlan"])]
+    master: Annotated[
+        Word | None, Meta(description="The interface of the node under it.", examples=["ens1f0"])
+    ] = None
+    resource: Annotated[
+        Word | None,
+        Meta(description="sriov: what the device plug-in calls its functions.", examples=["intel.com/vf"]),
+    ] = None
+    mode: Annotated[Word | None, Meta(description="The plug-in's mode.", examples=["bridge", "l2"])] = None
+    mtu: Annotated[Mtu | None, Meta(description="Largest packet.", examples=[9000])] = None
+    vlan: Annotated[
+        Annotated[int, Meta(ge=0, le=4094)] | None, Meta(description="sriov: its VLAN.", examples=[100])
+    ] = None
+    addressing: Annotated[
+        Addressing, Meta(description="Who gives out addresses.", examples=["whereabouts"])
+    ] = Addressing.WHEREABOUTS
+    subnet: Annotated[
+        Word | None, Meta(description="Where from, in CIDR form.", examples=["10.90.0.0/24"])
+    ] = None
+    addresses: Annotated[
+        tuple[Word, ...], Meta(description="static: server's and client's.", examples=[["10.90.0.1/24"]])
+    ] = ()
 
 
 class PodNetwork(msgspec.Struct, frozen=True, kw_only=True):
-    """How a network is made available in pods; by default, it is the cluster's own pod network.
+    """How a network reaches into the pods of a cluster."""
 
-    `is_host` puts pods into the network of their node. `attachment` is the NetworkAttachmentDefinition,
-    ``NAME`` or ``NAMESPACE/NAME``, that Multus adds as the network's interface. `definition` is its content
-    where Tare makes it.
-    """
-
-    is_host: bool = False
-    attachment: str | None = None
-    definition: Attachment | None = None
+    is_host: Annotated[bool, Meta(description="Pods are in the network of their node (hostNetwork).")] = (
+        msgspec.field(name="host", default=False)
+    )
+    attachment: Annotated[
+        Word | None,
+        Meta(
+            description="NetworkAttachmentDefinition that Multus adds as this interface.",
+            examples=["hsn", "networks/hsn"],
+        ),
+    ] = None
+    definition: Annotated[
+        Attachment | None, Meta(description="What to make of that name, if it is not there already.")
+    ] = None

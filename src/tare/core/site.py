@@ -6,11 +6,14 @@ import enum
 import hashlib
 import itertools
 from pathlib import Path
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
+from tare.core.fields import BitRate, Bytes, Mtu, Name, Variables, Word, Words
 from tare.core.pod_network import PodNetwork
 from tare.core.telemetry_options import TelemetryOptions
 
@@ -34,41 +37,60 @@ class LabNetworkKind(enum.StrEnum):
 
 
 class LabNetwork(msgspec.Struct, frozen=True, kw_only=True):
-    """One network of the lab.
+    """One network of the lab."""
 
-    `over` names the bridge network that carries a VXLAN or macvlan. `rate_bits_per_s` limits the rate at both
-    ends of a bridge network's links with a token bucket (tc-tbf(8)).
-    """
-
-    kind: LabNetworkKind
-    over: str | None = None
-    mtu: int | None = None
-    rate_bits_per_s: float | None = None
+    kind: Annotated[LabNetworkKind, Meta(description="How it is made.", examples=["bridge"])]
+    over: Annotated[
+        Word | None, Meta(description="The bridge that carries a vxlan or macvlan.", examples=["host"])
+    ] = None
+    mtu: Annotated[Mtu | None, Meta(description="Largest packet.", examples=[1450])] = None
+    rate_bits_per_s: Annotated[BitRate | None, Meta(description="Shape a bridge's links to this.")] = (
+        msgspec.field(name="rate", default=None)
+    )
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
-    """A named choice of fabric.
+    """A named choice of fabric."""
 
-    - `interface` is the network interface that must carry the traffic, on the host where ranks start.
-    - `host` is that host's name, with ``{node}`` to be replaced: a pod of the node, or the node itself.
-    - `address` is how others on this network reach it: a name or number with ``{node}`` or ``{host}`` to be
-      replaced.
-    - `provider` is the transport in libfabric's terms (fi_provider(7)): tcp, verbs, psm3 …
-    - `devices` are the RDMA devices that carry it past the kernel, each with or without its port. There are
-      none where the interface determines them.
-    - `options` are further environment variables by launcher name, for what no field covers.
-    - `rate_bits_per_s` is what its link can carry in one direction, None where the site does not give it.
-    - `pod` says how the network is made available in the pods of a cluster.
-    """
-
-    interface: str
-    host: str = "{node}"
-    address: str = "{host}"
-    provider: str = "tcp"
-    devices: tuple[str, ...] = ()
-    options: dict[str, dict[str, str]] = {}
-    rate_bits_per_s: float | None = None
-    pod: PodNetwork = PodNetwork()
+    interface: Annotated[
+        Word, Meta(description="The network interface that must carry the traffic.", examples=["eth0"])
+    ]
+    host: Annotated[
+        Word,
+        Meta(description="The host where its ranks start, on node {node}.", examples=["'{node}-pod'"]),
+    ] = "{node}"
+    address: Annotated[
+        Word,
+        Meta(
+            description="What others on this network call that host: {host}, or a name made of {node}.",
+            examples=["'{node}-ib0'"],
+        ),
+    ] = "{host}"
+    provider: Annotated[Word, Meta(description="The transport, as libfabric calls it.", examples=["tcp"])] = (
+        "tcp"
+    )
+    rate_bits_per_s: Annotated[
+        BitRate | None,
+        Meta(description="What its link carries in one direction: the bound of its figures."),
+    ] = msgspec.field(name="rate", default=None)
+    devices: Annotated[
+        Words,
+        Meta(
+            description="The RDMA devices that carry the data past the kernel, with or without a port. "
+            "Default: those of the interface.",
+            examples=["mlx5_0:1"],
+        ),
+    ] = msgspec.field(name="device", default=())
+    options: Annotated[
+        dict[str, Variables],
+        Meta(
+            description="Further environment variables, by launcher.",
+            examples=[{"mpich": {"UCX_TLS": "tcp"}}],
+        ),
+    ] = {}
+    pod: Annotated[
+        PodNetwork, Meta(description="How it reaches into pods; default: it is the cluster's own.")
+    ] = PodNetwork()
 
     def host_of(self, node: str) -> str:
         """Return the name of the host on `node` where this network's ranks start."""
@@ -80,15 +102,13 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The cluster that the lab builds: how many nodes, and the networks between them.
+    """A cluster of network namespaces on this machine."""
 
-    Each node ``nI`` has ``mgmt0`` for start-up traffic and one interface for each bridge network. With a
-    VXLAN or macvlan network, each node also has a pod ``nI-pod``, with ``mgmt0`` and the interfaces of those
-    networks.
-    """
-
-    nodes: int
-    networks: dict[str, LabNetwork]
+    nodes: Annotated[int, Meta(ge=1, le=200, description="How many nodes.", examples=[2])]
+    networks: Annotated[
+        dict[Name, LabNetwork],
+        Meta(description="The networks between them.", examples=[{"host": {"kind": "bridge"}}]),
+    ]
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -107,7 +127,10 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.networks.get(network.over or "", network)
 
     def site_networks(self) -> dict[str, Network]:
-        """Return the networks as a site offers them: fab0 … on nodes, eth0 … and net1 … in pods."""
+        """Return the networks as a site offers them: fab0 … on nodes, eth0 … and net1 … in pods.
+
+        Each node and each pod also has ``mgmt0`` for start-up traffic.
+        """
         names = {LabNetworkKind.BRIDGE: "fab", LabNetworkKind.VXLAN: "eth", LabNetworkKind.MACVLAN: "net"}
         count = {LabNetworkKind.BRIDGE: 0, LabNetworkKind.VXLAN: 0, LabNetworkKind.MACVLAN: 1}
         found = {}
@@ -134,28 +157,49 @@ class ContainerShape(enum.StrEnum):
 
 
 class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container is made of, and what it sees of its host.
+    """What a container is made of, and what of its host it sees."""
 
-    - Either `image` or `rootfs`, a folder, is set.
-    - `binds` are written ``SOURCE[:TARGET[:ro]]``, `devices` are paths.
-    - `network` is a network of the runtime; ``host`` leaves ranks in the network of the host where they
-      start.
-    - `shm_bytes` is the size of the container's own /dev/shm; None shares the host's.
-    - Locked memory, of which RDMA needs much, is limited as on the host unless `is_memlock_unlimited`.
-    - `options` are further options of the runtime's command, one word each.
-    - `program` is that command, None for the runtime's name.
-    """
+    shape: Annotated[
+        ContainerShape,
+        Meta(description="A container a rank, or one a node that stays.", examples=["node"]),
+    ] = ContainerShape.RANK
+    image: Annotated[
+        Word | None, Meta(description="The image.", examples=["docker.io/library/debian:12"])
+    ] = None
+    rootfs: Annotated[
+        Word | None,
+        Meta(description="Or a root file system, a folder.", examples=["${TARE_ROOTFS}/debian"]),
+    ] = None
+    binds: Annotated[
+        tuple[Word, ...],
+        Meta(description="Paths that are seen inside: SOURCE[:TARGET[:ro]].", examples=[["/opt/mpi"]]),
+    ] = ()
+    devices: Annotated[
+        tuple[Word, ...], Meta(description="Devices that are seen inside.", examples=[["/dev/infiniband"]])
+    ] = ()
+    shm_bytes: Annotated[
+        Bytes | None, Meta(description="Size of a /dev/shm of its own; default: the host's.")
+    ] = msgspec.field(name="shm", default=None)
+    memlock: Annotated[
+        Literal["host", "unlimited"],
+        Meta(description="Limit of locked memory; RDMA wants it unlimited.", examples=["unlimited"]),
+    ] = "host"
+    network: Annotated[
+        Word, Meta(description="The runtime's network; host is that of the host.", examples=["host"])
+    ] = "host"
+    options: Annotated[
+        tuple[Word, ...],
+        Meta(description="Further options of the runtime's command.", examples=[["--privileged"]]),
+    ] = ()
+    program: Annotated[
+        Word | None,
+        Meta(description="The runtime's command, if not its name.", examples=["/opt/bin/podman"]),
+    ] = None
 
-    shape: ContainerShape = ContainerShape.RANK
-    image: str | None = None
-    rootfs: str | None = None
-    binds: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    shm_bytes: int | None = None
-    is_memlock_unlimited: bool = False
-    network: str = "host"
-    options: tuple[str, ...] = ()
-    program: str | None = None
+    @property
+    def is_memlock_unlimited(self) -> bool:
+        """Return whether memory may be locked without limit; otherwise the limit is that of the host."""
+        return self.memlock == "unlimited"
 
     @property
     def source(self) -> str:
@@ -163,22 +207,31 @@ class ContainerOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.rootfs or self.image or ""
 
 
-class Platform(msgspec.Struct, frozen=True, kw_only=True):
-    """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name.
+class PlatformFile(msgspec.Struct, frozen=True, kw_only=True):
+    """How a case becomes processes. Each installed backend adds a key of its own name for its options."""
 
-    `prefix` is where the MPI is installed (its bin/ and lib/). `path` lists folders in which workloads find
-    their programs. `env` is set for every rank. `container` is for every runtime except ``native``. `options`
-    are the backend's.
-    """
+    backend: Annotated[Word, Meta(description="Where processes run.", examples=["process"])] = "process"
+    launcher: Annotated[
+        Word, Meta(description="How ranks start; none for programs without MPI.", examples=["openmpi4"])
+    ] = "none"
+    runtime: Annotated[Word, Meta(description="What wraps a rank.", examples=["native"])] = "native"
+    prefix: Annotated[
+        Word | None, Meta(description="Where its MPI is installed.", examples=["/opt/openmpi"])
+    ] = None
+    path: Annotated[
+        Words, Meta(description="Folders in which workloads find programs.", examples=[["/opt/imb/bin"]])
+    ] = ()
+    env: Annotated[Variables, Meta(description="Environment variables of every rank.")] = {}
+    container: Annotated[
+        ContainerOptions | None, Meta(description="What a runtime but native makes containers of.")
+    ] = None
 
-    backend: str = "process"
-    launcher: str = "none"
-    runtime: str = "native"
-    prefix: str | None = None
-    path: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    container: ContainerOptions | None = None
+
+class Platform(PlatformFile, frozen=True, kw_only=True):
+    """How a case becomes processes: backend, launcher and runtime, each by its plug-in's name."""
+
     options: BackendOptions = BackendOptions()
+    """Those of the backend."""
 
     @property
     def has_node_containers(self) -> bool:

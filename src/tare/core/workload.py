@@ -202,7 +202,7 @@ class InlineFom(msgspec.Struct, frozen=True, kw_only=True):
     json: str | None = None
 
 
-class InlineCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class InlineCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A condition on the output; a run that breaks it does not count."""
 
     matches: Annotated[str | None, Meta(description="A regex that some line must match.")] = None
