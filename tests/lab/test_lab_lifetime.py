@@ -253,10 +253,16 @@ def test_looking_for_a_lab_from_inside_finds_it_and_harms_nothing(
 
 
 def test_a_network_that_cannot_be_built_is_named_with_the_cure(run_folder: Path) -> None:
-    tiny = LabSpec(nodes=1, networks={"tiny": LabNetwork(kind=LabNetworkKind.BRIDGE, mtu=10)})
+    larger_than_its_bridge = LabSpec(
+        nodes=1,
+        networks={
+            "host": LabNetwork(kind=LabNetworkKind.BRIDGE),
+            "jumbo": LabNetwork(kind=LabNetworkKind.MACVLAN, over="host", mtu=9000),
+        },
+    )
 
-    with pytest.raises(LabError, match=r"network 'tiny' \(bridge\) cannot be built: .*modprobe"):
-        start(tiny, owned=True)
+    with pytest.raises(LabError, match=r"network 'jumbo' \(macvlan\) cannot be built: .*modprobe"):
+        start(larger_than_its_bridge, owned=True)
 
     assert [entry.name for entry in (run_folder / "tare").iterdir()] == [".lock"]
 
