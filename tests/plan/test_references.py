@@ -162,11 +162,11 @@ def test_cases_without_a_reference_are_told() -> None:
         coupled("where", {"nodes": 1}, {"nodes": 2}),
     )
     kept = tuple(case for case in made.cases if (case.network, case.layout.nodes) != ("host", 2))
-    from tare.plan.referring import reference_faults
+    from tare.plan.checks import check_reference
 
     left = msgspec.structs.replace(made, cases=kept)
     study = Study(name="s", origins={"reference": Origin("study.yaml", 3, 12, "reference")})
-    faults, (note,) = reference_faults(left, study)
+    faults, (note,) = check_reference(left, study)
     assert faults == []
     assert str(note).startswith(
         "study.yaml:3:12: reference: 1 case has no reference, so they are measured and not compared: "

@@ -10,7 +10,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.plan import Plan
 from tare.core.values import Scalar, Settings
-from tare.plan.referring import across_workloads
+from tare.plan.checks import across_workloads
 from tare.terminal.output import Painted, echo, print_table
 
 _TOGETHER = {

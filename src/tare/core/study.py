@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from tare.core.errors import Fault
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.values import Settings
 from tare.core.workload import InlineDefinition
@@ -144,3 +145,9 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: TelemetryOptions = TelemetryOptions()
     twins: bool = False
     origins: Mapping[str, Origin] = {}
+
+    def fault(self, origin: Origin | None, message: str) -> Fault:
+        """Return the fault `message` at `origin`, or at the study as a whole."""
+        if origin is None:
+            return Fault(self.name, 1, 1, "", message)
+        return Fault(origin.file, origin.line, origin.column, origin.path, message)

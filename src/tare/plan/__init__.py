@@ -19,14 +19,11 @@ from tare.core.plan import Edition, LeftOut, Plan
 from tare.core.site import Site
 from tare.core.study import Exclusion, Study
 from tare.core.workload import ParameterKind, Workload
+from tare.plan.checks import check_crossing, check_reference, site_notes
 from tare.plan.combinations import all_factors, combinations
 from tare.plan.content import identified, varied_settings
-from tare.plan.crossing import crossing_faults
 from tare.plan.gathering import Gathering
 from tare.plan.layouts import LAYOUT_SETTINGS, lay_out
-from tare.plan.referring import reference_faults
-from tare.plan.site_notes import site_notes
-from tare.plan.writing import Writer
 
 __all__ = ["TWINS", "identified", "lay_out", "make_plan", "twinned", "varied_settings"]
 
@@ -67,7 +64,7 @@ def _plan(gathering: Gathering) -> Plan:
         question=study.question,
         site=gathering.site.name,
         cases=cases,
-        varied=gathering.varied,
+        varied=varied_settings(cases),
         reference=study.reference,
         repeats=study.repeats,
         warmup=study.warmup,
@@ -114,15 +111,12 @@ def _judged(plan: Plan, gathering: Gathering) -> Plan:
 
     Raises FileFaults where levels make no difference or no case is compared.
     """
-    study, writer = gathering.study, Writer(plan.kinds)
-    _raise_any(gathering.merging.repeated(writer))
-    faults, notes = gathering.merging.judge(writer)
+    study = gathering.study
+    _raise_any(gathering.merging.repeated(plan))
+    faults, notes = gathering.merging.judge(plan)
     if not study.twins:
-        for wrong, told in (
-            reference_faults(plan, study),
-            crossing_faults(plan, study, gathering.workloads),
-        ):
-            faults, notes = [*faults, *wrong], [*notes, *told]
+        for wrong, remarks in (check_reference(plan, study), check_crossing(plan, study)):
+            faults, notes = [*faults, *wrong], [*notes, *remarks]
     _raise_any(faults)
     sentences = dict.fromkeys((*map(str, notes), *site_notes(plan.cases, gathering.site)))
     return msgspec.structs.replace(plan, notes=tuple(sentences))

@@ -13,7 +13,7 @@ from tare.core.case import Binding, Case, Layout
 from tare.core.errors import Fault
 from tare.core.plan import Edition
 from tare.core.site import Platform, Site
-from tare.core.study import DESIGN_SETTINGS, Exclusion, Level, Origin, Study
+from tare.core.study import Exclusion, Level, Origin, Study
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
@@ -52,8 +52,6 @@ class Gathering:
         self.merging = Merging(study)
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
-        self._varied: set[str] = set()
-        self._first: dict[str, dict[str, Scalar]] = {}
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
         self._used: dict[tuple[object, ...], Layout] = {}
         self._parameters = {
@@ -77,32 +75,15 @@ class Gathering:
             return
         names = asked_names(combination.settings)
         self.asked.setdefault(workload.name, set()).update(names)
-        if case.id not in self.cases:
-            self._keep(case)
+        self.cases.setdefault(case.id, case)
         differing = difference(asked, case, names)
         self.determined.setdefault(workload.name, set()).update(differing)
         self.merging.add(combination, self.cases[case.id], differing)
 
-    def _keep(self, case: Case) -> None:
-        self.cases[case.id] = case
-        row = case.settings
-        first = self._first.setdefault(case.workload, row)
-        self._varied.update(setting for setting, value in row.items() if first.get(setting) != value)
-
-    @property
-    def varied(self) -> tuple[str, ...]:
-        """Return the settings that vary, design settings first.
-
-        A parameter is compared within its workload only: a difference between two workloads means nothing.
-        """
-        firsts = self._first.values()
-        across = {name for name in DESIGN_SETTINGS if len({row.get(name) for row in firsts}) > 1}
-        return tuple(sorted(self._varied | across, key=place))
-
     def nothing_left(self) -> Fault:
         """Return the fault that no case is left, at the condition that leaves out most combinations."""
         if not self._dropped:
-            return self._fault(None, "no case is left; loosen 'where' or 'exclude'")
+            return self.study.fault(None, "no case is left; loosen 'where' or 'exclude'")
         (text, count), *_ = self._dropped.most_common(1)
         kind, _, condition = text.partition(" ")
         origin = self.study.origins.get(kind)
@@ -114,7 +95,7 @@ class Gathering:
         message = (
             f"no case is left; loosen 'where' or 'exclude': {condition!r} leaves out {share} combinations"
         )
-        return self._fault(origin, message)
+        return self.study.fault(origin, message)
 
     def _asked(self, combination: Combination) -> Case | None:
         """Return the case as the study asks for it; None, with a fault recorded, where it is impossible."""
@@ -186,8 +167,8 @@ class Gathering:
         return identified(case, self._digests[workload.name])
 
     def _default(self, parameter: Parameter) -> Scalar | None:
-        told = self.site.fact(parameter.fact) if parameter.fact else None
-        return parameter.default if told is None else told
+        fact = self.site.fact(parameter.fact) if parameter.fact else None
+        return parameter.default if fact is None else fact
 
     def _is_left_out(self, case: Case, *, is_bound: bool = True) -> bool:
         """Return whether a condition leaves out `case`; conditions see its binding only if it `is_bound`."""
@@ -216,7 +197,7 @@ class Gathering:
     def _report(self, message: str, combination: Combination, names: Iterable[str] = ()) -> None:
         origin = self._culprit(message, combination, frozenset(names))
         if len(self.faults) < _MOST_FAULTS:
-            self.faults.setdefault((message, origin), self._fault(origin, message))
+            self.faults.setdefault((message, origin), self.study.fault(origin, message))
 
     def _culprit(self, message: str, combination: Combination, names: frozenset[str]) -> Origin | None:
         """Return where the study sets a setting that `message` names: the place that takes effect."""
@@ -224,29 +205,19 @@ class Gathering:
         ranked = sorted(
             zip(factors, combination.levels, strict=True), key=lambda one: speciality(one[0]), reverse=True
         )
-        spoken = names or _spoken_of(message, combination.settings)
+        named = names or _named_settings(message, combination.settings)
         for _, level in ranked:
-            if level.origin and spoken & (level.settings.keys() - {"workload"}):
+            if level.origin and named & (level.settings.keys() - {"workload"}):
                 return level.origin
-        for name in sorted(spoken, key=place):
+        for name in sorted(named, key=place):
             if name in self.study.common and name in self.study.origins:
                 return self.study.origins[name]
         is_workload = [level.origin for _, level in ranked if level.origin and "workload" in level.settings]
         others = [level.origin for level in reversed(combination.levels) if level.origin]
         return next(iter([*is_workload, *others]), self.study.origins.get("workload"))
 
-    def _fault(self, origin: Origin | None, message: str) -> Fault:
-        return fault_at(self.study, origin, message)
 
-
-def fault_at(study: Study, origin: Origin | None, message: str) -> Fault:
-    """Return the fault `message` at `origin`, or at the study as a whole."""
-    if origin is None:
-        return Fault(f"{study.name}", 1, 1, "", message)
-    return Fault(origin.file, origin.line, origin.column, origin.path, message)
-
-
-def _spoken_of(message: str, settings: Settings) -> frozenset[str]:
+def _named_settings(message: str, settings: Settings) -> frozenset[str]:
     """Return those of `settings` that `message` names."""
     words = set(re.findall(r"[A-Za-z_]+", message))
     return frozenset(name for name in settings if name in words)

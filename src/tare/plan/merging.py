@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from tare.core.case import Case
 from tare.core.errors import Fault
-from tare.core.study import DESIGN_SETTINGS, Level, Origin, Study
+from tare.core.plan import Plan
+from tare.core.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
 from tare.core.values import Scalar
 from tare.plan.combinations import Combination, all_factors, speciality
 from tare.plan.layouts import LAYOUT_SETTINGS
-from tare.plan.writing import Writer
 
 _MOST_NAMED = 8
 
@@ -66,17 +66,17 @@ class Merging:
             self._differing.setdefault(case.workload, {}).setdefault(name, set()).add(asked)
             self._example.setdefault(case.workload, row)
 
-    def repeated(self, writer: Writer) -> Iterator[Fault]:
+    def repeated(self, plan: Plan) -> Iterator[Fault]:
         """Yield a fault for each level that the study lists twice."""
         for factor in self._factors:
             seen: dict[frozenset[tuple[str, Scalar]], int] = {}
             for number, level in enumerate(factor.levels):
                 first = seen.setdefault(frozenset(level.settings.items()), number)
                 if first != number:
-                    text = writer.level(level)
-                    yield _at(self._study, level.origin, f"{text} is there twice; remove one of the two")
+                    text = _level(plan, level)
+                    yield self._study.fault(level.origin, f"{text} is there twice; remove one of the two")
 
-    def judge(self, writer: Writer) -> tuple[list[Fault], list[Fault]]:
+    def judge(self, plan: Plan) -> tuple[list[Fault], list[Fault]]:
         """Return faults for the factors that vary nothing, and notes on other levels that make one case."""
         found = [merged for workload in self._rows for merged in self._merged(workload)]
         idle = {number for number in {one.factor for one in found} if self._is_idle(number, found)}
@@ -84,12 +84,12 @@ class Merging:
         for number in sorted(idle):
             one = next(one for one in found if one.factor == number)
             name = self._factors[number].name
-            message = f"{name} varies nothing: {self._reason(one, writer)}; drop {name}"
-            faults.append(_at(self._study, self._origin(one), message))
+            message = f"{name} varies nothing: {self._reason(one, plan)}; drop {name}"
+            faults.append(self._study.fault(self._origin(one), message))
         rest = [one for one in found if one.factor not in idle]
-        told = {one.workload for one in rest if self._layout_names(one)}
-        notes = [self._note(one, writer) for one in rest]
-        notes += [self._layout_note(name) for name in self._differing if name not in told]
+        noted = {one.workload for one in rest if self._layout_names(one)}
+        notes = [self._note(one, plan) for one in rest]
+        notes += [self._layout_note(name) for name in self._differing if name not in noted]
         return faults, notes
 
     def _is_idle(self, factor: int, found: Iterable[_Merged]) -> bool:
@@ -112,25 +112,25 @@ class Merging:
                 contexts.setdefault(row.numbers[:index] + row.numbers[index + 1 :], []).append(row)
             yield from _merged_levels(workload, index, list(contexts.values()))
 
-    def _note(self, one: _Merged, writer: Writer) -> Fault:
+    def _note(self, one: _Merged, plan: Plan) -> Fault:
         factor = self._factors[one.factor]
-        levels = [writer.value(factor, factor.levels[number]) for number in one.numbers]
+        levels = [_value(plan, factor, factor.levels[number]) for number in one.numbers]
         shown = levels if len(levels) <= _MOST_NAMED else [*levels[:_MOST_NAMED], "…"]
         where = "" if one.is_everywhere else f" in {one.n_merged} of {one.n_contexts} combinations"
         message = (
             f"{factor.name} {', '.join(shown[:-1])} and {shown[-1]} are one case for {one.workload}{where}: "
-            f"{self._reason(one, writer)}"
+            f"{self._reason(one, plan)}"
         )
-        return _at(self._study, self._origin(one), message)
+        return self._study.fault(self._origin(one), message)
 
-    def _reason(self, one: _Merged, writer: Writer) -> str:
+    def _reason(self, one: _Merged, plan: Plan) -> str:
         names = self._names(one)
         for name in names:
             level = self._overriding(one, name)
             if level is not None:
                 place = f" ({level.origin.file}:{level.origin.line})" if level.origin else ""
                 return (
-                    f"the level {writer.level(level)}{place} sets {name} itself and has the last word; "
+                    f"the level {_level(plan, level)}{place} sets {name} itself and has the last word; "
                     "set it in one place"
                 )
         missing = [name for name in names if name not in (*DESIGN_SETTINGS, *one.example.case.parameters)]
@@ -172,7 +172,7 @@ class Merging:
         )
         runs = _runs(row.case, is_bound="bind" in differing)
         message = f"the study asks for {asked}, but of {workload} {runs}"
-        return _at(self._study, self._asking(next(iter(differing)), row), message)
+        return self._study.fault(self._asking(next(iter(differing)), row), message)
 
     def _asking(self, name: str, row: _Row) -> Origin | None:
         levels = [self._factors[index].levels[number] for index, number in enumerate(row.numbers)]
@@ -214,6 +214,20 @@ def _merged_levels(workload: str, factor: int, contexts: list[list[_Row]]) -> It
         )
 
 
+def _level(plan: Plan, level: Level) -> str:
+    """Return a level's name or, without one, its settings: ``nodes=2``."""
+    if level.name:
+        return level.name
+    return " ".join(f"{name}={plan.written(name, value)}" for name, value in level.settings.items())
+
+
+def _value(plan: Plan, factor: Factor, level: Level) -> str:
+    """Return a level without its setting's name where that is the factor's own name: ``2``."""
+    if level.name is None and tuple(level.settings) == (factor.name,):
+        return plan.written(factor.name, level.settings[factor.name])
+    return _level(plan, level)
+
+
 def _runs(case: Case, *, is_bound: bool = False) -> str:
     """Return how a case runs: ``2 ranks run on 2 nodes with 1 thread each``."""
     layout = case.layout
@@ -223,9 +237,3 @@ def _runs(case: Case, *, is_bound: bool = False) -> str:
     each = " each" if layout.ranks > 1 else ""
     bound = f", bound to {layout.binding.value}" if is_bound else ""
     return f"{ranks} on {nodes} with {threads}{each}{bound}"
-
-
-def _at(study: Study, origin: Origin | None, message: str) -> Fault:
-    if origin is None:
-        return Fault(study.name, 1, 1, "", message)
-    return Fault(origin.file, origin.line, origin.column, origin.path, message)

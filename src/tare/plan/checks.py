@@ -1,0 +1,129 @@
+"""Check a plan as a whole: its reference, the networks that it varies, and what its site offers. Pure.
+
+A check returns faults, for which there is no plan, and notes, which a user should know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.core.case import Case
+from tare.core.errors import Fault
+from tare.core.plan import Plan
+from tare.core.site import Site
+from tare.core.study import Study
+from tare.plan.combinations import all_factors
+from tare.plan.layouts import fits
+
+_MOST_NAMED = 3
+_ANY_MPI = "srun"
+"""The launcher that starts the ranks of any MPI, and so does not read the options of a certain MPI."""
+
+
+def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
+    """Return the faults and the notes about the reference.
+
+    It is a fault that no case is the reference, or that no case has one. Cases without a reference, where
+    others have one, are a note.
+    """
+    if not plan.reference:
+        return [], []
+    origin = study.origins.get("reference")
+    wanted = " ".join(f"{name}={plan.written(name, value)}" for name, value in plan.reference.items())
+    references = [case for case in plan.cases if plan.is_reference(case)]
+    if not references:
+        found = "; ".join(_levels(plan, name) for name in plan.reference)
+        return [study.fault(origin, f"no case is the reference {wanted}; {found}")], []
+    strange = [name for name, common, _ in plan.across_workloads() if not common]
+    if strange:
+        workload = plan.reference["workload"]
+        message = (
+            f"{strange[0]} has no figure of the same name and unit as {workload}, so that nothing of the two "
+            "could be compared; give both such a figure, or leave one out"
+        )
+        return [study.fault(origin, message)], []
+    contenders = [case for case in plan.cases if not plan.is_reference(case)]
+    across = [study.fault(origin, text) for text in across_workloads(plan)]
+    alone = [case for case in contenders if plan.reference_of(case) is None]
+    if not alone:
+        return [], across
+    shown = "; ".join(plan.describe(case) for case in alone[:_MOST_NAMED])
+    more = f"; and {len(alone) - _MOST_NAMED} more" if len(alone) > _MOST_NAMED else ""
+    if len(alone) == len(contenders):
+        message = (
+            f"nothing could be compared: no other case is like one of the reference {wanted} in all else "
+            f"({shown}{more}); name a 'reference' from which other cases differ in nothing but its settings"
+        )
+        return [study.fault(origin, message)], []
+    what = "1 case has" if len(alone) == 1 else f"{len(alone)} cases have"
+    message = f"{what} no reference, so they are measured and not compared: {shown}{more}"
+    return [], [*across, study.fault(origin, message)]
+
+
+def across_workloads(plan: Plan) -> Iterator[str]:
+    """Yield what is compared between different workloads: figures of the same name and unit."""
+    for name, common, others in plan.across_workloads():
+        rest = f"; {', '.join(others)} of one alone cannot be compared" if others else ""
+        yield (
+            f"{name} is held against {plan.reference['workload']} in figures of the same name and unit: "
+            f"{', '.join(common)}{rest}"
+        )
+
+
+def _levels(plan: Plan, name: str) -> str:
+    rows = [case.settings for case in plan.cases]
+    levels = dict.fromkeys(plan.written(name, row[name]) for row in rows if name in row)
+    return f"{name} is {' or '.join(levels)}" if levels else f"no case has {name}"
+
+
+def check_crossing(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
+    """Return a fault where no case sends data over the varied networks, or a note where only some do.
+
+    Ranks on one node send each other nothing over a network. Only workloads whose data are what ranks send
+    each other are checked; storage workloads, for example, are not.
+    """
+    sending = [case for case in plan.cases if case.workload in (plan.sending or ())]
+    alone = [case for case in sending if case.layout.nodes == 1]
+    if "network" not in plan.varied or not alone:
+        return [], []
+    levels = (one for factor in all_factors(study) for one in factor.levels if "network" in one.settings)
+    origin = next((one.origin for one in levels if one.origin), None)
+    if len(alone) == len(plan.cases):
+        message = (
+            "network varies, and every case has one node: nothing crosses a network; add 'nodes: 2' or more, "
+            "or name one network"
+        )
+        return [study.fault(origin, message)], []
+    if len({case.network for case in alone}) == 1:
+        return [], []
+    message = (
+        f"{len(alone)} cases have one node: nothing that their ranks send each other crosses the networks in "
+        "which they differ"
+    )
+    return [], [study.fault(origin, message)]
+
+
+def site_notes(cases: Sequence[Case], site: Site) -> Iterator[str]:
+    """Yield a note on cases with more threads than cores, and one for each network with unused options."""
+    if site.slots_per_node > 1 and site.shared_cores is None:
+        yield from _crowded(cases, site)
+    for platform, network in sorted({(one.platform, one.network or "") for one in cases}):
+        launcher = site.platforms[platform].launcher if platform in site.platforms else ""
+        options = site.networks[network].options if network in site.networks else {}
+        if launcher == _ANY_MPI and options and launcher not in options:
+            yield (
+                f"site {site.name}: the options of network {network} for {', '.join(options)} do not reach "
+                f"ranks of platform {platform}, which srun starts; give them as 'options: {{srun: …}}' too"
+            )
+
+
+def _crowded(cases: Sequence[Case], site: Site) -> Iterator[str]:
+    crowded = [one for one in cases if not fits(one.layout, site)]
+    if crowded:
+        layout = max((one.layout for one in crowded), key=lambda one: one.ranks_per_node * one.threads)
+        what = "1 case shares" if len(crowded) == 1 else f"{len(crowded)} cases share"
+        threads = "1 thread" if layout.threads == 1 else f"{layout.threads} threads"
+        yield (
+            f"site {site.name}: {what} cores: up to {layout.ranks_per_node} ranks with {threads} "
+            f"each on a node of {site.slots_per_node} slots; ask for fewer, or mend slots_per_node"
+        )
