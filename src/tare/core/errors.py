@@ -15,10 +15,11 @@ TareError                      3
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -101,6 +102,15 @@ class CampaignError(InfrastructureError):
         if error.errno == errno.ENOENT and not folder.exists():
             return CampaignError.gone(folder)
         return CampaignError(f"{error.filename or folder}: cannot write: {error.strerror}")
+
+    @classmethod
+    @contextlib.contextmanager
+    def for_writes(cls, folder: Path) -> Iterator[None]:
+        """Raise the Tare error for an OSError that is raised while entered, in writing below `folder`."""
+        try:
+            yield
+        except OSError as error:
+            raise cls.from_os(folder, error) from error
 
 
 class NoCampaign(CampaignError):

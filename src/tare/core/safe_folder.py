@@ -57,7 +57,7 @@ class SafeFolder:
         return SafeFolder(self.root, *self.parts, name)
 
     def __repr__(self) -> str:
-        return f"Beneath({self.root}, {'/'.join(self.parts)!r})"
+        return f"SafeFolder({self.root}, {'/'.join(self.parts)!r})"
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -54,11 +55,9 @@ def is_campaign(folder: Path) -> bool:
 
 def open_journal(folder: Path) -> Journal:
     """Make `folder` if it does not exist, and lock its journal against all other processes."""
-    try:
+    with CampaignError.for_writes(folder):
         SafeFolder(folder).make_folder()
         return Journal(folder / JOURNAL)
-    except OSError as error:
-        raise CampaignError.from_os(folder, error) from error
 
 
 def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
@@ -66,32 +65,28 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
 
     Each file is replaced as a whole or not at all. Raises DiskFull or CampaignError.
     """
-    try:
+    with CampaignError.for_writes(folder):
         for name, text in texts.items():
             SafeFolder(folder, name).replace(text.encode())
         SafeFolder(folder, PLAN).replace(msgspec.json.format(msgspec.json.encode(plan), indent=1))
-    except OSError as error:
-        raise CampaignError.from_os(folder, error) from error
 
 
 def read_plan(folder: Path) -> Plan:
     """Return the frozen plan of the campaign in `folder`. Raises NoCampaign if it never held a campaign."""
-    try:
-        plan = read_json(SafeFolder(folder, PLAN), Plan, "restore it from a copy")
-    except OSError as error:
-        if error.errno in {errno.ENOENT, errno.ENOTDIR} and not SafeFolder(folder, JOURNAL).exists():
-            raise NoCampaign(folder, f"{PLAN}: {error.strerror}") from error
-        raise CampaignError(f"{folder / PLAN}: {error.strerror}; restore it from a copy") from error
-    _require_few(folder, plan)
-    return plan
-
-
-def _require_few(folder: Path, plan: Plan) -> None:
+    if SafeFolder(folder).exists() and not SafeFolder(folder).is_folder():
+        raise NoCampaign(folder, f"{PLAN}: {os.strerror(errno.ENOTDIR)}")
+    plan = read_json(SafeFolder(folder, PLAN), Plan, "restore it from a copy")
+    if plan is None:
+        missing = os.strerror(errno.ENOENT)
+        if not SafeFolder(folder, JOURNAL).exists():
+            raise NoCampaign(folder, f"{PLAN}: {missing}")
+        raise CampaignError(f"{folder / PLAN}: {missing}; restore it from a copy")
     most = len(plan.cases) * max(plan.repeats.min, plan.repeats.max, plan.warmup)
     if most > MOST_RUNS:
         raise CampaignError(
             f"{folder / PLAN}: damaged ({most:.3g} runs, more than the {MOST_RUNS} that can be); restore it"
         )
+    return plan
 
 
 def read_campaign(folder: Path) -> Campaign:
@@ -205,20 +200,18 @@ def store_environment(folder: Path, environment: Environment) -> str:
     name = hashlib.blake2b(data, digest_size=8).hexdigest()
     place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
     if not place.is_file():
-        try:
+        with CampaignError.for_writes(folder):
             place.replace(data)
-        except OSError as error:
-            raise CampaignError.from_os(folder, error) from error
     return name
 
 
 def read_environment(folder: Path, name: str) -> Environment:
     """Return the environment that `store_environment` wrote under this hash. Raises CampaignError."""
     place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
-    try:
-        return read_json(place, Environment, "delete it: figures do not depend on it")
-    except OSError as error:
-        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
+    found = read_json(place, Environment, "delete it: figures do not depend on it")
+    if found is None:
+        raise CampaignError(f"{place.path}: cannot read: {os.strerror(errno.ENOENT)}")
+    return found
 
 
 def _read_environments(folder: Path) -> dict[str, Environment]:

@@ -281,11 +281,9 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
         if with_passes(recorded) != (existing.attempts if existing else ()):
             raise CampaignError(f"{folder}: another tare has changed it meanwhile; import again")
         orders = {block: list(order) for block, order in existing.orders.items()} if existing else {}
-        try:
+        with CampaignError.for_writes(folder):
             for run in runs:
                 _keep_evidence(folder, run)
-        except OSError as error:
-            raise CampaignError.from_os(folder, error) from error
         freeze(folder, plan, {})
         for run in runs:
             orders.setdefault(run.attempt.block, []).append(run.attempt.case)

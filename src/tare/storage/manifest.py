@@ -43,10 +43,8 @@ def write_manifest(place: SafeFolder) -> str:
     text = "".join(lines).encode()
     if not text:
         return ""
-    try:
+    with CampaignError.for_writes(place.root):
         (place / NAME).replace(text, is_synced=False)
-    except OSError as error:
-        raise CampaignError.from_os(place.root, error) from error
     return hashlib.sha256(text).hexdigest()
 
 

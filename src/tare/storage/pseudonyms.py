@@ -23,13 +23,8 @@ def read_signs(folder: Path, more: Iterable[str] = ()) -> Pseudonyms:
 
     Raises CampaignError where the file is damaged.
     """
-    place = SafeFolder(folder, SIGNS)
-    try:
-        kept = read_json(place, Pseudonyms, "delete it, and name the words again with --redact")
-    except FileNotFoundError:
-        kept = Pseudonyms()
-    except OSError as error:
-        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
+    cure = "delete it, and name the words again with --redact"
+    kept = read_json(SafeFolder(folder, SIGNS), Pseudonyms, cure) or Pseudonyms()
     if len(kept.entries) > MOST_ENTRIES or any(map(fault_of, kept.entries)):
         raise CampaignError(f"{folder / SIGNS}: damaged (no words and patterns); delete it")
     return Pseudonyms(merged(kept.entries, more), kept.key or _key_of(folder))
@@ -40,10 +35,8 @@ def keep_signs(folder: Path, entries: Iterable[str]) -> Pseudonyms:
     known = read_signs(folder)
     signs = Pseudonyms(merged(known.entries, entries), known.key or secrets.token_hex(16))
     if signs.entries and signs != known:
-        try:
+        with CampaignError.for_writes(folder):
             SafeFolder(folder, SIGNS).replace(msgspec.json.encode(signs))
-        except OSError as error:
-            raise CampaignError.from_os(folder, error) from error
     return signs
 
 

@@ -7,18 +7,22 @@ from typing import TypeVar
 import msgspec
 
 from tare.core.errors import NOT_JSON, CampaignError
-from tare.core.safe_folder import MOST_BYTES, SafeFolder
+from tare.core.safe_folder import SafeFolder
 
 T = TypeVar("T")
 
 
-def read_json(place: SafeFolder, kind: type[T], cure: str, limit: int = MOST_BYTES) -> T:
-    """Return the value of type `kind` that a file holds.
+def read_json(place: SafeFolder, kind: type[T], cure: str) -> T | None:
+    """Return the value of type `kind` that a file holds; None where there is no such file.
 
-    Raises OSError where it cannot be read, and CampaignError, with `cure`, where it holds something else.
+    Raises CampaignError, with `cure`, where the file cannot be read or holds something else.
     """
     try:
-        return msgspec.json.decode(place.read(limit), type=kind)
+        return msgspec.json.decode(place.read(), type=kind)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}; {cure}") from error
     except RecursionError as error:
         raise CampaignError(f"{place.path}: damaged (nested too deeply); {cure}") from error
     except NOT_JSON as error:

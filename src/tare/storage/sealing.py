@@ -35,11 +35,9 @@ def seal(folder: Path, key: Path) -> str:
         path.write_bytes(text)
         _call("-Y", "sign", "-f", str(key), "-n", _NAMESPACE, str(path), cure=f"{key}: cannot sign")
         signature = path.with_name(SIGNATURE).read_bytes()
-    try:
+    with CampaignError.for_writes(folder):
         (place / SEAL).replace(text)
         (place / SIGNATURE).replace(signature)
-    except OSError as error:
-        raise CampaignError.from_os(folder, error) from error
     return signer_of(place)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -22,10 +21,10 @@ IMPORTED = "telemetry.imported.json"
 A file of the same name in the campaign's folder holds the means of all runs, so that few files are read.
 """
 
+_CURE = "delete it and import again"
+
 Means = dict[str, dict[str, float]]
 """Figures by name, for each attempt's folder."""
-
-T = TypeVar("T")
 
 Point = tuple[str, float, float | None, dict[str, float]]
 """One record: host, time, interval in seconds, and values by name.
@@ -97,10 +96,8 @@ def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: E
         others = {at: told for at, told in known.get(key, {}).items() if at <= first or told[0] >= last}
         known[key] = others | fresh
     timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
-    try:
+    with CampaignError.for_writes(campaign.folder):
         (place / IMPORTED).replace(msgspec.json.encode(timeline))
-    except OSError as error:
-        raise CampaignError.from_os(campaign.folder, error) from error
     own = [one for one in timeline.tracks if one.host in campaign.hosts]
     return _means(timeline.tracks) | _means(own)
 
@@ -117,15 +114,13 @@ def _means(tracks: Sequence[Track]) -> dict[str, float]:
 
 def keep_means(folder: Path, means: Means) -> None:
     """Store the means of runs of the campaign in `folder`, in addition to those of other runs."""
-    try:
+    with CampaignError.for_writes(folder):
         SafeFolder(folder, IMPORTED).replace(msgspec.json.encode(read_means(folder) | means))
-    except OSError as error:
-        raise CampaignError.from_os(folder, error) from error
 
 
 def read_means(folder: Path) -> Means:
     """Return the means of the telemetry that was imported into the campaign in `folder`."""
-    return _read(SafeFolder(folder, IMPORTED), Means) or {}
+    return read_json(SafeFolder(folder, IMPORTED), Means, _CURE) or {}
 
 
 def imported_timeline(folder: SafeFolder) -> Timeline | None:
@@ -150,13 +145,4 @@ def _with_work(track: Track) -> Track:
 
 def read_imported(folder: SafeFolder) -> Timeline:
     """Return the telemetry imported for the attempt in `folder`; an empty timeline if there is none."""
-    return _read(folder / IMPORTED, Timeline) or Timeline(tracks=(), epochs=())
-
-
-def _read(place: SafeFolder, kind: type[T]) -> T | None:
-    if not place.exists():
-        return None
-    try:
-        return read_json(place, kind, "delete it and import again")
-    except OSError as error:
-        raise CampaignError(f"{place.path}: cannot read: {error.strerror}") from error
+    return read_json(folder / IMPORTED, Timeline, _CURE) or Timeline(tracks=(), epochs=())

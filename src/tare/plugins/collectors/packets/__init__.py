@@ -75,7 +75,5 @@ def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
 
 def store(folder: Path, counted: dict[str, Counted]) -> None:
     """Store the counts of all hosts in an attempt's folder."""
-    try:
+    with CampaignError.for_writes(folder):
         SafeFolder(folder, STORED).replace(msgspec.json.encode(counted, order="sorted"), is_synced=False)
-    except OSError as error:
-        raise CampaignError.from_os(folder, error) from error
