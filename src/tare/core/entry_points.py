@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any, TypeVar
@@ -62,14 +63,21 @@ def load_all(group: str, kind: type[_T]) -> dict[str, _T]:
     return found
 
 
-def modules(folder: str, group: str) -> dict[str, ModuleType]:
+def modules(folder: str, group: str, needed: Iterable[str] = ()) -> dict[str, ModuleType]:
     """Return the modules of the package `folder`, and those that packages register under `group`, by name.
 
-    So a new file in the folder is a new member, without a list to maintain.
+    So a new file in the folder is a new member, without a list to maintain. Raises UsageError where a
+    package's module lacks one of the `needed` names.
     """
+    registered = load_all(group, ModuleType)
+    for name, module in registered.items():
+        if lacking := [one for one in needed if not hasattr(module, one)]:
+            raise UsageError(
+                f"{kind_of(group)} {name} ({module.__name__}) has no {', '.join(lacking)}; "
+                "mend or uninstall the package that it comes from"
+            )
     own = pkgutil.iter_modules(importlib.import_module(folder).__path__)
-    found = {one.name: importlib.import_module(f"{folder}.{one.name}") for one in own}
-    return found | load_all(group, ModuleType)
+    return {one.name: importlib.import_module(f"{folder}.{one.name}") for one in own} | registered
 
 
 def kind_of(group: str) -> str:

@@ -20,7 +20,6 @@ from typing import NamedTuple, Protocol, cast
 import msgspec
 
 from tare.core.entry_points import modules
-from tare.core.errors import UsageError
 from tare.core.workload import Better
 
 _FOLDER, _GROUP = "tare.plugins.collectors.sampler.sources", "tare.telemetry_sources"
@@ -85,14 +84,7 @@ class DrawnSource(Source, Protocol):
 @functools.cache
 def sources() -> dict[str, Source]:
     """Return all sources by name, in their order. Raises UsageError if a package's module is not a source."""
-    found = modules(_FOLDER, _GROUP)
-    for name, module in found.items():
-        if lacking := [one for one in _NEEDED if not hasattr(module, one)]:
-            raise UsageError(
-                f"telemetry source {name} ({module.__name__}) has no {', '.join(lacking)}; "
-                "mend or uninstall the package that it comes from"
-            )
-    known = cast("dict[str, Source]", found)
+    known = cast("dict[str, Source]", modules(_FOLDER, _GROUP, _NEEDED))
     return dict(sorted(known.items(), key=lambda item: (item[1].ORDER, item[0])))
 
 
@@ -110,9 +102,9 @@ def figures() -> dict[str, TelemetryFigure]:
 def courses() -> dict[str, Course]:
     """Return the quantities that can be drawn against time, by name."""
     return {
-        name: Course(*told)
+        name: Course(*declared)
         for source in sources().values()
-        for name, told in getattr(source, "COURSES", {}).items()
+        for name, declared in getattr(source, "COURSES", {}).items()
     }
 
 
