@@ -140,7 +140,7 @@ class ConditionReader:
 
     def _match(self, node: MapNode, path: Path) -> Condition | None:
         values: dict[str, tuple[Scalar, ...]] = {}
-        workload = self._sole_workload(node)
+        workload = self.vocabulary.sole_workload(node)
         for name, entry in node.entries.items():
             here = (*path, name)
             if name == _BECAUSE:
@@ -154,11 +154,6 @@ class ConditionReader:
         if not node.entries.keys() - {_BECAUSE}:
             self.faults.add(node, path, "an empty mapping matches every case; name the settings to match")
         return Match(values) if values else None
-
-    def _sole_workload(self, node: MapNode) -> Workload | None:
-        named = node.entries.get("workload")
-        text = named.value.text if named and isinstance(named.value, ScalarNode) else ""
-        return self.vocabulary.workload(text)
 
 
 def levels_of(factors: Iterable[Factor], cases: Iterable[Level]) -> Iterable[Level]:

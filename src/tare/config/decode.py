@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import inspect
 
-from tare.config.document import START, ListNode, MapNode, Node, ScalarNode
-from tare.config.faults import Faults, Path, nearest, shown
+from tare.config.document import ListNode, MapNode, Node, ScalarNode
+from tare.config.faults import START, Faults, Path, nearest, shown
 from tare.core.errors import nearest_name
 from tare.core.units import Dimension, parse_bytes, parse_quantity
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import NamedTuple
 
 import msgspec
 import yaml
 from yaml import events
 
-from tare.config.faults import Faults, Path, shown
+from tare.config.faults import START, Faults, Path, Position, shown
 from tare.core.values import Scalar
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -35,11 +34,8 @@ _WORDS: dict[str, bool | None] = {
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
 
 
-class Node(msgspec.Struct, frozen=True):
+class Node(Position, frozen=True):
     """A value in the file, and the position where it starts."""
-
-    line: int
-    column: int
 
 
 class ScalarNode(Node, frozen=True):
@@ -55,11 +51,9 @@ class ListNode(Node, frozen=True):
     items: tuple[Node, ...]
 
 
-class Entry(NamedTuple):
+class Entry(Position, frozen=True):
     """One entry of a mapping, with the position of its key."""
 
-    line: int
-    column: int
     value: Node
 
 
@@ -67,16 +61,6 @@ class MapNode(Node, frozen=True):
     """A mapping, in the order of the file."""
 
     entries: dict[str, Entry]
-
-
-class Position(NamedTuple):
-    """A position that does not belong to a node."""
-
-    line: int
-    column: int
-
-
-START = Position(1, 1)
 
 
 def child(node: Node | None, key: str) -> Node | None:
@@ -129,7 +113,7 @@ def read_document(text: str, faults: Faults) -> Node | None:
         for event in yaml.parse(text, Loader=_Loader):
             builder.take(event)
     except yaml.MarkedYAMLError as error:
-        faults.add(_position(error), (), _cure(error, text))
+        faults.add(_position_of(error), (), _cure(error, text))
         return None
     except (yaml.YAMLError, ValueError) as error:
         faults.add(START, (), f"this is not YAML: {' '.join(str(error).split())}; save it as plain text")
@@ -151,8 +135,7 @@ class _Frame(msgspec.Struct):
     `weight` counts its nodes, with aliases written out.
     """
 
-    line: int
-    column: int
+    start: Position
     is_map: bool
     anchor: str | None
     items: list[Node] = []
@@ -194,42 +177,42 @@ class _Builder:
         return tuple(steps)
 
     def _refuse(self, event: events.Event, message: str) -> None:
-        self.faults.add(_place(event), self._path(), message)
+        self.faults.add(_start_of(event), self._path(), message)
         raise _Refused
 
     def _scalar(self, event: events.ScalarEvent) -> ScalarNode:
         self._check_tag(event, _TEXT_TAGS)
-        line, column = _place(event)
+        start = _start_of(event)
         if "\0" in event.value:
-            self.faults.add(Position(line, column), self._path(), "nothing here can hold a NUL; remove it")
+            self.faults.add(start, self._path(), "nothing here can hold a NUL; remove it")
         text = event.value.replace("\0", "")  # a second fault for it would not help
         is_plain = event.implicit[0] and event.tag is None
-        return ScalarNode(line, column, text, resolve(text) if is_plain else text)
+        return ScalarNode(start.line, start.column, text, resolve(text) if is_plain else text)
 
     def _check_tag(
         self, event: events.ScalarEvent | events.CollectionStartEvent, known: tuple[str, ...]
     ) -> None:
         if event.tag is not None and event.tag not in known:
             what = f"tag {shown(event.tag)}" if self._open else "a tag"  # see _alias: it may be a password
-            self.faults.add(_place(event), self._path(), f"{what} means nothing here; remove it")
+            self.faults.add(_start_of(event), self._path(), f"{what} means nothing here; remove it")
 
     def _start(self, event: events.CollectionStartEvent) -> None:
         self._check_tag(event, ("!",))
         if len(self._open) >= DEEPEST_NESTING:
             message = f"nested more than {DEEPEST_NESTING} deep; flatten it"
-            self.faults.add(_place(event), self._path()[:2], message)
+            self.faults.add(_start_of(event), self._path()[:2], message)
             raise _Refused
         is_map = isinstance(event, events.MappingStartEvent)
-        self._open.append(_Frame(*_place(event), is_map, event.anchor))
+        self._open.append(_Frame(_start_of(event), is_map, event.anchor))
         if event.anchor is not None:
             self._anchors.pop(event.anchor, None)
 
     def _end(self) -> None:
         frame = self._open.pop()
         if frame.is_map:
-            node: Node = MapNode(frame.line, frame.column, self._entries(frame))
+            node: Node = MapNode(frame.start.line, frame.start.column, self._entries(frame))
         else:
-            node = ListNode(frame.line, frame.column, tuple(frame.items))
+            node = ListNode(frame.start.line, frame.start.column, tuple(frame.items))
         self._add(node, frame.weight, frame.anchor)
 
     def _alias(self, event: events.AliasEvent) -> None:
@@ -250,7 +233,7 @@ class _Builder:
         frame = self._open[-1]
         frame.weight += weight
         if frame.weight > MOST_NODES:
-            place = node if alias is None else Position(*_place(alias))
+            place = node if alias is None else _start_of(alias)
             what = "the aliases stand for" if alias is not None else "there are"
             self.faults.add(place, self._path(), f"{what} more than {MOST_NODES} values; write fewer")
             raise _Refused
@@ -298,21 +281,24 @@ def resolve(text: str) -> Scalar | None:
     return text
 
 
-def _place(event: events.Event) -> Position:
-    mark = event.start_mark
+def _start_of(event: events.Event) -> Position:
+    return _position(event.start_mark)
+
+
+def _position(mark: yaml.Mark | None) -> Position:
     return START if mark is None else Position(mark.line + 1, mark.column + 1)
 
 
-def _position(error: yaml.MarkedYAMLError) -> Position:
+def _position_of(error: yaml.MarkedYAMLError) -> Position:
     mark = error.problem_mark or error.context_mark
     if "quoted scalar" in str(error.context) and error.context_mark:
         mark = error.context_mark  # where the quotes open, rather than the end of the file
-    return START if mark is None else Position(mark.line + 1, mark.column + 1)
+    return _position(mark)
 
 
 def _cure(error: yaml.MarkedYAMLError, text: str) -> str:
     """Return what the parser found, with the usual cure for it."""
-    place = _position(error)
+    place = _position_of(error)
     lines = text.splitlines()
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     character = line[place.column - 1 : place.column]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Protocol
+
+import msgspec
 
 from tare.core.errors import Fault, FileFaults, KeyPath
 from tare.core.errors import nearest as nearest  # faults say what is shown, and what is nearest
@@ -16,18 +17,14 @@ Path = KeyPath
 _PLAIN_KEY = re.compile(r"[\w.+-]+")
 
 
-class FilePosition(Protocol):
-    """An object that has a line and a column, counted from 1."""
+class Position(msgspec.Struct, frozen=True):
+    """A position in a file; `line` and `column`, in characters, count from 1."""
 
-    @property
-    def line(self) -> int:
-        """Its line."""
-        ...
+    line: int
+    column: int
 
-    @property
-    def column(self) -> int:
-        """Its column, in characters."""
-        ...
+
+START = Position(1, 1)
 
 
 class Faults:
@@ -37,12 +34,12 @@ class Faults:
         self.file = file
         self.found: dict[tuple[int, int, str], Fault] = {}
 
-    def add(self, place: FilePosition, path: Path, message: str) -> None:
+    def add(self, place: Position, path: Path, message: str) -> None:
         """Record the fault `message` for the text at `place`."""
         key = (place.line, place.column, message)
         self.found.setdefault(key, Fault(self.file, *key[:2], format_path(path), message))
 
-    def origin(self, place: FilePosition, path: Path) -> Origin:
+    def origin(self, place: Position, path: Path) -> Origin:
         """Return `place` in the form that a Study stores, for faults that are found later."""
         return Origin(self.file, place.line, place.column, format_path(path))
 

@@ -71,7 +71,7 @@ class LevelReader:
             level
             for number, item in enumerate(_items(node))
             if isinstance(item, MapNode)
-            for level in self._mapping(item, (*path, number), self._sole_workload(item))
+            for level in self._mapping(item, (*path, number), self.vocabulary.sole_workload(item))
         )
 
     def workload(self, node: Node, path: Path) -> list[Level]:
@@ -108,14 +108,9 @@ class LevelReader:
             if name == "workload":
                 yield from self.workload(level, here)
             elif isinstance(level, MapNode):
-                yield from self._mapping(level, here, self._sole_workload(level))
+                yield from self._mapping(level, here, self.vocabulary.sole_workload(level))
             elif is_setting and isinstance(level, ScalarNode):
                 yield from self._plain(name, level, here)
-
-    def _sole_workload(self, node: MapNode) -> Workload | None:
-        """Return the workload that a mapping of settings names, if it names exactly one."""
-        named = child(node, "workload")
-        return self.vocabulary.workload(named.text) if isinstance(named, ScalarNode) else None
 
     def _plain(self, name: str, node: ScalarNode, path: Path) -> list[Level]:
         value = self.vocabulary.read(name, node, path, self.faults)

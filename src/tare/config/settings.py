@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 
-from tare.config.document import Node, ScalarNode, resolve
+from tare.config.document import Node, ScalarNode, child, resolve
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.core.case import Binding
 from tare.core.errors import UsageError
@@ -68,6 +68,11 @@ class Vocabulary:
             return self.workloads[name]
         except (KeyError, UsageError):
             return None
+
+    def sole_workload(self, settings: Node) -> Workload | None:
+        """Return the workload that a mapping of settings names, if it names exactly one."""
+        named = child(settings, "workload")
+        return self.workload(named.text) if isinstance(named, ScalarNode) else None
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from tare.config.decode import decode
-from tare.config.document import START, ListNode, MapNode, Node, child, decode_text, find, read_document
+from tare.config.document import ListNode, MapNode, Node, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
-from tare.config.faults import Faults, nearest, shown
+from tare.config.faults import START, Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
 from tare.config.pod_network_file import pod_network_faults
 from tare.config.site_types import SiteFile, site_file_type

@@ -11,8 +11,8 @@ import msgspec
 
 from tare.config.conditions import ConditionReader, levels_of
 from tare.config.decode import decode
-from tare.config.document import START, MapNode, Node, ScalarNode, child, decode_text, read_document
-from tare.config.faults import Faults, shown
+from tare.config.document import MapNode, Node, ScalarNode, child, decode_text, read_document
+from tare.config.faults import START, Faults, shown
 from tare.config.inline import define_workloads
 from tare.config.levels import LevelReader, named_workloads
 from tare.config.reference import ReferenceReader
