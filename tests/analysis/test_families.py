@@ -157,13 +157,13 @@ def intervals(found: list[Comparison]) -> list[tuple[float | None, float | None,
 
 def test_imported_runs_are_paired_where_their_files_tell_the_block() -> None:
     campaign = make_campaign(drift=0.1)
-    assert intervals(comparisons(imported(campaign, tells_block=True))) == intervals(comparisons(campaign))
+    assert intervals(comparisons(imported(campaign, gives_block=True))) == intervals(comparisons(campaign))
 
 
 @pytest.mark.parametrize("network", [None, "host", "overlay"])
 def test_imported_runs_that_were_only_numbered_are_not_paired_and_say_so(network: str | None) -> None:
     campaign = make_campaign(drift=0.1)
-    numbered = imported(campaign, tells_block=False, network=network)
+    numbered = imported(campaign, gives_block=False, network=network)
     for paired, apart in zip(
         comparisons(campaign) + aggregates(campaign),
         comparisons(numbered) + aggregates(numbered),

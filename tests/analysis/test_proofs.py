@@ -46,12 +46,14 @@ def test_on_one_node_nothing_crosses_a_network_that_differs() -> None:
 
 def test_runs_that_are_not_proven_are_counted_among_those_that_had_to_be() -> None:
     cases = on(TWO)
-    found = uncrossed(campaign(cases, Proof.COUNTED, Proof.NOT_PROVEN, Proof.SAID, None, Proof.NOT_PROVEN))
+    found = uncrossed(
+        campaign(cases, Proof.COUNTED, Proof.NOT_PROVEN, Proof.REPORTED, None, Proof.NOT_PROVEN)
+    )
     assert found == (Uncrossed(case=cases[1].id, weakness=Weakness.NOT_PROVEN, n_runs=2, n_measured=4),)
 
 
 def test_proven_runs_and_those_with_nothing_to_prove_weaken_nothing() -> None:
-    assert uncrossed(campaign(on(TWO), Proof.COUNTED, Proof.SAID, None)) == ()
+    assert uncrossed(campaign(on(TWO), Proof.COUNTED, Proof.REPORTED, None)) == ()
 
 
 ALONE = [make_case(network, workload="ring", nodes=n) for n in (1, 2) for network in ("host", "overlay")]

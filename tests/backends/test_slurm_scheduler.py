@@ -221,7 +221,7 @@ def test_an_outage_is_told_once_and_that_it_is_over(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     told: list[tuple[tuple[str, ...], str]] = []
-    scheduler.tell_waits(lambda names, reason: told.append((tuple(names), reason)))
+    scheduler.report_waits(lambda names, reason: told.append((tuple(names), reason)))
     scheduler.submit([task(tmp_path)])
     slurm.n_outages = 3
     slurm.run(1)
@@ -423,7 +423,7 @@ def test_why_a_job_waits_in_the_queue_is_told_in_slurms_words(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     told: list[tuple[tuple[str, ...], str]] = []
-    scheduler.tell_waits(lambda names, reason: told.append((tuple(names), reason)))
+    scheduler.report_waits(lambda names, reason: told.append((tuple(names), reason)))
     scheduler.submit([task(tmp_path)])
     slurm.set_reason(1, "ReqNodeNotAvail, UnavailableNodes:n[1-2]")
     while clock.now < 60:

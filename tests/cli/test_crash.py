@@ -114,7 +114,7 @@ def test_a_run_of_which_the_journal_lost_all_lines_is_lost_and_done_again(
     attempts = read_campaign(campaign).attempts
     assert Counter(one.state for one in attempts) == {State.DONE: 4, State.LOST: 1}
     assert [(one.attempt, one.reason) for one in attempts if one.state is State.LOST] == [
-        (1, "its folder is there, and no line of the journal told of it")
+        (1, "its folder exists, and no line of the journal names it")
     ]
     assert set(ended_runs(campaign).values()) == {1}
 

@@ -224,8 +224,8 @@ def _lasting(elapsed_s: float) -> AttemptEnded:
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        (BlockBegan(1, ["nobody"]), "tells of the case nobody"),
-        (AttemptBegan("nobody", 1, 1, 1.0), "tells of the case nobody"),
+        (BlockBegan(1, ["nobody"]), "names the case nobody"),
+        (AttemptBegan("nobody", 1, 1, 1.0), "names the case nobody"),
         (
             AttemptEnded(Attempt(case="nobody", block=1, attempt=1, state=State.DONE, started_at=1.0)),
             "nobody",

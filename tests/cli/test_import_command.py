@@ -85,7 +85,7 @@ def test_repeats_are_blocks_in_the_order_of_their_starts(tree: Path, tmp_path: P
     starts = {block: Path(one.source.path).parts[-2] for block, one in bare.items() if one.source}
     assert starts == dict(enumerate(STARTS, 1))
     assert [bare[block].started_at for block in (1, 2, 3)] == [1452261185.0, 1452330000.0, 1452600000.0]
-    assert not any(one.source and one.source.tells_block for one in attempts)  # an order pairs nothing
+    assert not any(one.source and one.source.gives_block for one in attempts)  # an order pairs nothing
 
 
 def test_every_run_leads_to_the_raw_file_and_where_it_lay(tree: Path, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_block_in_the_path_is_kept_so_that_pairs_stay_pairs(tmp_path: Path) ->
         for case in campaign.plan.cases
     }
     assert blocks_of == {"bare": [1, 2, 3], "docker": [1, 3]}
-    assert all(one.source and one.source.tells_block for one in campaign.attempts)
+    assert all(one.source and one.source.gives_block for one in campaign.attempts)
     assert len(campaign.planned()) == 5  # nothing is pending
 
 
@@ -289,7 +289,7 @@ def test_files_beside_the_table_and_rows_without_a_file_are_listed(tree: Path, t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--set", "platform=x"), "--set and --pattern both tell 'platform'"),
+        (("--set", "platform=x"), "--set and --pattern both give 'platform'"),
         (("--set", "nodes=none"), "'none' is not a node count"),
         (("--set", "nodes"), "write NAME=VALUE"),
         (("--set", "workload=x"), "first word of the command"),

@@ -273,7 +273,7 @@ def test_a_number_that_may_be_a_repeat_is_asked_about(tmp_path: Path) -> None:
         *("--pattern", "{storage}/{repeat}/out.txt", "--set", "block=512KiB"),
     )
     (attempt,) = read_campaign(tmp_path / "c").attempts
-    assert (attempt.block, attempt.source and attempt.source.tells_block) == (3, True)
+    assert (attempt.block, attempt.source and attempt.source.gives_block) == (3, True)
     assert settings(tmp_path / "c")[0]["block"] == 512 << 10
 
 
@@ -289,7 +289,7 @@ def test_a_block_at_a_time_is_stated_by_its_number(tmp_path: Path, name: str) ->
         assert done.exit_code == 0
     found = read_campaign(tmp_path / "c").attempts
     assert sorted(one.block for one in found) == [7, 7, 8, 8, 9, 9]
-    assert all(one.source and one.source.tells_block and one.source.tells_time for one in found)
+    assert all(one.source and one.source.gives_block and one.source.gives_time for one in found)
     assert "paired over n blocks" in compared(tmp_path / "c")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tare.config.aa_study import with_twins
+from tare.config.aa_study import as_aa_study
 from tare.core.errors import FileFaults
 
 
@@ -23,15 +23,15 @@ from tare.core.errors import FileFaults
     ],
 )
 def test_the_entry_is_added_whatever_the_style(text: str) -> None:
-    assert yaml.safe_load(with_twins(text, "f")) == {"twins": True, "study": "s", "nodes": 2}
+    assert yaml.safe_load(as_aa_study(text, "f")) == {"twins": True, "study": "s", "nodes": 2}
 
 
 def test_comments_stay_and_it_is_added_once() -> None:
-    once = with_twins("# why\nstudy: s\n", "f")
+    once = as_aa_study("# why\nstudy: s\n", "f")
     assert once == "# why\ntwins: true\nstudy: s\n"
-    assert with_twins(once, "f") == once
+    assert as_aa_study(once, "f") == once
 
 
 def test_what_cannot_be_read_is_a_fault() -> None:
     with pytest.raises(FileFaults):
-        with_twins("study: [", "f")
+        as_aa_study("study: [", "f")

@@ -31,7 +31,7 @@ class PromptScheduler:
         self._names: list[str] = []
         self._is_full = is_full
 
-    def tell_waits(self, on_wait: OnWait) -> None:
+    def report_waits(self, on_wait: OnWait) -> None:
         self.on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:

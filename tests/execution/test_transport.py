@@ -110,7 +110,7 @@ def test_what_real_starts_took_is_no_proof(n_ranks: int, n_nodes: int, took: int
 
 def test_the_mpis_own_word_stands_where_counters_are_silent() -> None:
     judged = prove(FAB, HOSTS, carried(fab0=50_000), UNKNOWN, is_reported=True)
-    assert (judged.proof, judged.fault) == (Proof.SAID, None)
+    assert (judged.proof, judged.fault) == (Proof.REPORTED, None)
 
 
 def test_messages_that_no_packet_shares_bring_their_headers() -> None:
@@ -137,7 +137,7 @@ def test_another_interface_that_carried_more_disproves_it_though_the_payload_is_
     traffic = carried(fab0=5 * MIB, fab1=6 * MIB)
     assert "fab1 carried 6 MiB" in str(prove(FAB, HOSTS, traffic, needs(4 * MIB)).fault)
     judged = prove(FAB, HOSTS, traffic, needs(4 * MIB), is_reported=True)
-    assert (judged.proof, judged.fault) == (Proof.SAID, None)
+    assert (judged.proof, judged.fault) == (Proof.REPORTED, None)
 
 
 def test_an_interface_that_may_carry_the_start_gets_its_cure() -> None:
@@ -157,7 +157,7 @@ def test_little_on_two_interfaces_is_no_number_unless_one_of_them_is_management(
             "fab0 on n1 carried 21.28 KiB, no more than a start of the ranks may take, and eth0 carried "
             "13.79 KiB: which of them carried the data is not known; ask for larger or more messages; where"
         )
-        assert prove(FAB, HOSTS, traffic, known, is_reported=True).proof is Proof.SAID
+        assert prove(FAB, HOSTS, traffic, known, is_reported=True).proof is Proof.REPORTED
         assert prove(FAB, HOSTS, traffic, known, management=["eth0"]).proof is Proof.NOT_PROVEN
     assert prove(FAB, HOSTS, traffic, needs(15_000)).proof is Proof.NOT_PROVEN, "eth0 carried less"
 
@@ -266,7 +266,7 @@ def test_a_little_on_the_interface_is_no_proof(pair: Pair, kind: str) -> None:
     have(pair, kind, 0)
     for known in (UNKNOWN, needs(7 * GB)):
         assert pair.judge(NETWORKS[kind], known).proof is Proof.NOT_PROVEN
-        assert pair.judge(NETWORKS[kind], known, is_reported=True).proof is Proof.SAID
+        assert pair.judge(NETWORKS[kind], known, is_reported=True).proof is Proof.REPORTED
 
 
 def test_without_counters_the_mpi_decides(pair: Pair) -> None:
@@ -277,7 +277,7 @@ def test_without_counters_the_mpi_decides(pair: Pair) -> None:
         node.interface("ib0", 12_000)
     judged = pair.judge(NETWORKS["mlx5"], needs(7 * GB), is_reported=True)
     assert (judged.proof, judged.evidence) == (
-        Proof.SAID,
+        Proof.REPORTED,
         "n1 tells no counters of an adapter for verbs",
     )
     assert pair.judge(NETWORKS["mlx5"], needs(7 * GB)).proof is Proof.NOT_PROVEN
@@ -315,7 +315,7 @@ def test_two_rails_count_together_where_the_site_names_both(pair: Pair) -> None:
     assert (judged.proof, judged.fault) == (Proof.COUNTED, None)
     assert "mlx5_0:1 and mlx5_1:1 carried" in judged.evidence
     assert "mlx5_1:1 carried 3.725 GiB" in str(pair.judge(network, needs(7 * GB)).fault)
-    assert pair.judge(network, needs(7 * GB), is_reported=True).proof is Proof.SAID
+    assert pair.judge(network, needs(7 * GB), is_reported=True).proof is Proof.REPORTED
 
 
 def test_the_wrong_device_is_caught(pair: Pair) -> None:
@@ -434,7 +434,7 @@ def test_software_rdma_has_only_the_report_of_its_mpi(pair: Pair) -> None:
         node.interface("eth0", 8 * GB)
     network = Network(interface="eth0", provider="verbs")
     judged = pair.judge(network, needs(7 * GB), is_reported=True)
-    assert (judged.proof, judged.fault) == (Proof.SAID, None)
+    assert (judged.proof, judged.fault) == (Proof.REPORTED, None)
     judged = pair.judge(network, needs(7 * GB))
     assert (judged.proof, judged.fault) == (Proof.NOT_PROVEN, None), "it goes through the kernel, as TCP does"
     assert judged.evidence.endswith("; what eth0 carried is not told apart: RDMA in software, TCP or others")
@@ -454,7 +454,7 @@ def test_a_port_that_could_be_read_only_once_did_not_stand_still(pair: Pair) -> 
     judged = pair.judge(NETWORKS["roce"], needs(7 * GB))
     assert (judged.proof, judged.fault) == (Proof.NOT_PROVEN, None)
     assert judged.evidence == "what mlx5_0:1 on n1 counted could not be read"
-    assert pair.judge(NETWORKS["roce"], needs(7 * GB), is_reported=True).proof is Proof.SAID
+    assert pair.judge(NETWORKS["roce"], needs(7 * GB), is_reported=True).proof is Proof.REPORTED
 
 
 def test_a_port_that_could_be_read_only_once_does_not_prove_another_way(pair: Pair) -> None:
@@ -472,7 +472,7 @@ def test_a_port_that_could_be_read_only_once_does_not_prove_another_way(pair: Pa
 
 def test_a_host_that_reports_nothing_lacks_no_interface() -> None:
     judged = prove(FAB, HOSTS, {}, needs(GB), is_reported=True)
-    assert (judged.proof, judged.evidence) == (Proof.SAID, "n1 told no counters of its interfaces")
+    assert (judged.proof, judged.evidence) == (Proof.REPORTED, "n1 told no counters of its interfaces")
 
 
 @pytest.mark.parametrize("is_before", [True, False])

@@ -38,7 +38,7 @@ class Nothing:
 
 
 def twins() -> Plan:
-    return make_plan(msgspec.structs.replace(STUDY, twins=True), SITE, WORKLOADS)
+    return make_plan(msgspec.structs.replace(STUDY, is_aa=True), SITE, WORKLOADS)
 
 
 def test_only_reference_cases_are_run_each_against_its_twin() -> None:
@@ -73,5 +73,5 @@ def test_a_case_without_a_twin_keeps_the_id_that_it_has_in_older_campaigns() -> 
 
 
 def test_a_study_without_a_reference_has_all_its_cases_against_themselves() -> None:
-    plan = make_plan(msgspec.structs.replace(STUDY, reference={}, twins=True), SITE, WORKLOADS)
+    plan = make_plan(msgspec.structs.replace(STUDY, reference={}, is_aa=True), SITE, WORKLOADS)
     assert len(plan.cases) == 8

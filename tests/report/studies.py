@@ -111,7 +111,7 @@ def hostile(folder: Path, text: str = HOSTILE, sizes: tuple[int, ...] = (2,)) ->
         msgspec.structs.replace(
             one,
             transport=text,
-            proof=Proof.SAID,
+            proof=Proof.REPORTED,
             telemetry=telemetry_of(campaign.cases[one.case], one.block) if one.series else {},
             hosts=[*one.hosts, f"n{text}"],
             environment="e",

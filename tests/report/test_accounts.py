@@ -152,7 +152,9 @@ def test_how_strong_the_proof_of_each_run_is_is_told() -> None:
         "Counted on each of 6 measured runs: byte counters show that the network which was asked for carried "
         f"the data. {SILENT}"
     )
-    told = facts_of(with_proofs(Proof.COUNTED, Proof.SAID, Proof.SAID, *[Proof.NOT_PROVEN] * 3))["Transport"]
+    told = facts_of(with_proofs(Proof.COUNTED, Proof.REPORTED, Proof.REPORTED, *[Proof.NOT_PROVEN] * 3))[
+        "Transport"
+    ]
     assert told == (
         "Counted on 1 of 6 measured runs: byte counters show that the network which was asked for carried "
         "the data. Said on 2 of 6 measured runs: no counter shows it, but the MPI itself names the network "

@@ -347,17 +347,17 @@ def test_a_budget_that_is_not_spent_stopped_nothing() -> None:
 
 
 def test_imported_runs_are_not_told_as_our_own() -> None:
-    source = Source(path="log", sha256="0", tells_block=False)
+    source = Source(path="log", sha256="0", gives_block=False)
     found = change(make_campaign(), lambda index, one: msgspec.structs.replace(one, source=source))
     text = said(found)
     assert "These runs were made elsewhere and imported" in text
     assert "Their files tell no blocks" in text
     assert "session" not in text
     assert "drawn" not in text
-    told = msgspec.structs.replace(source, tells_block=True)
+    told = msgspec.structs.replace(source, gives_block=True)
     paired = change(found, lambda index, one: msgspec.structs.replace(one, source=told))
     assert "They are paired by the block that their files tell." in said(paired)
-    timed = msgspec.structs.replace(told, tells_time=True)
+    timed = msgspec.structs.replace(told, gives_time=True)
     text = said(change(found, lambda index, one: msgspec.structs.replace(one, source=timed)))
     assert "in the order of the times that their files tell" in text
     assert "in what order they were made, Tare cannot say" not in text
@@ -369,7 +369,7 @@ def test_imported_runs_are_not_told_as_our_own() -> None:
 
 
 def imported(found: Campaign, **source: bool) -> Campaign:
-    told = Source(path="log", sha256="0", tells_block=True, tells_time=True)
+    told = Source(path="log", sha256="0", gives_block=True, gives_time=True)
     told = msgspec.structs.replace(told, **source)
     return change(found, lambda _, one: msgspec.structs.replace(one, source=told))
 
@@ -378,14 +378,14 @@ def test_imported_runs_that_are_compared_with_nothing_are_not_said_to_be_paired(
     found = make_campaign()
     alone = found.plan.cases[0].id
     for tells in (True, False):
-        one = change(imported(found, tells_block=tells), lambda _, one: one if one.case == alone else None)
+        one = change(imported(found, gives_block=tells), lambda _, one: one if one.case == alone else None)
         assert "paired" not in said(one)
         assert "held against" not in said(one)
 
 
 def test_imported_blocks_that_no_side_shares_pair_nothing() -> None:
     """One platform tells blocks 1 to 5, the other 6 to 10."""
-    found = imported(make_campaign(), tells_time=False)
+    found = imported(make_campaign(), gives_time=False)
     alone = found.plan.cases[0].id
     apart = change(
         found,

@@ -19,7 +19,7 @@ _READ_ONCE: tuple[Callable[[], None], ...] = (
     verdict.verdicts.cache_clear,
     telemetry_sources.sources.cache_clear,
     telemetry_sources.figures.cache_clear,
-    telemetry_sources.courses.cache_clear,
+    telemetry_sources.time_series.cache_clear,
     bundle.program.cache_clear,
     transport_reports.libraries.cache_clear,
     facts.sources.cache_clear,

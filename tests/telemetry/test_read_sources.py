@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.core.telemetry_sources import courses, drawn_against_time, figures, sources
+from tare.core.telemetry_sources import drawn_against_time, figures, sources, time_series
 from tare.plugins.collectors.sampler.figures import Passed, Watched, difference, parse
 from tare.plugins.collectors.sampler.recording import Sample
 
@@ -89,4 +89,4 @@ def test_what_is_drawn_against_time_is_told_in_every_step() -> None:
     told = {
         name for one in drawn_against_time().values() for name in one.over_time({"cpu.idle": 1.0}, 1.0, None)
     }
-    assert told == courses().keys()
+    assert told == time_series().keys()

@@ -358,7 +358,7 @@ def test_terse_rows_are_read(row: str) -> None:
 def test_rows_of_several_terse_jobs_are_told_apart_and_nothing_tells_how_many_there_should_be() -> None:
     parsed = parse(TERSE + TERSE)
     assert [one.at["job"] for one in parsed.measurements if one.fom == "iops"] == ["one#1", "one#2"]
-    assert not parsed.is_end_told
+    assert not parsed.is_end_known
 
 
 def test_a_terse_job_that_failed_is_a_problem() -> None:

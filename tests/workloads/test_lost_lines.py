@@ -151,8 +151,8 @@ def test_a_client_of_iperf3_has_the_rows_of_both_ends() -> None:
 def test_nothing_tells_how_many_tests_a_csv_of_iperf2_should_have() -> None:
     lines = lines_of("iperf2/05-csv-tests-2.txt")
     parsed = parse("iperf2", "".join(lines))
-    assert (parsed.is_complete, parsed.is_end_told) == (True, False)
-    assert parse("iperf2", lines[0]).is_end_told
+    assert (parsed.is_complete, parsed.is_end_known) == (True, False)
+    assert parse("iperf2", lines[0]).is_end_known
 
 
 def test_a_test_of_perftest_over_all_sizes_has_the_last_and_none_below_its_end() -> None:

@@ -197,11 +197,11 @@ def test_a_barrier_has_no_sizes() -> None:
 
 
 def test_only_what_was_asked_for_tells_where_a_table_should_end() -> None:
-    assert not parse("latency", LATENCY).is_end_told
-    assert parse("latency", f"+ ./osu_latency -m 4194304\n{LATENCY}").is_end_told
+    assert not parse("latency", LATENCY).is_end_known
+    assert parse("latency", f"+ ./osu_latency -m 4194304\n{LATENCY}").is_end_known
     asked = OSU["latency"].expecting(case_of(OSU["latency"]))
-    assert asked.parse(io.StringIO(LATENCY)).is_end_told
-    assert parse("barrier", "# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n 8.63\n").is_end_told
+    assert asked.parse(io.StringIO(LATENCY)).is_end_known
+    assert parse("barrier", "# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n 8.63\n").is_end_known
 
 
 def test_a_size_that_the_log_announces_is_the_end() -> None:

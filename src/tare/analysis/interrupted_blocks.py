@@ -64,7 +64,7 @@ def longest_gap_s(attempts: Sequence[Attempt]) -> float:
 
 def _is_judged(one: Attempt) -> bool:
     """Return whether a run counts and has its own times; an imported run must record time and block."""
-    is_told = one.source is None or (one.source.tells_time and one.source.tells_block)
+    is_told = one.source is None or (one.source.gives_time and one.source.gives_block)
     return one.state is State.DONE and one.block >= 1 and one.started_at is not None and is_told
 
 

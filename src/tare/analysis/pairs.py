@@ -91,7 +91,7 @@ def told_blocks(campaign: Campaign) -> frozenset[str]:
     are numbered by time or name, which does not show which runs were made together.
     """
     untold = {
-        one.case for one in campaign.measured() if one.source is not None and not one.source.tells_block
+        one.case for one in campaign.measured() if one.source is not None and not one.source.gives_block
     }
     return frozenset(case.id for case in campaign.plan.cases) - untold
 

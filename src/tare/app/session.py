@@ -39,7 +39,7 @@ from tare.storage.campaign import (
     open_journal,
     read_past,
     read_plan,
-    with_untold,
+    with_unrecorded,
 )
 from tare.storage.journal import (
     VERSION,
@@ -145,7 +145,7 @@ def _run(
     options: RunOptions,
 ) -> None:
     log = _JournalLog(journal, folder)
-    past = with_untold(read_past(journal.events), folder, loaded.plan)
+    past = with_unrecorded(read_past(journal.events), folder, loaded.plan)
     now = time.time()
     continues = is_plain and continues_last_session(loaded.plan, past, now)
     session = past.n_sessions + (not continues)

@@ -137,7 +137,7 @@ def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Fin
     details = [
         _mpi(folder / "stdout"),
         f"2 ranks on {' and '.join(attempt.hosts) or 'one node'}",
-        attempt.transport_told,
+        attempt.transport_evidence,
         attempt.chosen,
     ]
     return Finding(name=name, is_met=True, found="; ".join(one for one in details if one))

@@ -8,7 +8,7 @@ Every fault of a file is reported at once, with file:line:column and the cure::
 
 from __future__ import annotations
 
-from tare.config.aa_study import with_twins
+from tare.config.aa_study import as_aa_study
 from tare.config.schema import json_schema
 from tare.config.settings import setting_from_text
 from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text
@@ -17,6 +17,7 @@ from tare.config.study_file import Catalogue, load_study, study_from_text
 __all__ = [
     "Catalogue",
     "SiteSource",
+    "as_aa_study",
     "json_schema",
     "load_lab_spec",
     "load_site",
@@ -25,5 +26,4 @@ __all__ = [
     "setting_from_text",
     "site_from_text",
     "study_from_text",
-    "with_twins",
 ]

@@ -6,7 +6,7 @@ from tare.config.document import MapNode, read_document
 from tare.config.faults import Faults
 
 
-def with_twins(text: str, file_name: str) -> str:
+def as_aa_study(text: str, file_name: str) -> str:
     """Return `text`, a valid study, with ``twins: true`` as its first entry.
 
     Everything else stays as written, including comments. A text that has the entry already is returned

@@ -78,7 +78,7 @@ class Proof(enum.StrEnum):
 
     COUNTED = "counted"
     """Counters of the network that should carry the data show that it did."""
-    SAID = "said"
+    REPORTED = "said"
     """No counter shows it, but the MPI library itself names this network."""
     NOT_PROVEN = "not proven"
     """No counter shows it, and the MPI library reported nothing."""
@@ -87,14 +87,14 @@ class Proof(enum.StrEnum):
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
     """The file that an attempt was imported from: its path, and the SHA-256 of its content.
 
-    `tells_block` is true if the file's block is given; otherwise blocks only number the runs of a case.
-    `tells_time` is true if the time of the run is given; otherwise `started_at` is when the file was written.
+    `gives_block` is true if the file's block is given; otherwise blocks only number the runs of a case.
+    `gives_time` is true if the time of the run is given; otherwise `started_at` is when the file was written.
     """
 
     path: str
     sha256: str
-    tells_block: bool = False
-    tells_time: bool = False
+    gives_block: bool = msgspec.field(name="tells_block", default=False)
+    gives_time: bool = msgspec.field(name="tells_time", default=False)
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -199,7 +199,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return Pass(self.session, self.block, self.part)
 
     @property
-    def transport_told(self) -> str:
+    def transport_evidence(self) -> str:
         """Return the proof's strength and the evidence for its network: ``counted: eth0 carried …``."""
         return f"{self.proof}: {self.transport}" if self.proof else self.transport
 

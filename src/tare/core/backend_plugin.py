@@ -113,7 +113,7 @@ class Owner(NamedTuple):
     Either is empty where it is unknown.
     """
 
-    mark: str
+    label: str
     folder: str
 
 
@@ -171,14 +171,14 @@ class RunningLab(Protocol):
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Where `tare clean` looks for leftovers.
 
-    It looks at what `env` leads to, at the running `lab`, and at a `site` if one is named. It calls `tell`
+    It looks at what `env` leads to, at the running `lab`, and at a `site` if one is named. It calls `report`
     with what it could not check.
     """
 
     env: Mapping[str, str]
     lab: RunningLab | None
     site: Site | None
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
 
 
 class BackendPlugin(abc.ABC, Generic[FileT]):

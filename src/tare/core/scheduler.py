@@ -88,8 +88,8 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
       to.
     - `facts` are those of its nodes, by node, as far as the batch system gives them.
     - `clock_set_s` is by how much the wall clock of its first node was set during the task.
-    - `room` is what nodes report about a failed task's storage path, in the form that probes.storage_space
-      reads.
+    - `storage_space` is what nodes report about a failed task's storage path, as probes.storage_space reads
+      it.
     - `queued_s` is how long it waited for nodes, None where that is all the time before it began.
     """
 
@@ -106,13 +106,13 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
     epochs: tuple[Epoch, ...] = ()
     clock_set_s: float = 0.0
     queued_s: float | None = None
-    room: Mapping[str, str] = {}
+    storage_space: Mapping[str, str] = {}
 
 
 class Scheduler(Protocol):
     """Queues tasks on nodes that it chooses, many at a time. One object serves one campaign."""
 
-    def tell_waits(self, on_wait: OnWait) -> None:
+    def report_waits(self, on_wait: OnWait) -> None:
         """From now on, call `on_wait` when what tasks wait for changes: a place in a queue, an outage."""
         ...
 

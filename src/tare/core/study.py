@@ -121,7 +121,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
     `common` holds the settings that all cases share. A case takes each setting from the most special place
     that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
-    `common`. With `twins`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
+    `common`. If it `is_aa`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
     Exclusion, which gives a reason. `origins` says where the top entries of its file are, by name.
     """
 
@@ -143,7 +143,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     scaling: Scaling = Scaling()
     telemetry: TelemetryOptions = TelemetryOptions()
-    twins: bool = False
+    is_aa: bool = False
     origins: Mapping[str, Origin] = {}
 
     def fault(self, origin: Origin | None, message: str) -> Fault:

@@ -34,7 +34,7 @@ class TelemetryFigure(msgspec.Struct, frozen=True):
     summary: str
 
 
-class Course(NamedTuple):
+class TimeSeries(NamedTuple):
     """A quantity of nodes that is drawn against time: its title and unit.
 
     Those of a machine (cores, disks and memory) are taken from the first of its hosts; those of a network,
@@ -74,7 +74,7 @@ class Source(Protocol):
 class DrawnSource(Source, Protocol):
     """A source that is also drawn against time."""
 
-    COURSES: Mapping[str, tuple[str, str, bool]]
+    TIME_SERIES: Mapping[str, tuple[str, str, bool]]
 
     def over_time(self, counted: dict[str, float], seconds: float, interface: str | None) -> dict[str, float]:
         """Return the values of one step of time."""
@@ -99,16 +99,16 @@ def figures() -> dict[str, TelemetryFigure]:
 
 
 @functools.cache
-def courses() -> dict[str, Course]:
+def time_series() -> dict[str, TimeSeries]:
     """Return the quantities that can be drawn against time, by name."""
     return {
-        name: Course(*declared)
+        name: TimeSeries(*declared)
         for source in sources().values()
-        for name, declared in getattr(source, "COURSES", {}).items()
+        for name, declared in getattr(source, "TIME_SERIES", {}).items()
     }
 
 
 def drawn_against_time() -> dict[str, DrawnSource]:
     """Return the sources that give something to draw against time, by name."""
-    found = {name: one for name, one in sources().items() if hasattr(one, "COURSES")}
+    found = {name: one for name, one in sources().items() if hasattr(one, "TIME_SERIES")}
     return cast("dict[str, DrawnSource]", found)

@@ -91,7 +91,7 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
 
     - `is_complete` is true if the output holds everything that the program was asked for, to its end.
     - `problems` are the reasons why the run must not count, each a sentence.
-    - `is_end_told` is False where neither the output nor a case determines where the output should end.
+    - `is_end_known` is False where neither the output nor a case determines where the output should end.
       `is_complete` then only means that nothing is seen to be missing.
     - `payload_bytes` is the least that each node must have moved over its network for these measurements to
       be true, all repetitions together, where the output shows it.
@@ -105,7 +105,7 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     payload_bytes: int | None = None
     n_messages: int = 0
-    is_end_told: bool = True
+    is_end_known: bool = True
     printed: Mapping[str, tuple[Scalar, ...]] = {}
 
 

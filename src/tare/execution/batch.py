@@ -90,7 +90,7 @@ class BatchExecutor:
         self._in_flight: dict[str, _InFlightJob] = {}
         self._to_submit: list[Task] = []
         self._refused: list[Attempt] = []
-        setup.scheduler.tell_waits(self._wait_for)
+        setup.scheduler.report_waits(self._wait_for)
 
     def can_start(self, case: Case) -> bool:
         """Return whether another task may be submitted, or join the job being packed (see Executor)."""
@@ -294,7 +294,7 @@ class BatchExecutor:
         end = StagesEnd(job_result.exit, last.stdout, last.stderr, name, missing)
         names = setup.hostnames(attempt)
         judged = judge(attempt, case, setup.composer, end, work, setup.plan.timeout_s, names)
-        judged = with_storage_fault(judged, job_result.room, in_flight_job.task.storage_path)
+        judged = with_storage_fault(judged, job_result.storage_space, in_flight_job.task.storage_path)
         if judged.state is State.DONE and job_result.problems:
             return msgspec.structs.replace(
                 judged,

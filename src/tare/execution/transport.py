@@ -102,7 +102,7 @@ def prove(
     if not unproven:
         return TransportVerdict(evidence, Proof.COUNTED)
     evidence = f"{evidence}; {unproven}" if evidence else unproven
-    return TransportVerdict(evidence, Proof.SAID if is_reported else Proof.NOT_PROVEN)
+    return TransportVerdict(evidence, Proof.REPORTED if is_reported else Proof.NOT_PROVEN)
 
 
 def _evidence(seen: Sequence[_Evidence], needs: Needs) -> str:

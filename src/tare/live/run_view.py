@@ -74,7 +74,7 @@ def run_page(
         siblings=tuple(_siblings(name, campaign_state, attempt)),
         streams=_streams(run_url(name, attempt), folder, signs, is_live=state is State.RUNNING),
         commands=tuple(read_commands(folder, signs)),
-        transport=visible(attempt.transport_told),
+        transport=visible(attempt.transport_evidence),
         traffic=tuple(
             (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
             for host, interfaces in attempt.traffic.items()
@@ -98,7 +98,7 @@ def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
         ("Signal", "" if one.signal is None else str(one.signal)),
         ("Hosts", visible(listed(one.hosts))),
         ("Load", "" if one.load is None else f"{number(one.load, 2)} when it started"),
-        ("Transport", visible(one.transport_told)),
+        ("Transport", visible(one.transport_evidence)),
         ("MPI says", visible(one.chosen)),
         ("Imported from", visible(one.source.path) if one.source else ""),
     ]

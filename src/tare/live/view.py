@@ -275,7 +275,7 @@ def _line(name: str, campaign_state: CampaignState, sides: Variants, one: Attemp
         return RunLine("", block_name(one.block), label, State.PENDING, "", "", "")
     state = campaign_state.state_of(one)
     again = f", attempt {one.attempt}" if one.attempt > 1 else ""
-    remark = one.transport_told if state is State.DONE else reason(campaign_state, one)
+    remark = one.transport_evidence if state is State.DONE else reason(campaign_state, one)
     return RunLine(
         url=run_url(name, one),
         block=block_name(one.block) + again,

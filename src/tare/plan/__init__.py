@@ -25,9 +25,9 @@ from tare.plan.content import identified, varied_settings
 from tare.plan.gathering import Gathering
 from tare.plan.layouts import LAYOUT_SETTINGS, lay_out
 
-__all__ = ["TWINS", "identified", "lay_out", "make_plan", "twinned", "varied_settings"]
+__all__ = ["AA_NAMES", "aa_plan", "identified", "lay_out", "make_plan", "varied_settings"]
 
-TWINS = ("a", "b")
+AA_NAMES = ("a", "b")
 """The names of the two sides of an A/A study."""
 
 _DERIVABLE = (*LAYOUT_SETTINGS, "bind")
@@ -51,7 +51,7 @@ def make_plan(
     plan = _plan(gathering)
     if edition is Edition.USED:
         plan = _judged(plan, gathering)
-    return twinned(plan, workloads) if study.twins else plan
+    return aa_plan(plan, workloads) if study.is_aa else plan
 
 
 def _plan(gathering: Gathering) -> Plan:
@@ -114,7 +114,7 @@ def _judged(plan: Plan, gathering: Gathering) -> Plan:
     study = gathering.study
     _raise_any(gathering.merging.repeated(plan))
     faults, notes = gathering.merging.judge(plan)
-    if not study.twins:
+    if not study.is_aa:
         for wrong, remarks in (check_reference(plan, study), check_crossing(plan, study)):
             faults, notes = [*faults, *wrong], [*notes, *remarks]
     _raise_any(faults)
@@ -147,7 +147,7 @@ def _together(study: Study) -> tuple[tuple[str, ...], ...]:
     return tuple(group for group in groups if len(group) > 1)
 
 
-def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
+def aa_plan(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     """Return the A/A plan of `plan`: each of its reference cases twice, with nothing but the name different.
 
     A difference that is found between the two is therefore not a difference between platforms.
@@ -155,7 +155,7 @@ def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     references = [case for case in plan.cases if plan.is_reference(case)] or plan.cases
     cases = tuple(
         identified(msgspec.structs.replace(case, twin=twin), workloads[case.workload].digest)
-        for twin in TWINS
+        for twin in AA_NAMES
         for case in references
     )
     return msgspec.structs.replace(
@@ -163,7 +163,7 @@ def twinned(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
         question=f"How often does {plan.site} show a difference where there is none?",
         cases=cases,
         varied=varied_settings(cases),
-        reference={"twin": TWINS[0]},
+        reference={"twin": AA_NAMES[0]},
         foms={name: plan.foms[name] for name in sorted({case.workload for case in cases})},
         derived={},
         together=(),

@@ -102,7 +102,7 @@ def read_campaign(folder: Path) -> Campaign:
         plan = read_plan(folder)  # a session that has just begun may have added cases to it
     if (unknown := _unknown_case(plan, events)) is not None:
         raise CampaignError(
-            f"{folder / JOURNAL}: tells of the case {unknown}, which {PLAN} does not have; restore both from "
+            f"{folder / JOURNAL}: names the case {unknown}, which {PLAN} does not have; restore both from "
             "one copy"
         )
     state = JournalState(events)
@@ -160,7 +160,7 @@ def read_past(events: Iterable[Event]) -> RecordedCampaign:
     )
 
 
-def untold(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
+def unrecorded_folders(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
     """Yield the folders of attempts in the campaign `place` that no line of the journal names."""
     known = {one.folder for one in attempts}
     for case in (place / "attempts").folders():
@@ -170,7 +170,7 @@ def untold(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
                 yield name
 
 
-def with_untold(past: RecordedCampaign, folder: Path, plan: Plan) -> RecordedCampaign:
+def with_unrecorded(past: RecordedCampaign, folder: Path, plan: Plan) -> RecordedCampaign:
     """Return `past` plus the attempts of the plan that only a folder shows, as begun and not ended.
 
     The line that says that an attempt began is not synced: when a machine loses power, the line may be lost
@@ -178,7 +178,7 @@ def with_untold(past: RecordedCampaign, folder: Path, plan: Plan) -> RecordedCam
     """
     cases = {case.id for case in plan.cases}
     found = []
-    for name in untold(SafeFolder(folder), past.attempts):
+    for name in unrecorded_folders(SafeFolder(folder), past.attempts):
         told = _ATTEMPT.fullmatch(name)
         if told and told["case"] in cases:
             attempt = Attempt(
@@ -186,7 +186,7 @@ def with_untold(past: RecordedCampaign, folder: Path, plan: Plan) -> RecordedCam
                 block=int(told["block"]),
                 attempt=int(told["attempt"]),
                 state=State.LOST,
-                reason="its folder is there, and no line of the journal told of it",
+                reason="its folder exists, and no line of the journal names it",
                 started_at=None,
                 session=past.n_sessions,
             )

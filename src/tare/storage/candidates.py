@@ -73,7 +73,7 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
                 if name == "workload":
                     raise UsageError(f"{place} names 'workload': that is the first word of the command")
                 if name in told:
-                    raise UsageError(f"{told[name]} and {place} both tell {name!r}; leave it out of one")
+                    raise UsageError(f"{told[name]} and {place} both give {name!r}; leave it out of one")
                 told[name] = place
         for one, other in (("repeat", "block"), ("started", "date")):
             if {one, other} <= told.keys() and other in self._ordering:

@@ -200,7 +200,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
                     continue
                 blocks[block] = source.path
                 has_time = _moment(one.candidate.started) is not None
-                told = msgspec.structs.replace(source, tells_block=has_numbers, tells_time=has_time)
+                told = msgspec.structs.replace(source, gives_block=has_numbers, gives_time=has_time)
                 placed.append(_Placed(one, told, block))
         return sorted(placed, key=lambda one: one.block)
 

@@ -234,7 +234,7 @@ def _read(path: Path) -> tuple[tuple[Event, ...], int]:
                 break  # blocks of a torn line may reach the disk in any order
             raise CampaignError(
                 f"{path}:{number}: this line is damaged ({error}); restore it from a copy, or delete the "
-                "line: the run that it tells of will be run again"
+                "line: its run will be run again"
             ) from error
         if isinstance(event, SessionBegan) and event.version > VERSION:
             raise CampaignError(f"{path}:{number}: written by tare {event.tare}; use that version or newer")

@@ -14,7 +14,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.errors import CampaignError
 from tare.core.safe_folder import SafeFolder
 from tare.storage import sealing
-from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, untold
+from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, unrecorded_folders
 from tare.storage.journal import MOST_BYTES, DamagedLine, Event, LineReader, has_sum
 from tare.storage.journal_state import JournalState
 from tare.storage.manifest import check_manifest, n_listed
@@ -69,7 +69,9 @@ def verify(folder: Path) -> Verification:
         faults += [
             Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(place, one)
         ]
-    faults += [Discrepancy(name, "no line of the journal tells of it") for name in untold(place, attempts)]
+    faults += [
+        Discrepancy(name, "no line of the journal names it") for name in unrecorded_folders(place, attempts)
+    ]
     return Verification(
         faults=tuple(faults),
         n_lines=len(lines),

@@ -24,7 +24,7 @@ LOGIN = "<!doctype html><html><head>\n<title>Log in &middot; Example\x1b[31m SSO
 @pytest.fixture
 def told(scheduler: KubernetesScheduler) -> list[str]:
     found: list[str] = []
-    scheduler.tell_waits(lambda names, reason: found.append(reason))
+    scheduler.report_waits(lambda names, reason: found.append(reason))
     return found
 
 

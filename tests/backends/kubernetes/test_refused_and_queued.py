@@ -53,7 +53,7 @@ def tell(api: SimulatedApiServer) -> Tell:
 @pytest.fixture
 def told(scheduler: KubernetesScheduler) -> list[str]:
     found: list[str] = []
-    scheduler.tell_waits(lambda names, reason: found.append(reason))
+    scheduler.report_waits(lambda names, reason: found.append(reason))
     return found
 
 

@@ -16,7 +16,7 @@ from tare import config
 from tare.app import planning
 from tare.app.session import Display, blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, percent
-from tare.plan import twinned
+from tare.plan import aa_plan
 from tare.terminal.output import echo, json_option, print_json, print_table
 from tare.terminal.progress import make_progress
 
@@ -58,7 +58,7 @@ def command(
     from tare.analysis.stop_reason import ending
 
     loaded = _load(study, site, blocks)
-    is_going_on = study is not None and study.is_dir() and loaded.study.twins
+    is_going_on = study is not None and study.is_dir() and loaded.study.is_aa
     folder = study if study is not None and is_going_on else out or _default_folder(loaded.plan.study)
     echo(f"campaign {folder}", err=as_json)
     display: Display = _Quiet() if as_json else make_progress(loaded.plan)
@@ -81,7 +81,7 @@ def _load(study: Path | None, site: str | None, blocks: int | None) -> planning.
     site_file = Path(site) if site else None
     with _bundled(site) if study is None else contextlib.nullcontext(study) as path:
         loaded = planning.load(path, blocks, site_file)
-        if blocks is None and loaded.study.twins and path.is_dir():
+        if blocks is None and loaded.study.is_aa and path.is_dir():
             return planning.load(path, blocks_begun_with(path, loaded), site_file)
         return loaded
 
@@ -99,12 +99,12 @@ def _bundled(site: str | None) -> Iterator[Path]:
 
 def _as_aa_study(loaded: planning.Loaded) -> planning.Loaded:
     """Return the A/A study of `loaded`, with the text of the study file that the campaign keeps."""
-    if loaded.study.twins:
+    if loaded.study.is_aa:
         return loaded
-    text = config.with_twins(loaded.texts[planning.STUDY], planning.STUDY)
+    text = config.as_aa_study(loaded.texts[planning.STUDY], planning.STUDY)
     return loaded._replace(
-        study=msgspec.structs.replace(loaded.study, twins=True),
-        plan=twinned(loaded.plan, loaded.composer.workloads),
+        study=msgspec.structs.replace(loaded.study, is_aa=True),
+        plan=aa_plan(loaded.plan, loaded.composer.workloads),
         texts={**loaded.texts, planning.STUDY: text},
     )
 

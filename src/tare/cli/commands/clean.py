@@ -163,7 +163,7 @@ def _of_backends(judge_session: _Judge, site: str | None) -> Iterator[_Leftover]
         env=os.environ,
         lab=lab.find(),  # which also forgets the state of labs that have ended
         site=config.read_site(site).site if site is not None else None,
-        tell=lambda message: echo(f"tare: {message}", err=True),
+        report=lambda message: echo(f"tare: {message}", err=True),
     )
     for plugin in usable_backends():
         for one in plugin.leftovers(surroundings):

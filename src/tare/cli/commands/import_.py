@@ -200,7 +200,7 @@ def _judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
         parsed = check_stated(workload, case, parse_file(expecting(workload, case), path))
         outcome = judge_figures(workload, parsed)
         is_done = outcome.state is State.DONE
-        if not is_done and not parsed.is_end_told and parsed.measurements and has_end:
+        if not is_done and not parsed.is_end_known and parsed.measurements and has_end:
             outcome = outcome._replace(reason=f"{outcome.reason}{_CURE_OF_END}")
         series = gather_series(anchored(parsed.measurements), better) if is_done else []
         return ReadFile(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed)

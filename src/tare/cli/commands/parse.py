@@ -45,7 +45,7 @@ class _File(NamedTuple):
     def completeness(self) -> Completeness:
         if not self.parsed.is_complete:
             return Completeness.NO
-        return Completeness.YES if self.parsed.is_end_told else Completeness.UNKNOWN
+        return Completeness.YES if self.parsed.is_end_known else Completeness.UNKNOWN
 
 
 @click.command()

@@ -173,7 +173,7 @@ class _Log:
                     for fom, value in figures.items():
                         self._findings.measure(fom, value, operation=operation, **at)
         is_complete = not faults and not self._is_interrupted
-        return self._findings.parsed(is_complete=is_complete, is_end_told=not is_terse)
+        return self._findings.parsed(is_complete=is_complete, is_end_known=not is_terse)
 
     def _require_pattern(self, jobs: list[Job]) -> None:
         """Add a problem if no job of a run has the workload's pattern, or a mix that contains it."""

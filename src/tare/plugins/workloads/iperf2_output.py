@@ -193,7 +193,7 @@ def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None
     return findings.parsed(
         is_complete=is_complete,
         payload_bytes=payload_bytes if is_complete else None,
-        is_end_told=is_counted,
+        is_end_known=is_counted,
     )
 
 

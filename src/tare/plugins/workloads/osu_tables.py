@@ -364,12 +364,12 @@ class _Log:
         n_times = expected.iterations or 1
         sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
         payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
-        is_end_told = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
+        is_end_known = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
         return findings.parsed(
             is_complete=is_complete,
             payload_bytes=payload or None,
             n_messages=2 * n_times * len(sizes) if expected.key in _TO_AND_FRO else 0,
-            is_end_told=is_end_told,
+            is_end_known=is_end_known,
         )
 
     def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:

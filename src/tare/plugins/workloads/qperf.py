@@ -213,7 +213,7 @@ class _Log:
             size = {"bytes": result.facts["bytes"]} if "bytes" in result.facts else {}
             for fom, value in result.figures:
                 findings.measure(fom, value, **{"test": result.test, **size, **place})
-        return findings.parsed(is_complete=not faults, is_end_told=bool(asked))
+        return findings.parsed(is_complete=not faults, is_end_known=bool(asked))
 
     @property
     def _names(self) -> frozenset[str]:

@@ -166,7 +166,7 @@ class _Log:
                 self._findings.measure(kernel, rate, **tell_apart(number, self._heads))
         for (kernel, gpu, block), rate in self._gpu.items():
             self._findings.measure(kernel, rate, gpu=gpu, block=block)
-        return self._findings.parsed(is_complete=not faults, is_end_told=not self._gpu)
+        return self._findings.parsed(is_complete=not faults, is_end_known=not self._gpu)
 
     def _faults(self) -> Iterator[str]:
         """Yield what the tables lack."""

@@ -25,7 +25,7 @@ def imported_sentences(campaign: Campaign) -> Iterator[str]:
 
 def imported_order(runs: Sequence[Attempt]) -> str:
     """Return what is known about the order in which imported runs were made, as part of a sentence."""
-    n_told = sum(one.source is not None and one.source.tells_time for one in runs)
+    n_told = sum(one.source is not None and one.source.gives_time for one in runs)
     if not n_told:
         return "in what order they were made, Tare cannot say"
     if n_told == len(runs):

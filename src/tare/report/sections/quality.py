@@ -159,7 +159,7 @@ def _strength_sentence(proof: Proof, judged: Sequence[Attempt]) -> str:
     match proof:
         case Proof.COUNTED:
             return f"Counted on {of}: byte counters show that {network} carried the data."
-        case Proof.SAID:
+        case Proof.REPORTED:
             return f"Said on {of}: no counter shows it, but the MPI itself names {network}."
         case Proof.NOT_PROVEN:
             return (

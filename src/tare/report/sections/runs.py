@@ -113,7 +113,7 @@ def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown:
         elapsed_s=None if one.source else one.elapsed_s,
         load="" if one.load is None else number(one.load, 2),
         started="" if one.started_at is None else moment(one.started_at).isoformat(" ", "seconds")[:19],
-        remark=visible(one.transport_told if one.state is State.DONE else _why(one)),
+        remark=visible(one.transport_evidence if one.state is State.DONE else _why(one)),
         folder=one.folder,
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.telemetry import Timeline, Track
-from tare.core.telemetry_sources import courses as telemetry_courses
+from tare.core.telemetry_sources import time_series
 from tare.report.sections.panels import Line, Panel, Point
 from tare.report.variants import Variants
 from tare.report.words.numbers import count, scaled, visible
@@ -86,7 +86,7 @@ def courses(campaign: Campaign, sides: Variants, cases: frozenset[str], read: Re
         runs.setdefault(attempt.case, []).append(attempt)
     places = {place: number for number, place in enumerate(sides.places)}
     placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
-    kinds = [(name, one.title, one.unit) for name, one in telemetry_courses().items()]
+    kinds = [(name, one.title, one.unit) for name, one in time_series().items()]
     found: list[NodeTimeline] = []
     n_cases = 0
     for case in placed:

@@ -9,7 +9,7 @@ if MYPY:
 HAS_PATHS = False
 ORDER = 500
 FIGURES = {"forks": ("1/s", "lower", "processes and threads started, a node")}
-COURSES = {"fork_rate": ("processes started, nodes stacked", "1/s", True)}
+TIME_SERIES = {"fork_rate": ("processes started, nodes stacked", "1/s", True)}
 
 
 def paths(root: str) -> "list[str]":

@@ -141,7 +141,7 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> J
         after=after,
         epochs=tuple(Epoch(one.name, one.began_at, one.began_at + one.elapsed_s) for one in progress.steps),
         clock_set_s=progress.clock_set_s,
-        room=_read_room(task.folder) if task.own_storage else {},
+        storage_space=_read_room(task.folder) if task.own_storage else {},
     )
 
 

@@ -70,7 +70,7 @@ class BatchScheduler:
         self._silent_since: float | None = None
         self._on_wait: OnWait = lambda names, reason: None
 
-    def tell_waits(self, on_wait: OnWait) -> None:
+    def report_waits(self, on_wait: OnWait) -> None:
         """Report outages of the batch system and waiting jobs to `on_wait` (see core.scheduler.Scheduler)."""
         self._on_wait = on_wait
 

@@ -92,7 +92,7 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
             try:
                 yield from left_in(queue)
             except BackendError as error:
-                surroundings.tell(f"Grid Engine's queue could not be looked at: {error}")
+                surroundings.report(f"Grid Engine's queue could not be looked at: {error}")
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
         """Start Grid Engine in the lab (see BackendPlugin)."""

@@ -88,7 +88,7 @@ class KubernetesScheduler:
         self._untold_quotas = UntoldQuotas(cluster, clock)
         self._on_wait: OnWait = lambda names, reason: None
 
-    def tell_waits(self, on_wait: OnWait) -> None:
+    def report_waits(self, on_wait: OnWait) -> None:
         """Set the callback for tasks that wait, for example while the API server does not answer."""
         self._on_wait = on_wait
 

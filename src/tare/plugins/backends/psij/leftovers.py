@@ -18,7 +18,7 @@ def left(surroundings: Surroundings) -> Iterator[Leftover]:
         try:
             yield from _left_of(register, surroundings)
         except BackendError as error:
-            surroundings.tell(f"the jobs of {register.work} could not be looked at: {error}")
+            surroundings.report(f"the jobs of {register.work} could not be looked at: {error}")
 
 
 def _left_of(register: Register, surroundings: Surroundings) -> Iterator[Leftover]:

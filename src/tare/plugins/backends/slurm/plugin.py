@@ -83,7 +83,7 @@ class SlurmBackend(BatchBackend[SlurmOptions]):
             try:
                 yield from left_in(slurm)
             except BackendError as error:
-                surroundings.tell(f"Slurm's queue could not be looked at: {error}")
+                surroundings.report(f"Slurm's queue could not be looked at: {error}")
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
         """Start Slurm in the lab (see BackendPlugin)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.core.errors import NOT_JSON
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Span, Timeline, Track
-from tare.core.telemetry_sources import courses, drawn_against_time
+from tare.core.telemetry_sources import drawn_against_time, time_series
 from tare.plugins.collectors.sampler.figures import difference, parse
 from tare.plugins.collectors.sampler.recording import HostRecording, Recording, Sample, read, times
 
@@ -43,7 +43,7 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
     drawn = drawn_against_time()
     begins: list[float] = []
     ends: list[float] = []
-    values: dict[str, list[float]] = {name: [] for name in courses()}
+    values: dict[str, list[float]] = {name: [] for name in time_series()}
     for before, after in _steps(one.samples):
         seconds = after.at_s - before.at_s
         begins.append(at[before.at_s])
@@ -56,8 +56,8 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
     kept = [
         what
         for name, source in drawn.items()
-        for what in source.COURSES
-        if ((has_cores and name in told) if courses()[what].is_of_machine else is_of_ranks)
+        for what in source.TIME_SERIES
+        if ((has_cores and name in told) if time_series()[what].is_of_machine else is_of_ranks)
     ]
     return Track(
         host=one.host,

@@ -178,7 +178,7 @@ class Findings:
         is_complete: bool,
         payload_bytes: int | None = None,
         n_messages: int = 0,
-        is_end_told: bool = True,
+        is_end_known: bool = True,
     ) -> Parsed:
         """Return everything that was found.
 
@@ -198,6 +198,6 @@ class Findings:
             problems=(*([fault] if fault else []), *self._problems),
             payload_bytes=payload_bytes,
             n_messages=n_messages,
-            is_end_told=is_end_told,
+            is_end_known=is_end_known,
             printed={name: tuple(values) for name, values in self._printed.items()},
         )

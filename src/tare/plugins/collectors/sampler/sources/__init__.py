@@ -7,9 +7,9 @@ begins with the path of its file. A source may have ``pause_s(lines)``: how long
 On the head node, ``counters(lines)`` turns recorded lines into named numbers. ``figures(watched)`` returns
 the figures of a run; unknown ones are None (see plugins.collectors.sampler.figures.Watched). `FIGURES`
 declares them: name, unit, which direction is better, if any, and a description. `ORDER` is the source's
-position among the sources. `COURSES` declares the time series for charts: name, title, unit, and whether it
-belongs to a machine or to each host of ranks. ``over_time(counted, seconds, interface)`` returns the values
-of one time step.
+position among the sources. `TIME_SERIES` declares the time series for charts: name, title, unit, and whether
+it belongs to a machine or to each host of ranks. ``over_time(counted, seconds, interface)`` returns the
+values of one time step.
 
 A file in this folder is read, computed, shown, exported and documented: `sources` of
 tare.core.telemetry_sources finds it.

@@ -105,7 +105,7 @@ def _over_samples(host: "Passed") -> "Iterator[dict[str, float]]":
             before, is_first = now, False
 
 
-COURSES = {
+TIME_SERIES = {
     "cpu_busy": ("CPU at work, nodes stacked", "%", True),
     "cpu_system": ("CPU in the kernel, nodes stacked", "%", True),
 }

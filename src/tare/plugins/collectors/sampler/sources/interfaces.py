@@ -116,7 +116,7 @@ def _sent(one: "dict[str, float]") -> float:
     return one.get("tx_bytes", 0.0)
 
 
-COURSES = {"network_rate": ("sent by the network’s interface, nodes stacked", "B/s", False)}
+TIME_SERIES = {"network_rate": ("sent by the network’s interface, nodes stacked", "B/s", False)}
 
 
 def over_time(counted: "dict[str, float]", seconds: float, interface: "str | None") -> "dict[str, float]":
