@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tare.core.bug_report import tell, traceback_of
+from tare.core.bug_report import report_of, traceback_of
 from tare.live.connections import Sparing
 
 POISON = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\nFORGED: all done\u202e password=hunter2-X9"
@@ -104,7 +104,7 @@ def test_a_long_traceback_is_cut_short_at_both_ends_of_nothing_that_matters() ->
     try:
         deep(500)
     except ValueError as error:
-        text = tell(error, ["compare"])
+        text = report_of(error, ["compare"])
     assert "deep(500)" in text
     assert "the end" in text
     assert "lines left out" in text

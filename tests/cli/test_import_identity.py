@@ -345,7 +345,7 @@ def test_files_of_several_folders_that_no_pattern_distinguishes_are_pointed_out(
         put(tmp_path / "r" / platform / "1.txt", hpcg(4, 10.0 + len(platform) + ord(platform)))
     done = run("hpcg", tmp_path / "r", "--out", tmp_path / "c")
     assert (
-        "are taken as repeats of one case; if their paths tell settings, name those in --pattern"
+        "are taken as repeats of one case; if their paths hold settings, name those in --pattern"
         in done.stderr
     )
     done = run("hpcg", tmp_path / "r", "--out", tmp_path / "d", "--pattern", "{platform}/*.txt")

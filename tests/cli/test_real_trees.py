@@ -102,7 +102,7 @@ def test_repeats_that_only_folders_distinguish_are_asked_about(tmp_path: Path) -
         put(tmp_path / f"r/{fabric}/imb.out", imb(4, factor))
     told = imported("imb.sendrecv", tmp_path / "r", "--out", tmp_path / "c", "--dry-run")
     assert "2 runs of 1 case would be imported" in told
-    assert "are taken as repeats of one case; if their paths tell settings, name those in --pattern" in told
+    assert "are taken as repeats of one case; if their paths hold settings, name those in --pattern" in told
 
 
 def test_a_tree_whose_ranks_are_not_those_of_its_paths_is_refused(tmp_path: Path) -> None:

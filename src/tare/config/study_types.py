@@ -39,7 +39,7 @@ PartFile = Annotated[
     str | dict[str, Values],
     Meta(
         description="The settings that leave a case out, or a condition such as 'nodes > 2 and size == 768', "
-        "which a mapping holds as 'where'; 'because' tells the reason.",
+        "which a mapping holds as 'where'; 'because' is the reason.",
         examples=[{"workload": "imb.pingpong", "nodes": 4, "because": "two ranks use two nodes"}],
     ),
 ]
@@ -165,7 +165,7 @@ class StudyTelemetryFile(TelemetryFile, frozen=True, kw_only=True, omit_defaults
 
     unwatched: Annotated[
         tuple[Name, ...] | None,
-        Meta(description="Platforms that are not watched, to tell what it costs.", examples=[["bare"]]),
+        Meta(description="Platforms that are not watched, to measure what it costs.", examples=[["bare"]]),
     ] = None
 
 
@@ -227,7 +227,7 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
         Binding | None,
         Meta(
             description="What a rank is bound to. Default: core where ranks × threads fit the cores that the "
-            "site tells of, else none.",
+            "site gives, else none.",
             examples=["core"],
         ),
     ] = None

@@ -29,7 +29,7 @@ def traceback_of(error: BaseException) -> str:
     return "\n".join(f"  {_short(line)}" for line in lines)
 
 
-def tell(error: BaseException, words: list[str]) -> str:
+def report_of(error: BaseException, words: list[str]) -> str:
     """Return the message about `error`, raised in the command `words`: what happened, and what to do."""
     name = visible_line(_short(words[0])) if words else ""
     return (
@@ -45,17 +45,17 @@ def tell(error: BaseException, words: list[str]) -> str:
 
 
 def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write what `tell` returns to standard error; it replaces `sys.excepthook`."""
-    text = "tare: interrupted" if isinstance(error, KeyboardInterrupt) else _told(error)
+    """Write what `report_of` returns to standard error; it replaces `sys.excepthook`."""
+    text = "tare: interrupted" if isinstance(error, KeyboardInterrupt) else _guarded_report(error)
     if sys.stderr is not None:
         sys.stderr.write(f"{text}\n")
 
 
-def _told(error: BaseException) -> str:
+def _guarded_report(error: BaseException) -> str:
     try:
-        return tell(error, sys.argv[1:])
+        return report_of(error, sys.argv[1:])
     except Exception as second:  # otherwise Python would print all of it unchanged
-        names = f"{type(error).__name__}, and {type(second).__name__} in telling it"
+        names = f"{type(error).__name__}, and {type(second).__name__} while reporting it"
         return f"tare: this is a defect of Tare: {names}"
 
 

@@ -107,8 +107,10 @@ def _fault_of_pattern(pattern: str) -> str | None:
         is_empty_matched = _replaced(pattern, "", lambda match: "x") != ""
     except PolarsError as error:
         why = _WHY.search(str(error))
-        told = why[1] if why else "not one that can be read"
-        return f"is no pattern: {told}; write one of Rust's regex, which has no look-around or back-reference"
+        problem = why[1] if why else "not one that can be read"
+        return (
+            f"is no pattern: {problem}; write one of Rust's regex, which has no look-around or back-reference"
+        )
     return "matches where nothing is; have it match at least one character" if is_empty_matched else None
 
 

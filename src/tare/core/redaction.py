@@ -94,25 +94,25 @@ def redact_text(text: str) -> str:
 
 def redact_words(argv: Sequence[str]) -> list[str]:
     """Return the words of a command without what looks like a secret, such as the value of an option."""
-    told: list[str] = []
+    shown: list[str] = []
     for word in argv:
-        before = told[-1] if told else ""
+        before = shown[-1] if shown else ""
         named = before.lstrip("-") if before.startswith("-") else ""
         if named and _SECRET_NAME.fullmatch(named) and not word.startswith("-") and not _PLACE.match(word):
-            told.append(HIDDEN)
+            shown.append(HIDDEN)
         elif (
             before in {"-u", "--user", "-U", "--proxy-user"}
-            and _calls(told, "curl", "wget", "http")
+            and _calls(shown, "curl", "wget", "http")
             and re.fullmatch(r"[^\s:/]+:[^\s:/]+", word)
         ):
-            told.append(f"{word.partition(':')[0]}:{HIDDEN}")
-        elif before == "-p" and _calls(told[-2:-1], "sshpass"):
-            told.append(HIDDEN)
-        elif re.match(r"-[pu]\S", word) and (hidden := _of_program(word, told)):
-            told.append(hidden)
+            shown.append(f"{word.partition(':')[0]}:{HIDDEN}")
+        elif before == "-p" and _calls(shown[-2:-1], "sshpass"):
+            shown.append(HIDDEN)
+        elif re.match(r"-[pu]\S", word) and (hidden := _of_program(word, shown)):
+            shown.append(hidden)
         else:
-            told.append(redact_text(word))
-    return told
+            shown.append(redact_text(word))
+    return shown
 
 
 def redact_variables(env: Mapping[str, str]) -> dict[str, str]:

@@ -100,7 +100,7 @@ class SafeFolder:
             try:
                 descriptor = os.open(self.name, flags | _FILE, 0o666, dir_fd=parent)
             except OSError as error:
-                raise self._told(error, parent) from None
+                raise self._described(error, parent) from None
         try:
             kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
             if kind != stat.S_IFREG:
@@ -164,7 +164,7 @@ class SafeFolder:
                 os.rename(draft, self.name, src_dir_fd=parent, dst_dir_fd=parent)
             except OSError as error:
                 self._remove(draft, parent)
-                raise self._told(error, parent) from error
+                raise self._described(error, parent) from error
             except BaseException:
                 self._remove(draft, parent)
                 raise
@@ -193,7 +193,7 @@ class SafeFolder:
                     os.mkdir(one.name, dir_fd=parent)
                 except FileExistsError as error:
                     if is_fresh and length == len(self.parts):
-                        raise one._told(error, parent) from None
+                        raise one._described(error, parent) from None
         with self._opened_folder():
             pass  # what is there is a folder, and no link
 
@@ -225,7 +225,7 @@ class SafeFolder:
             try:
                 return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
             except OSError as error:
-                raise self._told(error, parent) from None
+                raise self._described(error, parent) from None
 
     def _listed(self, *, is_folders: bool) -> list[str]:
         try:
@@ -255,7 +255,7 @@ class SafeFolder:
                 try:
                     inner = os.open(part, _FOLDER, dir_fd=descriptor)
                 except OSError as error:
-                    raise SafeFolder(self.root, *self.parts[:depth])._told(error, descriptor) from None
+                    raise SafeFolder(self.root, *self.parts[:depth])._described(error, descriptor) from None
                 os.close(descriptor)
                 descriptor = inner
             yield descriptor
@@ -269,7 +269,7 @@ class SafeFolder:
         with SafeFolder(self.root, *self.parts[:-1])._opened_folder() as parent:
             yield parent
 
-    def _told(self, error: OSError, parent: int) -> OSError:
+    def _described(self, error: OSError, parent: int) -> OSError:
         """Return `error` with this name, and with the kind of file that has the name if that is the cause."""
         if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EISDIR, errno.EMLINK}:
             with contextlib.suppress(OSError):

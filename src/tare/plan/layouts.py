@@ -101,20 +101,20 @@ def bind_fault(bind: Binding, layout: Layout, platform: Platform, site: Site) ->
         return None
     if site.shared_cores is None or layout.nodes == 1:
         return None
-    told = (
+    shared = (
         f"bind {bind.value}: the {layout.nodes} nodes of a case share the {site.shared_cores} cores of one "
         f"machine at site {site.name}"
     )
     own = chosen(layout, platform, site)
     if platform.is_queued:
-        return f"{told}, and a batch system would bind to the same ones; set bind: none, or nodes: 1"
+        return f"{shared}, and a batch system would bind to the same ones; set bind: none, or nodes: 1"
     if bind is Binding.SOCKET:
-        return f"{told}, and have no sockets of their own; set bind: core or none, or nodes: 1"
+        return f"{shared}, and have no sockets of their own; set bind: core or none, or nodes: 1"
     needed = layout.ranks_per_node * layout.threads
     if needed > (len(own[0]) if own else 0):
         have = f"each has {len(own[0])} of its own" if own else "none has one of its own"
         return (
-            f"{told}; {have}, and its ranks need {needed}; set bind: none, or fewer nodes, ranks or threads"
+            f"{shared}; {have}, and its ranks need {needed}; set bind: none, or fewer nodes, ranks or threads"
         )
     return None
 

@@ -122,10 +122,10 @@ def read_campaign(folder: Path) -> Campaign:
 
 def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
     """Return a case that the journal names and the plan does not have; None where there is none."""
-    told = {event.case for event in events if isinstance(event, AttemptBegan | AttemptWaits)}
-    told |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
-    told |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
-    return min(told - {case.id for case in plan.cases}, default=None)
+    named = {event.case for event in events if isinstance(event, AttemptBegan | AttemptWaits)}
+    named |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
+    named |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
+    return min(named - {case.id for case in plan.cases}, default=None)
 
 
 class RecordedCampaign(NamedTuple):
@@ -179,12 +179,12 @@ def with_unrecorded(past: RecordedCampaign, folder: Path, plan: Plan) -> Recorde
     cases = {case.id for case in plan.cases}
     found = []
     for name in unrecorded_folders(SafeFolder(folder), past.attempts):
-        told = _ATTEMPT.fullmatch(name)
-        if told and told["case"] in cases:
+        match = _ATTEMPT.fullmatch(name)
+        if match and match["case"] in cases:
             attempt = Attempt(
-                case=told["case"],
-                block=int(told["block"]),
-                attempt=int(told["attempt"]),
+                case=match["case"],
+                block=int(match["block"]),
+                attempt=int(match["attempt"]),
                 state=State.LOST,
                 reason="its folder exists, and no line of the journal names it",
                 started_at=None,

@@ -67,16 +67,16 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
             "--pattern": self.pattern.names if self.pattern else (),
             "--table": self.table.names if self.table else (),
         }
-        told: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for place, names in places.items():
             for name in names:
                 if name == "workload":
                     raise UsageError(f"{place} names 'workload': that is the first word of the command")
-                if name in told:
-                    raise UsageError(f"{told[name]} and {place} both give {name!r}; leave it out of one")
-                told[name] = place
+                if name in sources:
+                    raise UsageError(f"{sources[name]} and {place} both give {name!r}; leave it out of one")
+                sources[name] = place
         for one, other in (("repeat", "block"), ("started", "date")):
-            if {one, other} <= told.keys() and other in self._ordering:
+            if {one, other} <= sources.keys() and other in self._ordering:
                 raise UsageError(f"{{{one}}} and {{{other}}} mean the same here; leave one out")
 
     def candidates(self, files: Iterable[Path]) -> tuple[list[Candidate], list[Refused]]:
@@ -114,10 +114,10 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
                 refused.append(Refused(name, "; ".join(reasons.values())))
                 continue
             if self.table and row:
-                told, reasons = self._typed(row.texts)
+                from_table, reasons = self._typed(row.texts)
                 faults += [Fault(self.table.file, row.line, 1, key, why) for key, why in reasons.items()]
-                settings |= told
-                origins |= dict.fromkeys(told, Origin.TABLE)
+                settings |= from_table
+                origins |= dict.fromkeys(from_table, Origin.TABLE)
                 texts |= row.texts
             every = {**self.common, **texts}
             order = {name: text for name, text in every.items() if name in self._ordering}

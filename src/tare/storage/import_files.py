@@ -35,23 +35,23 @@ class ReadFiles(NamedTuple):
     understood: Understood
 
 
-def _told(one: ReadFiles) -> tuple[object, ...]:
+def _given_settings(one: ReadFiles) -> tuple[object, ...]:
     """Return the settings that the user gave for a file, in a fixed order."""
     return tuple(sorted((name, str(value)) for name, value in one.candidate.settings.items()))
 
 
-def joined(sifted: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
+def joined(files: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
     """Yield the files; a file without figures joins the case of files with the same given settings.
 
     A program that broke off before it printed its ranks belongs to the case of those other files, if they are
     all of one case. It still has no figures, so nothing is invented.
     """
-    told: dict[tuple[object, ...], dict[str, ReadFiles]] = defaultdict(dict)
-    for one in sifted:
+    measured: dict[tuple[object, ...], dict[str, ReadFiles]] = defaultdict(dict)
+    for one in files:
         if one.judged.state is State.DONE:
-            told[_told(one)].setdefault(one.case.id, one)
-    for one in sifted:
-        same = told.get(_told(one), {})
+            measured[_given_settings(one)].setdefault(one.case.id, one)
+    for one in files:
+        same = measured.get(_given_settings(one), {})
         other = next(iter(same.values())) if len(same) == 1 else None
         lacks = other is not None and one.case.settings.items() < other.case.settings.items()
         if other is not None and lacks and one.judged.state is not State.DONE:
@@ -60,12 +60,12 @@ def joined(sifted: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
             yield one
 
 
-def unparted(sifted: Sequence[ReadFiles]) -> Iterator[str]:
+def undivided(files: Sequence[ReadFiles]) -> Iterator[str]:
     """Yield a remark for each case with files in several folders, if no path or table gave settings."""
-    told = {Origin.PATTERN, Origin.TABLE}
+    given = {Origin.PATTERN, Origin.TABLE}
     folders: dict[str, dict[Path, None]] = defaultdict(dict)
-    for one in sifted:
-        if told.isdisjoint(one.candidate.origins.values()):
+    for one in files:
+        if given.isdisjoint(one.candidate.origins.values()):
             folders[one.case.id].setdefault(one.candidate.path.parent)
     for found in folders.values():
         if len(found) > 1:
@@ -73,5 +73,5 @@ def unparted(sifted: Sequence[ReadFiles]) -> Iterator[str]:
             others = f" and {len(more)} more" if more else ""
             yield (
                 f"files in {first}, {second}{others} are taken as repeats of one case; "
-                "if their paths tell settings, name those in --pattern"
+                "if their paths hold settings, name those in --pattern"
             )

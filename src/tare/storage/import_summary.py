@@ -35,7 +35,7 @@ class Understood(NamedTuple):
 
 
 def understand(
-    told: Settings, origins: Mapping[str, Origin], printed: Mapping[str, tuple[Scalar, ...]]
+    given: Settings, origins: Mapping[str, Origin], printed: Mapping[str, tuple[Scalar, ...]]
 ) -> Understood:
     """Return the settings of a file: those given, those its program printed, and those that follow from both.
 
@@ -43,7 +43,7 @@ def understand(
     coordinate. Two of nodes, ranks and ranks per node give the third, where the division has no remainder.
     Nothing else is invented.
     """
-    settings, found = dict(told), dict(origins)
+    settings, found = dict(given), dict(origins)
     for name, values in printed.items():
         if len(values) == 1 and name not in settings and name not in _NO_SETTINGS:
             settings[name], found[name] = values[0], Origin.PRINTED

@@ -26,7 +26,7 @@ from tare.core.workload import Fom
 from tare.plan import identified, lay_out, varied_settings
 from tare.storage.campaign import freeze, open_journal
 from tare.storage.candidates import Candidate
-from tare.storage.import_files import ReadFile, ReadFiles, joined, unparted
+from tare.storage.import_files import ReadFile, ReadFiles, joined, undivided
 from tare.storage.import_summary import Understood, understand
 from tare.storage.journal import AttemptEnded, BlockBegan
 from tare.storage.journal_state import JournalState
@@ -99,11 +99,11 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         """
         refused: list[Refused] = []
         remarks: list[str] = []
-        sifted, n_known = self._sift(candidates, refused, remarks)
-        runs = [self._imported(placed) for placed in self._place(sifted, refused)]
+        new, n_known = self._new_files(candidates, refused, remarks)
+        runs = [self._imported(placed) for placed in self._place(new, refused)]
         return Import(runs=tuple(runs), refused=tuple(refused), remarks=tuple(remarks), n_known=n_known)
 
-    def _sift(
+    def _new_files(
         self, candidates: Iterable[Candidate], refused: list[Refused], remarks: list[str]
     ) -> tuple[list[ReadFiles], int]:
         """Return the new files, and the number of known ones; contradictory files go to `refused`."""
@@ -112,7 +112,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         for one in by_path.values():
             if one.source:
                 by_content[one.source.sha256].append((one.case, one.source.path))
-        sifted, n_known = [], 0
+        new, n_known = [], 0
         for read in joined(self._readable(candidates, refused)):
             case, source, name = read.case, read.source, read.source.path
             known = by_path.get(name)
@@ -132,9 +132,9 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             if elsewhere:
                 remarks.append(f"{name} has the same content as {elsewhere}; is one a copy?")
             by_content[source.sha256].append((case.id, name))
-            sifted.append(read)
-        remarks += unparted(sifted)
-        return sifted, n_known
+            new.append(read)
+        remarks += undivided(new)
+        return new, n_known
 
     def _readable(self, candidates: Iterable[Candidate], refused: list[Refused]) -> list[ReadFiles]:
         """Return what was read from the files; those that cannot be read go to `refused`."""
@@ -150,14 +150,14 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
 
     def _read(self, candidate: Candidate, name: str) -> ReadFiles | str:
         """Return what was read from a file, with its case, or why it makes none."""
-        told = make_case(self.workload, self.digest, candidate.settings)
-        if isinstance(told, str):
-            return told
+        given = make_case(self.workload, self.digest, candidate.settings)
+        if isinstance(given, str):
+            return given
         try:
             if is_packed(candidate.path):
                 return PACKED
             source = Source(name, _sha256(candidate.path))
-            judged = self.judge(candidate.path, told)
+            judged = self.judge(candidate.path, given)
         except OSError as error:
             return f"cannot be read: {error.strerror}"
         understood = understand(candidate.settings, candidate.origins, judged.printed)
@@ -178,10 +178,10 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         known = (path for other, path in by_content.get(source.sha256, ()) if other == case.id)
         return next((f"the same content and settings as {path}: one run is not two" for path in known), "")
 
-    def _place(self, sifted: Iterable[ReadFiles], refused: list[Refused]) -> list[_Placed]:
+    def _place(self, new: Iterable[ReadFiles], refused: list[Refused]) -> list[_Placed]:
         """Return the files with their blocks, sorted by block."""
         by_case: dict[str, list[ReadFiles]] = defaultdict(list)
-        for one in sifted:
+        for one in new:
             by_case[one.case.id].append(one)
         taken: dict[str, dict[int, str]] = defaultdict(dict)
         for attempt in self.existing:
@@ -200,8 +200,8 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
                     continue
                 blocks[block] = source.path
                 has_time = _moment(one.candidate.started) is not None
-                told = msgspec.structs.replace(source, gives_block=has_numbers, gives_time=has_time)
-                placed.append(_Placed(one, told, block))
+                located = msgspec.structs.replace(source, gives_block=has_numbers, gives_time=has_time)
+                placed.append(_Placed(one, located, block))
         return sorted(placed, key=lambda one: one.block)
 
     def _imported(self, placed: _Placed) -> Imported:
@@ -323,8 +323,8 @@ def _facts(printed: Mapping[str, tuple[Scalar, ...]]) -> str:
 
 
 def _order(candidate: Candidate) -> tuple[object, ...]:
-    told = candidate.block if candidate.block is not None else candidate.started
-    return natural(told or ""), natural(os.fspath(candidate.path))
+    order = candidate.block if candidate.block is not None else candidate.started
+    return natural(order or ""), natural(os.fspath(candidate.path))
 
 
 def _block_number(candidate: Candidate) -> int:

@@ -124,18 +124,18 @@ class LineReader:
 
         Raises DamagedLine, whose text says what is wrong with the line.
         """
-        told = _SUM.search(line)
-        if told and int(told[1], 16) != zlib.crc32(line[: told.start()]):
+        checksum = _SUM.search(line)
+        if checksum and int(checksum[1], 16) != zlib.crc32(line[: checksum.start()]):
             raise DamagedLine("it is not what its checksum says was written")
-        if not told and self._has_sums:
+        if not checksum and self._has_sums:
             raise DamagedLine("it has lost its checksum")
         try:
             event: Event = _decode(line)
         except NOT_JSON as error:
             raise DamagedLine(str(error)) from error
-        if not told and isinstance(event, SessionBegan) and event.version > 1:
+        if not checksum and isinstance(event, SessionBegan) and event.version > 1:
             raise DamagedLine("it has lost its checksum")
-        self._has_sums = self._has_sums or told is not None
+        self._has_sums = self._has_sums or checksum is not None
         return event
 
 

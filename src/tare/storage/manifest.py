@@ -62,15 +62,15 @@ def check_manifest(place: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
         yield NAME, CHANGED
         return
     for line in text.decode(errors="replace").splitlines():
-        told = _LINE.fullmatch(line)
-        if told is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             yield NAME, CHANGED
             return
         try:
-            if _digest(place / told[2]) != told[1]:
-                yield told[2], CHANGED
+            if _digest(place / match[2]) != match[1]:
+                yield match[2], CHANGED
         except OSError as error:
-            yield told[2], f"cannot be read: {error.strerror}"
+            yield match[2], f"cannot be read: {error.strerror}"
 
 
 def altered(campaign: Campaign) -> dict[str, str]:

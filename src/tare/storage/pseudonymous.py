@@ -40,12 +40,12 @@ def read_shown(folder: Path, more: Iterable[str] = ()) -> Campaign:
 
 def shown_campaign(campaign: Campaign, signs: Pseudonyms) -> Campaign:
     """Return `campaign` with the pseudonyms `signs`, and without what looks like a secret."""
-    shower = PseudonymousView(signs)
+    view = PseudonymousView(signs)
     return msgspec.structs.replace(
         campaign,
-        plan=shower.plan(campaign.plan),
-        attempts=tuple(map(shower.attempt, campaign.attempts)),
-        environments=shower.signed(campaign.environments),
+        plan=view.plan(campaign.plan),
+        attempts=tuple(map(view.attempt, campaign.attempts)),
+        environments=view.signed(campaign.environments),
         signs=signs,
     )
 
@@ -76,8 +76,8 @@ class PseudonymousView:
 
     def attempt(self, attempt: Attempt) -> Attempt:
         """Return the attempt without secrets, also if an older version of Tare wrote it."""
-        said = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
-        is_plain = not any(said) and not any(one.at for one in attempt.series)
+        printed = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
+        is_plain = not any(printed) and not any(one.at for one in attempt.series)
         return self.signed(attempt if is_plain else without_secrets(attempt, self._redacted))
 
     def _redacted(self, text: str) -> str:

@@ -59,16 +59,16 @@ def signer_of(place: SafeFolder, signers: Path | None = None, signer: str = "") 
     with tempfile.TemporaryDirectory() as draft:
         path = Path(draft, SIGNATURE)
         path.write_bytes(signature)
-        told = ["-n", _NAMESPACE, "-s", str(path)]
+        options = ["-n", _NAMESPACE, "-s", str(path)]
         if signers is None:
-            told = ["-Y", "check-novalidate", *told]
+            options = ["-Y", "check-novalidate", *options]
         else:
-            told = ["-Y", "verify", "-f", str(signers), "-I", signer, *told]
+            options = ["-Y", "verify", "-f", str(signers), "-I", signer, *options]
         try:
-            said = _call(*told, data=text, cure="the signature does not hold")
+            printed = _call(*options, data=text, cure="the signature does not hold")
         except UsageError as error:
             raise CampaignError(f"{(place / SIGNATURE).path}: {error}") from error
-    return signer or said.rpartition(" key ")[2].strip()
+    return signer or printed.rpartition(" key ")[2].strip()
 
 
 def broken(place: SafeFolder) -> list[tuple[str, str]]:

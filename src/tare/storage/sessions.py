@@ -136,10 +136,10 @@ def _with_imported_sessions(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     Blocks that follow one another in time are passes of one session. Where the runs return to an earlier
     block, another session begins. The last session is number 0; earlier ones have negative numbers.
     """
-    told = [one for one in attempts if one.source and one.source.gives_block and one.source.gives_time]
+    timed = [one for one in attempts if one.source and one.source.gives_block and one.source.gives_time]
     latest, number = 0, 0
     sessions: dict[str, int] = {}
-    for one in sorted(told, key=lambda one: one.started_at or 0.0):
+    for one in sorted(timed, key=lambda one: one.started_at or 0.0):
         number += one.block < latest
         latest = one.block
         sessions[one.folder] = number

@@ -61,8 +61,8 @@ def cut(points: Iterable[Point], epoch: Epoch) -> tuple[Track, ...]:
 def _tracks(spread: _Spread) -> tuple[Track, ...]:
     """Return tracks: the figures of a host that have the same times form one track."""
     alike: dict[tuple[str, tuple[float, ...]], list[str]] = {}
-    for (host, name), told in sorted(spread.items()):
-        alike.setdefault((host, tuple(sorted(told))), []).append(name)
+    for (host, name), values in sorted(spread.items()):
+        alike.setdefault((host, tuple(sorted(values))), []).append(name)
     return tuple(
         Track(
             host=host,
@@ -93,7 +93,7 @@ def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: E
     known = _spread_of(read_imported(place).tracks)
     for key, fresh in _spread_of(tracks).items():
         first, last = min(since for since, _ in fresh.values()), max(fresh)
-        others = {at: told for at, told in known.get(key, {}).items() if at <= first or told[0] >= last}
+        others = {at: values for at, values in known.get(key, {}).items() if at <= first or values[0] >= last}
         known[key] = others | fresh
     timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
     with CampaignError.for_writes(campaign.folder):
