@@ -24,10 +24,10 @@ def many(*, ratio: float = 1.0, noise: float = 0.015, seed: int = 1) -> Campaign
     return make_campaign(cases, ratio=ratio, noise=noise, seed=seed)
 
 
-def imported(campaign: Campaign, *, tells_block: bool, network: str | None = None) -> Campaign:
+def imported(campaign: Campaign, *, gives_block: bool, network: str | None = None) -> Campaign:
     """Return `campaign` as if its runs, or those on one network, had been imported."""
     chosen = {case.id for case in campaign.plan.cases if network in (None, case.network)}
-    source = Source("/there", "0" * 64, tells_block)
+    source = Source("/there", "0" * 64, gives_block)
     attempts = tuple(
         msgspec.structs.replace(one, source=source) if one.case in chosen else one
         for one in campaign.attempts

@@ -178,7 +178,7 @@ cat {disk}/campaign/journal.jsonl > {tmp_path}/journal.jsonl
     if done.returncode == 77 or "unshare failed" in done.stderr:
         pytest.skip(f"this kernel lets no user mount a tmpfs: {done.stderr.strip()}")
     assert "first: 3" in done.stdout, done.stdout + done.stderr
-    assert "no room left on this file system" in done.stderr
+    assert "no space left on this file system" in done.stderr
     assert "second: 0" in done.stdout, done.stdout + done.stderr
     runs = ended_runs(tmp_path)
     assert len(runs) == 40

@@ -80,7 +80,7 @@ def executor(
 def test_a_disk_that_is_full_when_a_job_has_ended_is_reported_as_that(tmp_path: Path) -> None:
     one = executor(tmp_path, PromptScheduler())
     one.start(CASE, Run(1, "c"), 1)
-    with pytest.raises(DiskFull, match="make room"):
+    with pytest.raises(DiskFull, match="free some space"):
         one.wait()
 
 
@@ -93,13 +93,13 @@ def test_what_ended_on_a_full_disk_does_not_count_now_or_later(
     landed = tmp_path / "attempts/c/1.1/landed"
     landed.touch()
     monkeypatch.setattr(staging, "_LEAST_SPACE", float("inf"))
-    with pytest.raises(DiskFull, match="no room left on this file system"):
+    with pytest.raises(DiskFull, match="no space left on this file system"):
         one.wait()
     assert not landed.exists()
 
 
 def test_a_disk_that_is_full_when_a_job_is_submitted_is_reported_as_that(tmp_path: Path) -> None:
-    with pytest.raises(DiskFull, match="make room"):
+    with pytest.raises(DiskFull, match="free some space"):
         executor(tmp_path, PromptScheduler(is_full=True)).start(CASE, Run(1, "c"), 1)
 
 

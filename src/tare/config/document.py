@@ -91,8 +91,8 @@ def decode_text(raw: bytes, faults: Faults) -> str | None:
         return raw.decode()
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
-        place = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        faults.add(place, (), f"byte {raw[error.start]:#04x} is not UTF-8; save the file as UTF-8")
+        position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        faults.add(position, (), f"byte {raw[error.start]:#04x} is not UTF-8; save the file as UTF-8")
         return None
 
 
@@ -105,8 +105,8 @@ def read_document(text: str, faults: Faults) -> Node | None:
     unreadable = _UNREADABLE.search(text)
     if unreadable:
         at = unreadable.start()
-        place = Position(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
-        faults.add(place, (), f"character U+{ord(unreadable[0]):04X} cannot be in a YAML file; remove it")
+        position = Position(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+        faults.add(position, (), f"character U+{ord(unreadable[0]):04X} cannot be in a YAML file; remove it")
         return None
     builder = _Builder(faults)
     try:
@@ -233,9 +233,9 @@ class _Builder:
         frame = self._open[-1]
         frame.weight += weight
         if frame.weight > MOST_NODES:
-            place = node if alias is None else _start_of(alias)
+            position = node if alias is None else _start_of(alias)
             what = "the aliases stand for" if alias is not None else "there are"
-            self.faults.add(place, self._path(), f"{what} more than {MOST_NODES} values; write fewer")
+            self.faults.add(position, self._path(), f"{what} more than {MOST_NODES} values; write fewer")
             raise _Refused
         frame.items.append(node)
 
@@ -282,10 +282,7 @@ def resolve(text: str) -> Scalar | None:
 
 
 def _start_of(event: events.Event) -> Position:
-    return _position(event.start_mark)
-
-
-def _position(mark: yaml.Mark | None) -> Position:
+    mark = event.start_mark
     return START if mark is None else Position(mark.line + 1, mark.column + 1)
 
 
@@ -293,15 +290,15 @@ def _position_of(error: yaml.MarkedYAMLError) -> Position:
     mark = error.problem_mark or error.context_mark
     if "quoted scalar" in str(error.context) and error.context_mark:
         mark = error.context_mark  # where the quotes open, rather than the end of the file
-    return _position(mark)
+    return START if mark is None else Position(mark.line + 1, mark.column + 1)
 
 
 def _cure(error: yaml.MarkedYAMLError, text: str) -> str:
     """Return what the parser found, with the usual cure for it."""
-    place = _position_of(error)
+    position = _position_of(error)
     lines = text.splitlines()
-    line = lines[place.line - 1] if place.line <= len(lines) else ""
-    character = line[place.column - 1 : place.column]
+    line = lines[position.line - 1] if position.line <= len(lines) else ""
+    character = line[position.column - 1 : position.column]
     problem = " ".join(str(error.problem or error.context or "unreadable").split())
     if "\t" in line[: len(line) - len(line.lstrip())] or character == "\t":
         return "a tab cannot indent YAML; use spaces"

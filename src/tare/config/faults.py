@@ -34,14 +34,14 @@ class Faults:
         self.file = file
         self.found: dict[tuple[int, int, str], Fault] = {}
 
-    def add(self, place: Position, path: Path, message: str) -> None:
-        """Record the fault `message` for the text at `place`."""
-        key = (place.line, place.column, message)
+    def add(self, position: Position, path: Path, message: str) -> None:
+        """Record the fault `message` for the text at `position`."""
+        key = (position.line, position.column, message)
         self.found.setdefault(key, Fault(self.file, *key[:2], format_path(path), message))
 
-    def origin(self, place: Position, path: Path) -> Origin:
-        """Return `place` in the form that a Study stores, for faults that are found later."""
-        return Origin(self.file, place.line, place.column, format_path(path))
+    def origin(self, position: Position, path: Path) -> Origin:
+        """Return `position` in the form that a Study stores, for faults that are found later."""
+        return Origin(self.file, position.line, position.column, format_path(path))
 
     def raise_any(self, others: Iterable[Fault] = ()) -> None:
         """Raise FileFaults with all faults of this file and `others`, if there is one."""

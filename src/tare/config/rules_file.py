@@ -75,9 +75,11 @@ def _sources(file: _RulesFile, root: Node, faults: Faults) -> list[RuleSource]:
             continue
         ((kind, text),) = texts.items()
         path = ("rules", index, str(kind))
-        place = node.entries[str(kind)].value if isinstance(node, MapNode) else node
-        where = f"{faults.file}:{place.line}:{place.column}: {format_path(path)}"
+        position = node.entries[str(kind)].value if isinstance(node, MapNode) else node
+        where = f"{faults.file}:{position.line}:{position.column}: {format_path(path)}"
         sources.append(
-            RuleSource(text=text, kind=kind, where=where, name=rule.name, file=faults.file, line=place.line)
+            RuleSource(
+                text=text, kind=kind, where=where, name=rule.name, file=faults.file, line=position.line
+            )
         )
     return sources

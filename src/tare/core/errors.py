@@ -10,7 +10,7 @@ TareError                      3
     └── CampaignError              the campaign folder cannot be read or written
         ├── NoCampaign             2   the folder that was named holds none
         ├── CampaignLocked             another process is running it
-        └── DiskFull                   no room left; what is recorded is safe
+        └── DiskFull                   no space left; what is recorded is safe
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.path}: " if self.path else ""
-        return f"{self.file}:{self.line}:{self.column}: {place}{self.message}"
+        where = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: {where}{self.message}"
 
 
 class FileFaults(UsageError):
@@ -127,13 +127,13 @@ class CampaignLocked(CampaignError):
 
 
 class DiskFull(CampaignError):
-    """The file system of the campaign `folder` has no room left; everything recorded before is safe."""
+    """The file system of the campaign `folder` has no space left; everything recorded before is safe."""
 
     def __init__(
-        self, folder: Path, lacking: str = "room left on this file system, for data or for files"
+        self, folder: Path, lacking: str = "space left on this file system, for data or for files"
     ) -> None:
         super().__init__(
-            f"{folder}: no {lacking} (df -h, df -i). Everything recorded so far is safe; make room, "
+            f"{folder}: no {lacking} (df -h, df -i). Everything recorded so far is safe; free some space, "
             "then run the same command again to go on."
         )
 

@@ -35,6 +35,10 @@ class Origin(msgspec.Struct, frozen=True):
     column: int
     path: str
 
+    def fault(self, message: str) -> Fault:
+        """Return the fault `message` at this position."""
+        return Fault(self.file, self.line, self.column, self.path, message)
+
 
 class Level(msgspec.Struct, frozen=True, kw_only=True):
     """One value of a factor: the settings that it makes, and its name in charts, if it has one."""
@@ -148,6 +152,4 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
     def fault(self, origin: Origin | None, message: str) -> Fault:
         """Return the fault `message` at `origin`, or at the study as a whole."""
-        if origin is None:
-            return Fault(self.name, 1, 1, "", message)
-        return Fault(origin.file, origin.line, origin.column, origin.path, message)
+        return origin.fault(message) if origin else Fault(self.name, 1, 1, "", message)

@@ -119,11 +119,11 @@ def require_space(folder: Path) -> None:
     except OSError as error:
         raise CampaignError.from_os(folder, error) from error
     if file_system.f_bavail * file_system.f_frsize < _LEAST_SPACE:
-        raise DiskFull(folder, "room left on this file system")
+        raise DiskFull(folder, "space left on this file system")
     if (
         file_system.f_files and file_system.f_favail < _LEAST_INODES
     ):  # f_files is 0 on some file systems, such as Btrfs
-        raise DiskFull(folder, f"room for files: {file_system.f_favail} inodes are left on this file system")
+        raise DiskFull(folder, f"space for files: {file_system.f_favail} inodes are left on this file system")
 
 
 def settle_outputs(staged: StagedFolder, work: Path) -> None:

@@ -46,10 +46,10 @@ def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:
         for alike in ([alone] if name in DESIGN_SETTINGS else rows.values())
         if len({row.get(name) for row in alike}) > 1
     }
-    return tuple(sorted(varied, key=place))
+    return tuple(sorted(varied, key=setting_order))
 
 
-def place(setting: str) -> tuple[int, str]:
+def setting_order(setting: str) -> tuple[int, str]:
     """Return the sort key of a setting: design settings first, in their order, then parameters by name."""
     if setting in DESIGN_SETTINGS:
         return DESIGN_SETTINGS.index(setting), ""

@@ -17,7 +17,7 @@ from tare.core.study import Exclusion, Level, Origin, Study
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
-from tare.plan.content import identified, place
+from tare.plan.content import identified, setting_order
 from tare.plan.layouts import (
     asked_names,
     bind_fault,
@@ -209,7 +209,7 @@ class Gathering:
         for _, level in ranked:
             if level.origin and named & (level.settings.keys() - {"workload"}):
                 return level.origin
-        for name in sorted(named, key=place):
+        for name in sorted(named, key=setting_order):
             if name in self.study.common and name in self.study.origins:
                 return self.study.origins[name]
         is_workload = [level.origin for _, level in ranked if level.origin and "workload" in level.settings]

@@ -128,9 +128,9 @@ class Merging:
         for name in names:
             level = self._overriding(one, name)
             if level is not None:
-                place = f" ({level.origin.file}:{level.origin.line})" if level.origin else ""
+                where = f" ({level.origin.file}:{level.origin.line})" if level.origin else ""
                 return (
-                    f"the level {_level(plan, level)}{place} sets {name} itself and has the last word; "
+                    f"the level {_level(plan, level)}{where} sets {name} itself and has the last word; "
                     "set it in one place"
                 )
         missing = [name for name in names if name not in (*DESIGN_SETTINGS, *one.example.case.parameters)]

@@ -160,10 +160,10 @@ def read_past(events: Iterable[Event]) -> RecordedCampaign:
     )
 
 
-def unrecorded_folders(place: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield the folders of attempts in the campaign `place` that no line of the journal names."""
+def unrecorded_folders(root: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield the folders of attempts in the campaign `root` that no line of the journal names."""
     known = {one.folder for one in attempts}
-    for case in (place / "attempts").folders():
+    for case in (root / "attempts").folders():
         for one in case.folders():
             name = f"attempts/{case.name}/{one.name}"
             if name not in known:
@@ -198,19 +198,19 @@ def store_environment(folder: Path, environment: Environment) -> str:
     """Write `environment` once, named by the hash of its content; return the hash."""
     data = msgspec.json.format(msgspec.json.encode(environment, order="sorted"), indent=1)
     name = hashlib.blake2b(data, digest_size=8).hexdigest()
-    place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
-    if not place.is_file():
+    file = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
+    if not file.is_file():
         with CampaignError.for_writes(folder):
-            place.replace(data)
+            file.replace(data)
     return name
 
 
 def read_environment(folder: Path, name: str) -> Environment:
     """Return the environment that `store_environment` wrote under this hash. Raises CampaignError."""
-    place = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
-    found = read_json(place, Environment, "delete it: figures do not depend on it")
+    file = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
+    found = read_json(file, Environment, "delete it: figures do not depend on it")
     if found is None:
-        raise CampaignError(f"{place.path}: cannot read: {os.strerror(errno.ENOENT)}")
+        raise CampaignError(f"{file.path}: cannot read: {os.strerror(errno.ENOENT)}")
     return found
 
 

@@ -62,19 +62,19 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
 
     def require_clear(self) -> None:
         """Raise UsageError where a name comes from two sources or cannot be a setting."""
-        places = {
+        names_by_source = {
             "--set": tuple(self.common),
             "--pattern": self.pattern.names if self.pattern else (),
             "--table": self.table.names if self.table else (),
         }
         sources: dict[str, str] = {}
-        for place, names in places.items():
+        for source, names in names_by_source.items():
             for name in names:
                 if name == "workload":
-                    raise UsageError(f"{place} names 'workload': that is the first word of the command")
+                    raise UsageError(f"{source} names 'workload': that is the first word of the command")
                 if name in sources:
-                    raise UsageError(f"{sources[name]} and {place} both give {name!r}; leave it out of one")
-                sources[name] = place
+                    raise UsageError(f"{sources[name]} and {source} both give {name!r}; leave it out of one")
+                sources[name] = source
         for one, other in (("repeat", "block"), ("started", "date")):
             if {one, other} <= sources.keys() and other in self._ordering:
                 raise UsageError(f"{{{one}}} and {{{other}}} mean the same here; leave one out")

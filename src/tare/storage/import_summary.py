@@ -85,10 +85,10 @@ def summarised(files: Iterable[Understood]) -> list[Summary]:
                 known.setdefault(one.settings[name])
     return [
         Summary(name, origin, tuple(sorted(known, key=lambda one: natural(str(one)))), counts[name, origin])
-        for (name, origin), known in sorted(values.items(), key=lambda item: _place(*item[0]))
+        for (name, origin), known in sorted(values.items(), key=lambda item: _order_of(*item[0]))
     ]
 
 
-def _place(name: str, origin: Origin) -> tuple[int, str, int]:
+def _order_of(name: str, origin: Origin) -> tuple[int, str, int]:
     order = (*LAYOUT, "platform", "network", "storage", "io")
     return (order.index(name) if name in order else len(order), name, list(Origin).index(origin))

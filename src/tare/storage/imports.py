@@ -100,7 +100,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         refused: list[Refused] = []
         remarks: list[str] = []
         new, n_known = self._new_files(candidates, refused, remarks)
-        runs = [self._imported(placed) for placed in self._place(new, refused)]
+        runs = [self._imported(placed) for placed in self._numbered(new, refused)]
         return Import(runs=tuple(runs), refused=tuple(refused), remarks=tuple(remarks), n_known=n_known)
 
     def _new_files(
@@ -178,7 +178,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
         known = (path for other, path in by_content.get(source.sha256, ()) if other == case.id)
         return next((f"the same content and settings as {path}: one run is not two" for path in known), "")
 
-    def _place(self, new: Iterable[ReadFiles], refused: list[Refused]) -> list[_Placed]:
+    def _numbered(self, new: Iterable[ReadFiles], refused: list[Refused]) -> list[_Placed]:
         """Return the files with their blocks, sorted by block."""
         by_case: dict[str, list[ReadFiles]] = defaultdict(list)
         for one in new:
@@ -295,12 +295,12 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
 
 def _keep_evidence(folder: Path, run: Imported) -> None:
     """Add the raw file to the evidence, as a hard link where the file system allows it, else as a copy."""
-    place = SafeFolder(folder, run.attempt.folder)
-    target = place / run.evidence
+    folder_of_run = SafeFolder(folder, run.attempt.folder)
+    target = folder_of_run / run.evidence
     if not (run.is_linked and _linked(run.path, target)):
         target.replace(run.path.read_bytes(), is_synced=False)
     record = _Record("import", None, run.argv, {}, run.attempt.source)
-    (place / "command.json").replace(msgspec.json.encode([record]), is_synced=False)
+    (folder_of_run / "command.json").replace(msgspec.json.encode([record]), is_synced=False)
 
 
 def _linked(path: Path, target: SafeFolder) -> bool:

@@ -145,7 +145,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._is_torn = False
-        self._descriptor = _place(path).open(os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self._descriptor = _file(path).open(os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             self._lock()
             self.events, end = _read(path)
@@ -220,7 +220,7 @@ def read_events(path: Path) -> tuple[Event, ...]:
 def _read(path: Path) -> tuple[tuple[Event, ...], int]:
     """Return the events, and the offset at which the last readable line ends."""
     try:
-        data = _place(path).read(MOST_BYTES)
+        data = _file(path).read(MOST_BYTES)
     except OSError as error:
         raise CampaignError(f"{path}: cannot read: {error.strerror}; is this a campaign folder?") from error
     lines = data.split(b"\n")
@@ -251,7 +251,7 @@ def is_held(path: Path) -> bool:
 def hold_of(path: Path) -> bool | None:
     """Return whether a live process is writing the journal at `path`; None where that is unknown."""
     try:
-        descriptor = _place(path).open()
+        descriptor = _file(path).open()
     except OSError:
         return None
     with contextlib.closing(os.fdopen(descriptor)):
@@ -264,5 +264,5 @@ def hold_of(path: Path) -> bool | None:
     return False
 
 
-def _place(path: Path) -> SafeFolder:
+def _file(path: Path) -> SafeFolder:
     return SafeFolder(path.parent, path.name)

@@ -28,33 +28,33 @@ _DEPTH = 3
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
-def write_manifest(place: SafeFolder) -> str:
+def write_manifest(folder: SafeFolder) -> str:
     """Write the list of the attempt's files with their SHA-256; return the SHA-256 of the list, or "".
 
     The result is empty where there are no files. Raises CampaignError where the list cannot be written. A
     file that cannot be read is not listed.
     """
     lines = []
-    for name in _names(place):
+    for name in _names(folder):
         try:
-            lines.append(f"{_digest(place / name)}  {name}\n")
+            lines.append(f"{_digest(folder / name)}  {name}\n")
         except OSError:
             continue
     text = "".join(lines).encode()
     if not text:
         return ""
-    with CampaignError.for_writes(place.root):
-        (place / NAME).replace(text, is_synced=False)
+    with CampaignError.for_writes(folder.root):
+        (folder / NAME).replace(text, is_synced=False)
     return hashlib.sha256(text).hexdigest()
 
 
-def check_manifest(place: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
-    """Yield each file of the attempt in `place` that has changed since the attempt ended, with the reason.
+def check_manifest(folder: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
+    """Yield each file of the attempt in `folder` that has changed since the attempt ended, with the reason.
 
     `digest` is the SHA-256 of the list of checksums, from the journal.
     """
     try:
-        text = (place / NAME).read(MOST_BYTES)
+        text = (folder / NAME).read(MOST_BYTES)
     except OSError as error:
         yield NAME, f"cannot be read: {error.strerror}"
         return
@@ -67,7 +67,7 @@ def check_manifest(place: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
             yield NAME, CHANGED
             return
         try:
-            if _digest(place / match[2]) != match[1]:
+            if _digest(folder / match[2]) != match[1]:
                 yield match[2], CHANGED
         except OSError as error:
             yield match[2], f"cannot be read: {error.strerror}"
@@ -80,38 +80,38 @@ def altered(campaign: Campaign) -> dict[str, str]:
     """
     found = {}
     for one in campaign.attempts:
-        place = SafeFolder(campaign.folder, one.folder)
-        if one.evidence and not place.is_folder():
+        folder = SafeFolder(campaign.folder, one.folder)
+        if one.evidence and not folder.is_folder():
             found[one.folder] = "missing"
-        elif one.evidence and _list_of(place, one.evidence) is None:
+        elif one.evidence and _list_of(folder, one.evidence) is None:
             found[one.folder] = "changed"
     return found
 
 
-def _list_of(place: SafeFolder, digest: str) -> bytes | None:
-    """Return the list in `place`; None where its SHA-256 is not `digest`."""
+def _list_of(folder: SafeFolder, digest: str) -> bytes | None:
+    """Return the list in `folder`; None where its SHA-256 is not `digest`."""
     try:
-        text = (place / NAME).read(MOST_BYTES)
+        text = (folder / NAME).read(MOST_BYTES)
     except OSError:
         return None
     return text if hashlib.sha256(text).hexdigest() == digest else None
 
 
-def n_listed(place: SafeFolder) -> int:
-    """Return how many files the list in `place` names; 0 where there is no list."""
+def n_listed(folder: SafeFolder) -> int:
+    """Return how many files the list in `folder` names; 0 where there is no list."""
     try:
-        return (place / NAME).read(MOST_BYTES).count(b"\n")
+        return (folder / NAME).read(MOST_BYTES).count(b"\n")
     except OSError:
         return 0
 
 
-def _names(place: SafeFolder) -> list[str]:
-    """Return the names of files in and below `place`, outermost first, at most MOST_FILES."""
+def _names(root: SafeFolder) -> list[str]:
+    """Return the names of files in and below `root`, outermost first, at most MOST_FILES."""
     found, folders = list[str](), [""]
     for _ in range(_DEPTH):
         below = list[str]()
         for folder in folders:
-            at = place / folder if folder else place
+            at = root / folder if folder else root
             prefix = f"{folder}/" if folder else ""
             found += [prefix + one.name for one in at.files() if prefix + one.name != NAME]
             below += [prefix + one.name for one in at.folders()]

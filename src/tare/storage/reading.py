@@ -12,18 +12,18 @@ from tare.core.safe_folder import SafeFolder
 T = TypeVar("T")
 
 
-def read_json(place: SafeFolder, kind: type[T], cure: str) -> T | None:
+def read_json(file: SafeFolder, kind: type[T], cure: str) -> T | None:
     """Return the value of type `kind` that a file holds; None where there is no such file.
 
     Raises CampaignError, with `cure`, where the file cannot be read or holds something else.
     """
     try:
-        return msgspec.json.decode(place.read(), type=kind)
+        return msgspec.json.decode(file.read(), type=kind)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise CampaignError(f"{error.filename}: cannot read: {error.strerror}; {cure}") from error
     except RecursionError as error:
-        raise CampaignError(f"{place.path}: damaged (nested too deeply); {cure}") from error
+        raise CampaignError(f"{file.path}: damaged (nested too deeply); {cure}") from error
     except NOT_JSON as error:
-        raise CampaignError(f"{place.path}: damaged ({error}); {cure}") from error
+        raise CampaignError(f"{file.path}: damaged ({error}); {cure}") from error

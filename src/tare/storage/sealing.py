@@ -28,32 +28,32 @@ def seal(folder: Path, key: Path) -> str:
     The key may be held by ssh-agent(1), with only the public part in a file. Raises UsageError where it
     cannot sign, CampaignError where the seal cannot be written.
     """
-    place = SafeFolder(folder)
-    text = _listed(place)
+    root = SafeFolder(folder)
+    text = _listed(root)
     with tempfile.TemporaryDirectory() as draft:
         path = Path(draft, SEAL)
         path.write_bytes(text)
         _call("-Y", "sign", "-f", str(key), "-n", _NAMESPACE, str(path), cure=f"{key}: cannot sign")
         signature = path.with_name(SIGNATURE).read_bytes()
     with CampaignError.for_writes(folder):
-        (place / SEAL).replace(text)
-        (place / SIGNATURE).replace(signature)
-    return signer_of(place)
+        (root / SEAL).replace(text)
+        (root / SIGNATURE).replace(signature)
+    return signer_of(root)
 
 
-def is_sealed(place: SafeFolder) -> bool:
+def is_sealed(root: SafeFolder) -> bool:
     """Return whether the campaign has a seal, valid or not."""
-    return (place / SEAL).exists() or (place / SIGNATURE).exists()
+    return (root / SEAL).exists() or (root / SIGNATURE).exists()
 
 
-def signer_of(place: SafeFolder, signers: Path | None = None, signer: str = "") -> str:
+def signer_of(root: SafeFolder, signers: Path | None = None, signer: str = "") -> str:
     """Return who signed the seal: `signer` if one of the keys that `signers` allow did, else the key.
 
     `signers` is a file of allowed signers (ssh-keygen(1)). Raises CampaignError where the signature is not of
     this seal, or not of `signer`.
     """
     try:
-        text, signature = (place / SEAL).read(_MOST_BYTES), (place / SIGNATURE).read(_MOST_BYTES)
+        text, signature = (root / SEAL).read(_MOST_BYTES), (root / SIGNATURE).read(_MOST_BYTES)
     except OSError as error:
         raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
     with tempfile.TemporaryDirectory() as draft:
@@ -67,29 +67,29 @@ def signer_of(place: SafeFolder, signers: Path | None = None, signer: str = "") 
         try:
             printed = _call(*options, data=text, cure="the signature does not hold")
         except UsageError as error:
-            raise CampaignError(f"{(place / SIGNATURE).path}: {error}") from error
+            raise CampaignError(f"{(root / SIGNATURE).path}: {error}") from error
     return signer or printed.rpartition(" key ")[2].strip()
 
 
-def broken(place: SafeFolder) -> list[tuple[str, str]]:
+def broken(root: SafeFolder) -> list[tuple[str, str]]:
     """Return each file that was changed, removed or added since the seal was written, with the reason."""
-    text = (place / SEAL).read(_MOST_BYTES).decode(errors="replace")
+    text = (root / SEAL).read(_MOST_BYTES).decode(errors="replace")
     sealed = {name: digest for digest, _, name in (line.partition("  ") for line in text.splitlines())}
     now = {
         name: digest
-        for digest, _, name in (line.partition("  ") for line in _listed(place).decode().splitlines())
+        for digest, _, name in (line.partition("  ") for line in _listed(root).decode().splitlines())
     }
     faults = [(name, "changed since it was sealed") for name in sealed if now.get(name, "") != sealed[name]]
     return faults + [(name, "added since it was sealed") for name in now if name not in sealed]
 
 
-def _listed(place: SafeFolder) -> bytes:
+def _listed(root: SafeFolder) -> bytes:
     """Return the text to sign: the checksum and name of each file of the campaign except evidence."""
-    names = [name for name in _UPPERMOST if (place / name).is_file()]
-    names += [f"{ENVIRONMENTS}/{one.name}" for one in (place / ENVIRONMENTS).files("*.json")]
+    names = [name for name in _UPPERMOST if (root / name).is_file()]
+    names += [f"{ENVIRONMENTS}/{one.name}" for one in (root / ENVIRONMENTS).files("*.json")]
     lines = []
     for name in names:
-        with (place / name).reader() as file:
+        with (root / name).reader() as file:
             lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
     return "".join(lines).encode()
 

@@ -89,15 +89,15 @@ def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: E
     Return the means of all that is stored, over time and then over hosts. Hosts that are not the campaign's
     own, such as a switch, count only for figures that no own host has.
     """
-    place = SafeFolder(campaign.folder, attempt.folder)
-    known = _spread_of(read_imported(place).tracks)
+    folder = SafeFolder(campaign.folder, attempt.folder)
+    known = _spread_of(read_imported(folder).tracks)
     for key, fresh in _spread_of(tracks).items():
         first, last = min(since for since, _ in fresh.values()), max(fresh)
         others = {at: values for at, values in known.get(key, {}).items() if at <= first or values[0] >= last}
         known[key] = others | fresh
     timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
     with CampaignError.for_writes(campaign.folder):
-        (place / IMPORTED).replace(msgspec.json.encode(timeline))
+        (folder / IMPORTED).replace(msgspec.json.encode(timeline))
     own = [one for one in timeline.tracks if one.host in campaign.hosts]
     return _means(timeline.tracks) | _means(own)
 

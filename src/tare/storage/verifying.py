@@ -44,16 +44,16 @@ class Verification(NamedTuple):
 
 def verify(folder: Path) -> Verification:
     """Compare everything in the campaign `folder` with its checksums. Raises CampaignError if it is none."""
-    place = SafeFolder(folder)
+    root = SafeFolder(folder)
     faults = []
     try:
         plan = read_plan(folder)
     except CampaignError as error:
-        if not (place / JOURNAL).is_file():
+        if not (root / JOURNAL).is_file():
             raise
         faults.append(Discrepancy("plan.json", str(error)))
         plan = None
-    lines, events = _read_lines(place / JOURNAL, faults)
+    lines, events = _read_lines(root / JOURNAL, faults)
     state = JournalState(events)
     attempts = state.current_attempts(is_running=False)
     ended = [one for one in attempts if one.state is not State.LOST]
@@ -64,13 +64,13 @@ def verify(folder: Path) -> Verification:
             for one in attempts
             if one.case not in known
         ]
-    faults += list(_environments(place / ENVIRONMENTS, ended))
+    faults += list(_environments(root / ENVIRONMENTS, ended))
     for one in ended:
         faults += [
-            Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(place, one)
+            Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(root, one)
         ]
     faults += [
-        Discrepancy(name, "no line of the journal names it") for name in unrecorded_folders(place, attempts)
+        Discrepancy(name, "no line of the journal names it") for name in unrecorded_folders(root, attempts)
     ]
     return Verification(
         faults=tuple(faults),
@@ -78,7 +78,7 @@ def verify(folder: Path) -> Verification:
         n_unsummed=sum(not has_sum(line) for line in lines),
         n_runs=len(ended),
         n_unlisted=sum(not one.evidence and one.source is None for one in ended),
-        n_files=sum(n_listed(place / one.folder) for one in ended if one.evidence),
+        n_files=sum(n_listed(root / one.folder) for one in ended if one.evidence),
     )
 
 
@@ -127,22 +127,22 @@ def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:
             yield from _unknown(one, other, at)
 
 
-def _environments(place: SafeFolder, ended: Iterable[Attempt]) -> Iterator[Discrepancy]:
+def _environments(root: SafeFolder, ended: Iterable[Attempt]) -> Iterator[Discrepancy]:
     """Yield what is wrong with the files of node facts, each of which is named by the hash of its content."""
     for name in sorted({one.environment for one in ended if one.environment}):
-        one = place / f"{name}.json"
+        one = root / f"{name}.json"
         try:
             data = one.read()
         except OSError as error:
-            yield Discrepancy(f"{place.name}/{one.name}", f"cannot be read: {error.strerror}")
+            yield Discrepancy(f"{root.name}/{one.name}", f"cannot be read: {error.strerror}")
             continue
         if hashlib.blake2b(data, digest_size=8).hexdigest() != name:
-            yield Discrepancy(f"{place.name}/{one.name}", "changed since it was written")
+            yield Discrepancy(f"{root.name}/{one.name}", "changed since it was written")
 
 
-def _evidence(place: SafeFolder, attempt: Attempt) -> Iterator[tuple[str, str]]:
+def _evidence(root: SafeFolder, attempt: Attempt) -> Iterator[tuple[str, str]]:
     """Yield each file of an attempt that has changed, and what is wrong with it."""
-    folder = place / attempt.folder
+    folder = root / attempt.folder
     if attempt.evidence:
         yield from check_manifest(folder, attempt.evidence)
     elif attempt.source is not None:
@@ -156,19 +156,19 @@ def _evidence(place: SafeFolder, attempt: Attempt) -> Iterator[tuple[str, str]]:
 
 
 def seal_faults(
-    place: SafeFolder, signers: Path | None = None, signer: str = ""
+    root: SafeFolder, signers: Path | None = None, signer: str = ""
 ) -> tuple[str, list[Discrepancy]]:
     """Return who sealed the campaign, and what is wrong with the seal; ("", []) without a seal.
 
     If `signers` are given, a seal is required, and it must be signed by `signer` (see sealing.signer_of).
     """
-    if not sealing.is_sealed(place):
+    if not sealing.is_sealed(root):
         return "", [
             Discrepancy(sealing.SEAL, f"it is not sealed by {signer}, nor by anybody")
         ] if signers else []
     try:
-        sealed_by = sealing.signer_of(place, signers, signer)
-        return sealed_by, [Discrepancy(*one) for one in sealing.broken(place)]
+        sealed_by = sealing.signer_of(root, signers, signer)
+        return sealed_by, [Discrepancy(*one) for one in sealing.broken(root)]
     except CampaignError as error:
         return "", [Discrepancy(sealing.SEAL, str(error))]
     except OSError as error:
