@@ -145,4 +145,6 @@ def _with_work(track: Track) -> Track:
 
 def read_imported(folder: SafeFolder) -> Timeline:
     """Return the telemetry imported for the attempt in `folder`; an empty timeline if there is none."""
-    return read_json(folder / IMPORTED, Timeline, _CURE) or Timeline(tracks=(), epochs=())
+    file = folder / IMPORTED
+    found = read_json(file, Timeline, _CURE) if file.exists() else None
+    return found or Timeline(tracks=(), epochs=())
