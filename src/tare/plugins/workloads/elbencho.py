@@ -8,21 +8,18 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings, coordinates
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import services_stage
 from tare.plugins.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
 
 
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=("phase",), summary=summary, is_primary=is_primary)
-
-
 def _rates(name: str, unit: str, what: str, *, is_primary: bool = False) -> tuple[Fom, Fom]:
     return (
-        _fom(name, unit, Better.HIGHER, f"{what}, until the last thread was done", is_primary=is_primary),
-        _fom(f"{name}_first", unit, Better.HIGHER, f"{what}, until the first thread was done"),
+        declare.higher(name, unit, f"{what}, until the last thread was done", "phase", is_primary=is_primary),
+        declare.higher(f"{name}_first", unit, f"{what}, until the first thread was done", "phase"),
     )
 
 
@@ -30,46 +27,21 @@ _FOMS = (
     *_rates("bandwidth", "MiB/s", "data", is_primary=True),
     *_rates("iops", "op/s", "reads or writes of one block", is_primary=True),
     *_rates("entries", "op/s", "files or directories"),
-    _fom("time", "ms", Better.LOWER, "until the last thread was done"),
-    _fom("time_first", "ms", Better.LOWER, "until the first thread was done"),
-    _fom("latency", "us", Better.LOWER, "of one block, mean"),
-    _fom("latency_max", "us", Better.LOWER, "of one block, largest"),
-    _fom("entry_latency", "us", Better.LOWER, "of one file or directory, mean"),
-    _fom("entry_latency_max", "us", Better.LOWER, "of one file or directory, largest"),
+    declare.lower("time", "ms", "until the last thread was done", "phase"),
+    declare.lower("time_first", "ms", "until the first thread was done", "phase"),
+    declare.lower("latency", "us", "of one block, mean", "phase"),
+    declare.lower("latency_max", "us", "of one block, largest", "phase"),
+    declare.lower("entry_latency", "us", "of one file or directory, mean", "phase"),
+    declare.lower("entry_latency_max", "us", "of one file or directory, largest", "phase"),
 )
 
 _PARAMETERS = (
-    Parameter(
-        name="block",
-        kind=ParameterKind.BYTES,
-        default=1 << 20,
-        minimum=1,
-        summary="size of one read or write",
-    ),
-    Parameter(name="size", kind=ParameterKind.BYTES, default=1 << 30, minimum=1, summary="size of one file"),
-    Parameter(
-        name="files",
-        kind=ParameterKind.WHOLE,
-        default=1,
-        minimum=1,
-        summary="files of each thread's directory",
-    ),
-    Parameter(
-        name="direct",
-        kind=ParameterKind.FLAG,
-        default=True,
-        summary="pass the page cache by (O_DIRECT); without it a read may come from memory",
-    ),
-    Parameter(
-        name="random", kind=ParameterKind.FLAG, default=False, summary="random offsets instead of sequential"
-    ),
-    Parameter(
-        name="iodepth",
-        kind=ParameterKind.WHOLE,
-        default=1,
-        minimum=1,
-        summary="requests under way at once in each thread",
-    ),
+    declare.size("block", 1 << 20, "size of one read or write", minimum=1),
+    declare.size("size", 1 << 30, "size of one file", minimum=1),
+    declare.whole("files", 1, "files of each thread's directory", minimum=1),
+    declare.flag("direct", True, "pass the page cache by (O_DIRECT); without it a read may come from memory"),
+    declare.flag("random", False, "random offsets instead of sequential"),
+    declare.whole("iodepth", 1, "requests under way at once in each thread", minimum=1),
     port_parameter(1611),
 )
 

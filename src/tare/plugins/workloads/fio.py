@@ -11,7 +11,8 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import services_stage
@@ -246,18 +247,14 @@ def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
         yield job, ({"job": name, **host} if len(jobs) > 1 else {})
 
 
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=("operation",), summary=summary, is_primary=is_primary)
-
-
 _FOMS = (
-    _fom("bandwidth", "KiB/s", Better.HIGHER, "2¹⁰ bytes per second", is_primary=True),
-    _fom("iops", "op/s", Better.HIGHER, "reads or writes per second", is_primary=True),
-    _fom("latency", "us", Better.LOWER, "time from submission to completion, mean"),
-    _fom("latency_p50", "us", Better.LOWER, "the same, median"),
-    _fom("latency_p95", "us", Better.LOWER, "the same, 95th percentile"),
-    _fom("latency_p99", "us", Better.LOWER, "the same, 99th percentile"),
-    _fom("latency_p999", "us", Better.LOWER, "the same, 99.9th percentile"),
+    declare.higher("bandwidth", "KiB/s", "2¹⁰ bytes per second", "operation", is_primary=True),
+    declare.higher("iops", "op/s", "reads or writes per second", "operation", is_primary=True),
+    declare.lower("latency", "us", "time from submission to completion, mean", "operation"),
+    declare.lower("latency_p50", "us", "the same, median", "operation"),
+    declare.lower("latency_p95", "us", "the same, 95th percentile", "operation"),
+    declare.lower("latency_p99", "us", "the same, 99th percentile", "operation"),
+    declare.lower("latency_p999", "us", "the same, 99.9th percentile", "operation"),
 )
 
 
@@ -267,46 +264,18 @@ def _workload(pattern: str, block: int, iodepth: int, summary: str) -> FioBenchm
         summary=summary,
         description=_DESCRIPTION,
         parameters=(
-            Parameter(
-                name="block",
-                kind=ParameterKind.BYTES,
-                default=block,
-                minimum=1,
-                summary="size of one request",
+            declare.size("block", block, "size of one request", minimum=1),
+            declare.size("size", 1 << 30, "size of each job's file", minimum=1),
+            declare.whole("iodepth", iodepth, "requests under way at once in each job", minimum=1),
+            declare.seconds(
+                "time_s", 30.0, "how long each job runs, over its file again and again", minimum=1
             ),
-            Parameter(
-                name="size",
-                kind=ParameterKind.BYTES,
-                default=1 << 30,
-                minimum=1,
-                summary="size of each job's file",
-            ),
-            Parameter(
-                name="iodepth",
-                kind=ParameterKind.WHOLE,
-                default=iodepth,
-                minimum=1,
-                summary="requests under way at once in each job",
-            ),
-            Parameter(
-                name="time_s",
-                kind=ParameterKind.SECONDS,
-                default=30.0,
-                minimum=1,
-                summary="how long each job runs, over its file again and again",
-            ),
-            Parameter(
-                name="direct",
-                kind=ParameterKind.FLAG,
-                default=True,
-                summary="pass the page cache by (O_DIRECT)",
-            ),
-            Parameter(
-                name="ioengine",
-                kind=ParameterKind.TEXT,
-                default="libaio",
+            declare.flag("direct", True, "pass the page cache by (O_DIRECT)"),
+            declare.text(
+                "ioengine",
+                "libaio",
+                "how requests are made; psync and sync have one under way, whatever iodepth says",
                 choices=("libaio", "io_uring", "psync", "sync"),
-                summary="how requests are made; psync and sync have one under way, whatever iodepth says",
             ),
             port_parameter(8765),
         ),

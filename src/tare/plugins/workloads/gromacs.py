@@ -14,14 +14,11 @@ from tare.core.case import Case
 from tare.core.values import Settings
 from tare.core.workload import (
     ALL_BUT_STORAGE,
-    Better,
-    Fom,
-    Parameter,
-    ParameterKind,
     Parsed,
     QuestionKind,
     Stage,
 )
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import (
     IO_NOTE,
@@ -40,82 +37,39 @@ from tare.plugins.workloads.gromacs_input import box_edge_nm, minimisation, simu
 
 _BANNER = Banner("GROMACS - ", r":-\) GROMACS - [^,\n]*, (?:VERSION )?(\S+)")
 _FOMS = (
-    Fom(
-        name="ns_per_day",
-        unit="ns/day",
-        better=Better.HIGHER,
-        summary="simulated time in a day",
-        is_primary=True,
-        answers=ALL_BUT_STORAGE,
+    declare.higher(
+        "ns_per_day", "ns/day", "simulated time in a day", is_primary=True, answers=ALL_BUT_STORAGE
     ),
-    Fom(name="hours_per_ns", unit="hour/ns", better=Better.LOWER, summary="time for one simulated ns"),
-    Fom(
-        name="steps_per_hour",
-        unit="steps/hour",
-        better=Better.HIGHER,
-        summary="of an energy minimisation, which has no ns",
-    ),
-    Fom(
-        name="wall_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="elapsed time that the rate is made of",
-        answers=(QuestionKind.STORAGE,),
-    ),
-    Fom(name="core_time", unit="s", better=Better.LOWER, summary="the same, all cores together"),
-    Fom(
-        name="load_imbalance",
-        unit="%",
-        better=Better.LOWER,
-        summary="slowest rank over the mean, of the force computation",
-    ),
-    Fom(
-        name="pme_imbalance",
-        unit="%",
-        better=Better.LOWER,
-        summary="of the run time that PP and PME ranks wait for each other",
-    ),
+    declare.lower("hours_per_ns", "hour/ns", "time for one simulated ns"),
+    declare.higher("steps_per_hour", "steps/hour", "of an energy minimisation, which has no ns"),
+    declare.lower("wall_time", "s", "elapsed time that the rate is made of", answers=(QuestionKind.STORAGE,)),
+    declare.lower("core_time", "s", "the same, all cores together"),
+    declare.lower("load_imbalance", "%", "slowest rank over the mean, of the force computation"),
+    declare.lower("pme_imbalance", "%", "of the run time that PP and PME ranks wait for each other"),
 )
 _COLUMNS = {"ns/day": "ns_per_day", "hour/ns": "hours_per_ns", "steps/hour": "steps_per_hour"}
 """The figure of merit for each column of the ``Performance:`` line."""
 
 _PARAMETERS = (
-    Parameter(
-        name="size",
-        kind=ParameterKind.NUMBER,
-        default=1536.0,
+    declare.number(
+        "size",
+        1536.0,
+        "thousands of atoms, as in the published water benchmark: 1.5, 3, 6, 12 … 1536, 3072",
         minimum=1.5,
-        summary="thousands of atoms, as in the published water benchmark: 1.5, 3, 6, 12 … 1536, 3072",
     ),
-    Parameter(
-        name="steps", kind=ParameterKind.WHOLE, default=10_000, minimum=100, summary="time steps of 2 fs"
-    ),
-    Parameter(
-        name="electrostatics",
-        kind=ParameterKind.TEXT,
-        default="pme",
+    declare.whole("steps", 10_000, "time steps of 2 fs", minimum=100),
+    declare.text(
+        "electrostatics",
+        "pme",
+        "pme (3D FFTs, all-to-all traffic) or rf (reaction field, neighbours only)",
         choices=("pme", "rf"),
-        summary="pme (3D FFTs, all-to-all traffic) or rf (reaction field, neighbours only)",
     ),
-    Parameter(
-        name="half",
-        kind=ParameterKind.FLAG,
-        default=True,
-        summary="measure the second half only (-resethway), after load balancing and PME tuning",
+    declare.flag(
+        "half", True, "measure the second half only (-resethway), after load balancing and PME tuning"
     ),
-    Parameter(
-        name="tpr",
-        kind=ParameterKind.TEXT,
-        default="",
-        summary="a ready input (.tpr) to run instead of the generated box",
-    ),
-    Parameter(
-        name="sha256",
-        kind=ParameterKind.TEXT,
-        default="",
-        summary="what sha256sum says of `tpr`; with another input the run fails",
-    ),
-    Parameter(name="program", kind=ParameterKind.TEXT, default="gmx_mpi", summary="the GROMACS command"),
+    declare.text("tpr", "", "a ready input (.tpr) to run instead of the generated box"),
+    declare.text("sha256", "", "what sha256sum says of `tpr`; with another input the run fails"),
+    declare.text("program", "gmx_mpi", "the GROMACS command"),
 )
 
 _DESCRIPTION = f"""\

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings, coordinates
 from tare.plugins.workloads.common.text import aborts, figure
 
@@ -67,30 +68,19 @@ _FIRST_LETTERS = frozenset({" ", "_", "#", "H", "C", "n", "t", "f", "v", *(name[
 _KERNELS = {"DDOT": "ddot", "WAXPBY": "waxpby", "SpMV": "spmv", "MG": "mg", "SymGS": "symgs"}
 
 
-def _gflops(name: str, summary: str, by: tuple[str, ...] = (), *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit="Gflop/s", better=Better.HIGHER, by=by, summary=summary, is_primary=is_primary)
-
-
-def _seconds(name: str, summary: str, by: tuple[str, ...] = ()) -> Fom:
-    return Fom(name=name, unit="s", better=Better.LOWER, by=by, summary=summary)
-
-
 _FOMS = (
-    _gflops("rating", "the rating: with all overheads of set-up and optimisation", is_primary=True),
-    _gflops("rating_2_4", "the rating as HPCG 2.4 defined it"),
-    _gflops("raw", "rate of the iterations alone"),
-    _gflops("kernel_rate", "rate of one kernel: ddot, waxpby, spmv, mg", by=("kernel",)),
-    _seconds("kernel_time", "time in one kernel", by=("kernel",)),
-    _seconds("time", "time of all iterations"),
-    Fom(
-        name="bandwidth",
-        unit="GB/s",
-        better=Better.HIGHER,
-        summary="memory traffic of the iterations, as modelled",
+    declare.higher(
+        "rating", "Gflop/s", "the rating: with all overheads of set-up and optimisation", is_primary=True
     ),
-    _seconds("allreduce_min", "time in MPI_Allreduce on the rank that waited least"),
-    _seconds("allreduce_max", "time in MPI_Allreduce on the rank that waited most"),
-    _seconds("allreduce_avg", "time in MPI_Allreduce, mean over ranks"),
+    declare.higher("rating_2_4", "Gflop/s", "the rating as HPCG 2.4 defined it"),
+    declare.higher("raw", "Gflop/s", "rate of the iterations alone"),
+    declare.higher("kernel_rate", "Gflop/s", "rate of one kernel: ddot, waxpby, spmv, mg", "kernel"),
+    declare.lower("kernel_time", "s", "time in one kernel", "kernel"),
+    declare.lower("time", "s", "time of all iterations"),
+    declare.higher("bandwidth", "GB/s", "memory traffic of the iterations, as modelled"),
+    declare.lower("allreduce_min", "s", "time in MPI_Allreduce on the rank that waited least"),
+    declare.lower("allreduce_max", "s", "time in MPI_Allreduce on the rank that waited most"),
+    declare.lower("allreduce_avg", "s", "time in MPI_Allreduce, mean over ranks"),
 )
 
 _FIGURES: Mapping[tuple[str, str], tuple[str, str | None]] = {
@@ -311,25 +301,17 @@ def _problems(report: _Report) -> Iterator[str]:
         yield "wrote only a part of its report; the run did not come to its end"
 
 
-def _side(name: str, default: int, summary: str) -> Parameter:
-    return Parameter(name=name, kind=ParameterKind.WHOLE, default=default, minimum=0, summary=summary)
-
-
 WORKLOADS = (
     HpcgBenchmark(
         name="hpcg",
         summary="Conjugate gradients on a sparse grid: memory bandwidth, halo exchange and reductions.",
         description=_DESCRIPTION,
         parameters=(
-            _side("nx", 104, "points of each rank's grid in x: a multiple of 8"),
-            _side("ny", 0, "the same in y; 0 means as many as nx"),
-            _side("nz", 0, "the same in z; 0 means as many as nx"),
-            Parameter(
-                name="time_s",
-                kind=ParameterKind.SECONDS,
-                default=60.0,
-                minimum=1,
-                summary="time of the timed iterations; official results need 1800",
+            declare.whole("nx", 104, "points of each rank's grid in x: a multiple of 8", minimum=0),
+            declare.whole("ny", 0, "the same in y; 0 means as many as nx", minimum=0),
+            declare.whole("nz", 0, "the same in z; 0 means as many as nx", minimum=0),
+            declare.seconds(
+                "time_s", 60.0, "time of the timed iterations; official results need 1800", minimum=1
             ),
         ),
         foms=_FOMS,

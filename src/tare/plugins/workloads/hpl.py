@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator
 from tare.core.bounds import Resource
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.plugins.workloads.common.text import aborts, figure
 from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
@@ -210,15 +211,14 @@ WORKLOADS = (
         description=_DESCRIPTION,
         parameters=SIZE_PARAMETERS,
         foms=(
-            Fom(
-                name="gflops",
-                unit="Gflop/s",
-                better=Better.HIGHER,
-                summary="10⁹ floating-point operations per second",
+            declare.higher(
+                "gflops",
+                "Gflop/s",
+                "10⁹ floating-point operations per second",
                 is_primary=True,
                 limit=Resource.FLOPS,
             ),
-            Fom(name="time", unit="s", better=Better.LOWER, summary="time to solve the system"),
+            declare.lower("time", "s", "time to solve the system"),
         ),
     ),
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tare.core.case import Case
 from tare.core.site import SiteFact
 from tare.core.workload import Parameter, ParameterKind
+from tare.plugins.workloads.common import declare
 
 _DOUBLE_BYTES = 8
 
@@ -28,19 +29,9 @@ SIZE_PARAMETERS = (
         fact=SiteFact.NODE_MEMORY,
         unless="n",
     ),
-    Parameter(
-        name="n",
-        kind=ParameterKind.WHOLE,
-        default=0,
-        minimum=0,
-        summary="order of the matrix, instead of `memory`; 0 means from `memory`",
-    ),
-    Parameter(
-        name="nb",
-        kind=ParameterKind.WHOLE,
-        default=192,
-        minimum=1,
-        summary="block size: what suits the BLAS, such as 192, 232 (AMD), 384 (Intel)",
+    declare.whole("n", 0, "order of the matrix, instead of `memory`; 0 means from `memory`", minimum=0),
+    declare.whole(
+        "nb", 192, "block size: what suits the BLAS, such as 192, 232 (AMD), 384 (Intel)", minimum=1
     ),
 )
 """The parameters for the size of the matrix, for both benchmarks."""

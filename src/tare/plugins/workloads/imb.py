@@ -13,7 +13,8 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
-from tare.core.workload import Parameter, ParameterKind, Parsed, Stage, limited
+from tare.core.workload import Parameter, Parsed, Stage, limited
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings
 from tare.plugins.workloads.imb_output import COLUMNS, FLOAT_BYTES, MULTIPLE, ImbLog
 
@@ -61,36 +62,14 @@ _BOTH_WAYS = frozenset({"Sendrecv", "Exchange"})
 
 
 _SIZES = (
-    Parameter(
-        name="max_bytes",
-        kind=ParameterKind.BYTES,
-        default=4 << 20,
-        minimum=1,
-        summary="largest message: a power of two",
-    ),
-    Parameter(
-        name="min_bytes",
-        kind=ParameterKind.BYTES,
-        default=0,
-        minimum=0,
-        summary="smallest message: 0 or a power of two",
-    ),
+    declare.size("max_bytes", 4 << 20, "largest message: a power of two", minimum=1),
+    declare.size("min_bytes", 0, "smallest message: 0 or a power of two", minimum=0),
 )
 _EFFORT = (
-    Parameter(
-        name="iterations",
-        kind=ParameterKind.WHOLE,
-        default=1000,
-        minimum=1,
-        summary="most repetitions of one message size; messages over 40 kB get fewer",
+    declare.whole(
+        "iterations", 1000, "most repetitions of one message size; messages over 40 kB get fewer", minimum=1
     ),
-    Parameter(
-        name="time_s",
-        kind=ParameterKind.SECONDS,
-        default=10.0,
-        minimum=0.001,
-        summary="most time for one message size",
-    ),
+    declare.seconds("time_s", 10.0, "most time for one message size", minimum=0.001),
 )
 
 _DESCRIPTION = """\

@@ -20,24 +20,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tare.core.workload import Better, Fom, Parsed
+from tare.core.workload import Parsed
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Findings
 
 if TYPE_CHECKING:
     from tare.plugins.workloads.imb import ImbBenchmark
 
 
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = True) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=("bytes",), summary=summary, is_primary=is_primary)
-
-
 COLUMNS = {
-    "t[usec]": _fom("latency", "us", Better.LOWER, "time of one message"),
-    "t_min[usec]": _fom("time_min", "us", Better.LOWER, "time on the fastest rank", is_primary=False),
-    "t_max[usec]": _fom("time_max", "us", Better.LOWER, "time on the slowest rank", is_primary=False),
-    "t_avg[usec]": _fom("time_avg", "us", Better.LOWER, "time, mean over ranks"),
-    "Mbytes/sec": _fom("bandwidth", "MB/s", Better.HIGHER, "10⁶ bytes per second"),
-    "Msg/sec": _fom("message_rate", "msg/s", Better.HIGHER, "messages per second, all pairs together"),
+    "t[usec]": declare.lower("latency", "us", "time of one message", "bytes", is_primary=True),
+    "t_min[usec]": declare.lower("time_min", "us", "time on the fastest rank", "bytes"),
+    "t_max[usec]": declare.lower("time_max", "us", "time on the slowest rank", "bytes"),
+    "t_avg[usec]": declare.lower("time_avg", "us", "time, mean over ranks", "bytes", is_primary=True),
+    "Mbytes/sec": declare.higher("bandwidth", "MB/s", "10⁶ bytes per second", "bytes", is_primary=True),
+    "Msg/sec": declare.higher(
+        "message_rate", "msg/s", "messages per second, all pairs together", "bytes", is_primary=True
+    ),
 }
 """The figure of merit for each column of IMB's tables."""
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings
 from tare.plugins.workloads.ior_output import IorLog
 
@@ -71,22 +72,20 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
         return log.parsed()
 
 
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=("operation",), summary=summary, is_primary=is_primary)
-
-
 _FOMS = (
-    _fom("bandwidth", "MiB/s", Better.HIGHER, "mean over repetitions", is_primary=True),
-    _fom("bandwidth_max", "MiB/s", Better.HIGHER, "best repetition"),
-    _fom("bandwidth_min", "MiB/s", Better.HIGHER, "worst repetition"),
-    _fom("iops", "op/s", Better.HIGHER, "requests per second, mean over repetitions"),
-    _fom("row_bandwidth", "MiB/s", Better.HIGHER, "one repetition, as its row rounds it"),
-    _fom("row_iops", "op/s", Better.HIGHER, "requests per second of one repetition, opening left out"),
-    _fom("latency", "s", Better.LOWER, "of one request, mean"),
-    _fom("open_time", "s", Better.LOWER, "opening, until the last rank was done"),
-    _fom("access_time", "s", Better.LOWER, "reading or writing"),
-    _fom("close_time", "s", Better.LOWER, "closing"),
-    _fom("total_time", "s", Better.LOWER, "all of it"),
+    declare.higher("bandwidth", "MiB/s", "mean over repetitions", "operation", is_primary=True),
+    declare.higher("bandwidth_max", "MiB/s", "best repetition", "operation"),
+    declare.higher("bandwidth_min", "MiB/s", "worst repetition", "operation"),
+    declare.higher("iops", "op/s", "requests per second, mean over repetitions", "operation"),
+    declare.higher("row_bandwidth", "MiB/s", "one repetition, as its row rounds it", "operation"),
+    declare.higher(
+        "row_iops", "op/s", "requests per second of one repetition, opening left out", "operation"
+    ),
+    declare.lower("latency", "s", "of one request, mean", "operation"),
+    declare.lower("open_time", "s", "opening, until the last rank was done", "operation"),
+    declare.lower("access_time", "s", "reading or writing", "operation"),
+    declare.lower("close_time", "s", "closing", "operation"),
+    declare.lower("total_time", "s", "all of it", "operation"),
 )
 
 WORKLOADS = (
@@ -95,56 +94,16 @@ WORKLOADS = (
         summary="Bandwidth of all ranks writing to and reading from a parallel file system.",
         description=_DESCRIPTION,
         parameters=(
-            Parameter(
-                name="block",
-                kind=ParameterKind.BYTES,
-                default=1 << 30,
-                minimum=1,
-                summary="contiguous bytes of each rank: a multiple of transfer",
+            declare.size(
+                "block", 1 << 30, "contiguous bytes of each rank: a multiple of transfer", minimum=1
             ),
-            Parameter(
-                name="transfer",
-                kind=ParameterKind.BYTES,
-                default=1 << 20,
-                minimum=1,
-                summary="bytes of one request",
-            ),
-            Parameter(
-                name="segments",
-                kind=ParameterKind.WHOLE,
-                default=1,
-                minimum=1,
-                summary="how many times the ranks' blocks repeat",
-            ),
-            Parameter(
-                name="file_per_process",
-                kind=ParameterKind.FLAG,
-                default=True,
-                summary="a file for each rank, instead of one for all",
-            ),
-            Parameter(
-                name="api",
-                kind=ParameterKind.TEXT,
-                default="POSIX",
-                choices=("POSIX", "MPIIO", "HDF5"),
-                summary="how files are accessed",
-            ),
-            Parameter(
-                name="random", kind=ParameterKind.FLAG, default=False, summary="requests in random order"
-            ),
-            Parameter(
-                name="direct",
-                kind=ParameterKind.FLAG,
-                default=False,
-                summary="pass the page cache by (O_DIRECT; POSIX only)",
-            ),
-            Parameter(
-                name="repetitions",
-                kind=ParameterKind.WHOLE,
-                default=1,
-                minimum=1,
-                summary="repetitions in one run",
-            ),
+            declare.size("transfer", 1 << 20, "bytes of one request", minimum=1),
+            declare.whole("segments", 1, "how many times the ranks' blocks repeat", minimum=1),
+            declare.flag("file_per_process", True, "a file for each rank, instead of one for all"),
+            declare.text("api", "POSIX", "how files are accessed", choices=("POSIX", "MPIIO", "HDF5")),
+            declare.flag("random", False, "requests in random order"),
+            declare.flag("direct", False, "pass the page cache by (O_DIRECT; POSIX only)"),
+            declare.whole("repetitions", 1, "repetitions in one run", minimum=1),
         ),
         foms=_FOMS,
         needs_transport=False,

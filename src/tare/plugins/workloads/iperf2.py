@@ -8,63 +8,37 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 from tare.plugins.workloads.iperf2_output import parse_output
 
-
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, summary=summary, is_primary=is_primary)
-
-
 _FOMS = (
-    Fom(
-        name="throughput",
-        unit="Gbit/s",
-        better=Better.HIGHER,
-        by=("direction",),
-        summary="data moved, all streams together; by direction where both ends send",
+    declare.higher(
+        "throughput",
+        "Gbit/s",
+        "data moved, all streams together; by direction where both ends send",
+        "direction",
         is_primary=True,
     ),
-    _fom("throughput_sent", "Gbit/s", Better.HIGHER, "UDP: data that was sent"),
-    _fom("jitter", "ms", Better.LOWER, "UDP: mean change of the transit time (RFC 1889)"),
-    _fom("loss", "%", Better.LOWER, "UDP: share of the datagrams that did not arrive", is_primary=True),
-    _fom("lost", "1", Better.LOWER, "UDP: datagrams that did not arrive"),
+    declare.higher("throughput_sent", "Gbit/s", "UDP: data that was sent"),
+    declare.lower("jitter", "ms", "UDP: mean change of the transit time (RFC 1889)"),
+    declare.lower("loss", "%", "UDP: share of the datagrams that did not arrive", is_primary=True),
+    declare.lower("lost", "1", "UDP: datagrams that did not arrive"),
 )
 
 _PARAMETERS = (
-    Parameter(
-        name="protocol",
-        kind=ParameterKind.TEXT,
-        default="tcp",
-        choices=("tcp", "udp"),
-        summary="what it sends",
+    declare.text("protocol", "tcp", "what it sends", choices=("tcp", "udp")),
+    declare.seconds("time_s", 10.0, "how long it sends (-t)", minimum=2),
+    declare.whole("streams", 1, "parallel streams (-P)", minimum=1),
+    declare.size("message_bytes", 0, "bytes of one write (-l); 0 leaves iperf's own", minimum=0),
+    declare.number(
+        "rate_mbit_s", 1000, "UDP: what each stream sends, in 10⁶ bits per second (-b)", minimum=1
     ),
-    Parameter(
-        name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=2, summary="how long it sends (-t)"
-    ),
-    Parameter(
-        name="streams", kind=ParameterKind.WHOLE, default=1, minimum=1, summary="parallel streams (-P)"
-    ),
-    Parameter(
-        name="message_bytes",
-        kind=ParameterKind.BYTES,
-        default=0,
-        minimum=0,
-        summary="bytes of one write (-l); 0 leaves iperf's own",
-    ),
-    Parameter(
-        name="rate_mbit_s",
-        kind=ParameterKind.NUMBER,
-        default=1000,
-        minimum=1,
-        summary="UDP: what each stream sends, in 10⁶ bits per second (-b)",
-    ),
-    Parameter(
-        name="bidirectional",
-        kind=ParameterKind.FLAG,
-        default=False,
-        summary="both send at once (-d), TCP with one stream each; `direction` tells the figures apart",
+    declare.flag(
+        "bidirectional",
+        False,
+        "both send at once (-d), TCP with one stream each; `direction` tells the figures apart",
     ),
     port_parameter(5001),
 )

@@ -6,62 +6,44 @@ from collections.abc import Iterable, Iterator
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 from tare.plugins.workloads.iperf3_output import parse_output
 
-
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    limit = Resource.LINK if name == "throughput" else None
-    return Fom(name=name, unit=unit, better=better, summary=summary, is_primary=is_primary, limit=limit)
-
-
 _FOMS = (
-    _fom("throughput", "Gbit/s", Better.HIGHER, "data that arrived, all streams together", is_primary=True),
-    _fom("throughput_sent", "Gbit/s", Better.HIGHER, "data that was sent"),
-    _fom("retransmits", "1", Better.LOWER, "TCP segments sent again"),
-    _fom("jitter", "ms", Better.LOWER, "UDP: mean change of the transit time (RFC 1889)"),
-    _fom("loss", "%", Better.LOWER, "UDP: share of the datagrams that did not arrive", is_primary=True),
-    _fom("lost", "1", Better.LOWER, "UDP: datagrams that did not arrive"),
-    _fom("cpu_local", "%", Better.LOWER, "processor time of the client, of one core"),
-    _fom("cpu_remote", "%", Better.LOWER, "processor time of the server, of one core"),
+    declare.higher(
+        "throughput",
+        "Gbit/s",
+        "data that arrived, all streams together",
+        is_primary=True,
+        limit=Resource.LINK,
+    ),
+    declare.higher("throughput_sent", "Gbit/s", "data that was sent"),
+    declare.lower("retransmits", "1", "TCP segments sent again"),
+    declare.lower("jitter", "ms", "UDP: mean change of the transit time (RFC 1889)"),
+    declare.lower("loss", "%", "UDP: share of the datagrams that did not arrive", is_primary=True),
+    declare.lower("lost", "1", "UDP: datagrams that did not arrive"),
+    declare.lower("cpu_local", "%", "processor time of the client, of one core"),
+    declare.lower("cpu_remote", "%", "processor time of the server, of one core"),
 )
 
 _PARAMETERS = (
-    Parameter(
-        name="protocol",
-        kind=ParameterKind.TEXT,
-        default="tcp",
-        choices=("tcp", "udp"),
-        summary="what it sends",
-    ),
-    Parameter(
-        name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=1, summary="how long it sends (-t)"
-    ),
-    Parameter(
-        name="omit_s", kind=ParameterKind.SECONDS, default=0.0, minimum=0, summary="warm-up left out (-O)"
-    ),
-    Parameter(
-        name="streams", kind=ParameterKind.WHOLE, default=1, minimum=1, summary="parallel streams (-P)"
-    ),
-    Parameter(
-        name="message_bytes",
-        kind=ParameterKind.BYTES,
-        default=0,
+    declare.text("protocol", "tcp", "what it sends", choices=("tcp", "udp")),
+    declare.seconds("time_s", 10.0, "how long it sends (-t)", minimum=1),
+    declare.seconds("omit_s", 0.0, "warm-up left out (-O)", minimum=0),
+    declare.whole("streams", 1, "parallel streams (-P)", minimum=1),
+    declare.size(
+        "message_bytes",
+        0,
+        "bytes of one write (-l); 0 leaves iperf3's own: 128 KiB, or what fits the path for UDP",
         minimum=0,
-        summary="bytes of one write (-l); 0 leaves iperf3's own: 128 KiB, or what fits the path for UDP",
     ),
-    Parameter(
-        name="rate_mbit_s",
-        kind=ParameterKind.NUMBER,
-        default=0,
-        minimum=0,
-        summary="limit of each stream in 10⁶ bits per second (-b); 0 is none",
+    declare.number(
+        "rate_mbit_s", 0, "limit of each stream in 10⁶ bits per second (-b); 0 is none", minimum=0
     ),
-    Parameter(name="reverse", kind=ParameterKind.FLAG, default=False, summary="the server sends (-R)"),
-    Parameter(
-        name="bidirectional", kind=ParameterKind.FLAG, default=False, summary="both send (--bidir, 3.7 on)"
-    ),
+    declare.flag("reverse", False, "the server sends (-R)"),
+    declare.flag("bidirectional", False, "both send (--bidir, 3.7 on)"),
     port_parameter(5201),
 )
 

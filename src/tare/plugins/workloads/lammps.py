@@ -12,14 +12,11 @@ from collections.abc import Iterable, Iterator
 from tare.core.case import Case
 from tare.core.workload import (
     ALL_BUT_STORAGE,
-    Better,
-    Fom,
-    Parameter,
-    ParameterKind,
     Parsed,
     QuestionKind,
     Stage,
 )
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.application import (
     CHECKSUMS,
     IO_NOTE,
@@ -35,79 +32,44 @@ from tare.plugins.workloads.common.application import (
 from tare.plugins.workloads.lammps_output import parse_output
 
 _FOMS = (
-    Fom(
-        name="timesteps_per_s",
-        unit="timesteps/s",
-        better=Better.HIGHER,
-        summary="time steps in a second",
-        is_primary=True,
-        answers=ALL_BUT_STORAGE,
+    declare.higher(
+        "timesteps_per_s", "timesteps/s", "time steps in a second", is_primary=True, answers=ALL_BUT_STORAGE
     ),
-    Fom(
-        name="loop_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="time of the run's steps, their output included",
+    declare.lower(
+        "loop_time",
+        "s",
+        "time of the run's steps, their output included",
         is_primary=True,
         answers=(QuestionKind.STORAGE,),
     ),
-    Fom(
-        name="atom_steps_per_s",
-        unit="Matom-step/s",
-        better=Better.HIGHER,
-        summary="10⁶ atoms times steps in a second; versions since 2022 print it",
+    declare.higher(
+        "atom_steps_per_s", "Matom-step/s", "10⁶ atoms times steps in a second; versions since 2022 print it"
     ),
-    Fom(
-        name="tau_per_day",
-        unit="tau/day",
-        better=Better.HIGHER,
-        summary="simulated time in a day, in reduced units",
-    ),
-    Fom(name="ns_per_day", unit="ns/day", better=Better.HIGHER, summary="simulated time in a day"),
-    Fom(name="hours_per_ns", unit="hours/ns", better=Better.LOWER, summary="time for one simulated ns"),
-    Fom(
-        name="cpu_use",
-        unit="%",
-        better=Better.HIGHER,
-        summary="processor time over elapsed time, all threads of a rank together",
-    ),
-    Fom(
-        name="wall_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="elapsed time of the whole program, in whole seconds",
-    ),
+    declare.higher("tau_per_day", "tau/day", "simulated time in a day, in reduced units"),
+    declare.higher("ns_per_day", "ns/day", "simulated time in a day"),
+    declare.lower("hours_per_ns", "hours/ns", "time for one simulated ns"),
+    declare.higher("cpu_use", "%", "processor time over elapsed time, all threads of a rank together"),
+    declare.lower("wall_time", "s", "elapsed time of the whole program, in whole seconds"),
 )
-_PROGRAM = Parameter(name="program", kind=ParameterKind.TEXT, default="lmp", summary="the LAMMPS command")
-_ARGUMENTS = Parameter(
-    name="arguments",
-    kind=ParameterKind.TEXT,
-    default="",
-    summary="further words for the command, such as '-sf omp -pk omp 4' or '-k on g 1 -sf kk'",
+_PROGRAM = declare.text("program", "lmp", "the LAMMPS command")
+_ARGUMENTS = declare.text(
+    "arguments", "", "further words for the command, such as '-sf omp -pk omp 4' or '-k on g 1 -sf kk'"
 )
 
 _LJ_PARAMETERS = (
-    Parameter(
-        name="atoms",
-        kind=ParameterKind.WHOLE,
-        default=32_000,
+    declare.whole(
+        "atoms",
+        32_000,
+        "about how many atoms; the box is a cube of whole unit cells with 4 atoms each",
         minimum=4_000,
-        summary="about how many atoms; the box is a cube of whole unit cells with 4 atoms each",
     ),
-    Parameter(name="steps", kind=ParameterKind.WHOLE, default=100, minimum=1, summary="time steps"),
+    declare.whole("steps", 100, "time steps", minimum=1),
     _PROGRAM,
     _ARGUMENTS,
 )
 _SCRIPT_PARAMETERS = (
-    Parameter(
-        name="folder",
-        kind=ParameterKind.TEXT,
-        default=None,
-        summary="the folder with the script and all that it reads",
-    ),
-    Parameter(
-        name="script", kind=ParameterKind.TEXT, default=None, summary="the input script in that folder"
-    ),
+    declare.text("folder", None, "the folder with the script and all that it reads"),
+    declare.text("script", None, "the input script in that folder"),
     _PROGRAM,
     _ARGUMENTS,
     CHECKSUMS,

@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
 from tare.plugins.workloads.common.text import aborts, figure
 
@@ -215,12 +216,13 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
             yield "mdtest's table holds nothing but zeros: nothing was run"
 
 
-def _foms(name: str, unit: str, better: Better, what: str, *, is_primary: bool = False) -> tuple[Fom, ...]:
-    by = ("operation",)
+def _foms(
+    declared: Callable[..., Fom], name: str, unit: str, what: str, *, is_primary: bool = False
+) -> tuple[Fom, ...]:
     return (
-        Fom(name=name, unit=unit, better=better, by=by, summary=f"{what}, mean", is_primary=is_primary),
-        Fom(name=f"{name}_max", unit=unit, better=better, by=by, summary=f"{what}, largest"),
-        Fom(name=f"{name}_min", unit=unit, better=better, by=by, summary=f"{what}, least"),
+        declared(name, unit, f"{what}, mean", "operation", is_primary=is_primary),
+        declared(f"{name}_max", unit, f"{what}, largest", "operation"),
+        declared(f"{name}_min", unit, f"{what}, least", "operation"),
     )
 
 
@@ -230,45 +232,21 @@ WORKLOADS = (
         summary="Rates at which all ranks make, stat, read and remove files or directories.",
         description=_DESCRIPTION,
         parameters=(
-            Parameter(
-                name="items",
-                kind=ParameterKind.WHOLE,
-                default=1000,
-                minimum=1,
-                summary="entries of each rank",
-            ),
-            Parameter(
-                name="entries",
-                kind=ParameterKind.TEXT,
-                default="files",
-                choices=("files", "directories", "both"),
-                summary="what is made",
-            ),
-            Parameter(
-                name="file_size",
-                kind=ParameterKind.BYTES,
-                default=0,
+            declare.whole("items", 1000, "entries of each rank", minimum=1),
+            declare.text("entries", "files", "what is made", choices=("files", "directories", "both")),
+            declare.size(
+                "file_size",
+                0,
+                "bytes written into and read from each file; IO500's hard case has 3901",
                 minimum=0,
-                summary="bytes written into and read from each file; IO500's hard case has 3901",
             ),
-            Parameter(
-                name="unique",
-                kind=ParameterKind.FLAG,
-                default=True,
-                summary="a directory for each rank, instead of one for all",
-            ),
-            Parameter(
-                name="repetitions",
-                kind=ParameterKind.WHOLE,
-                default=1,
-                minimum=1,
-                summary="repetitions in one run",
-            ),
+            declare.flag("unique", True, "a directory for each rank, instead of one for all"),
+            declare.whole("repetitions", 1, "repetitions in one run", minimum=1),
         ),
         foms=(
-            *_foms("rate", "op/s", Better.HIGHER, "operations per second of all ranks", is_primary=True),
-            *_foms("time", "s", Better.LOWER, "time of all operations"),
-            *_foms("time_per_op", "ms", Better.LOWER, "time of one operation"),
+            *_foms(declare.higher, "rate", "op/s", "operations per second of all ranks", is_primary=True),
+            *_foms(declare.lower, "time", "s", "time of all operations"),
+            *_foms(declare.lower, "time_per_op", "ms", "time of one operation"),
         ),
         needs_transport=False,
     ),

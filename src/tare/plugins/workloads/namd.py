@@ -16,14 +16,11 @@ import msgspec
 from tare.core.case import Case
 from tare.core.workload import (
     ALL_BUT_STORAGE,
-    Better,
-    Fom,
-    Parameter,
-    ParameterKind,
     Parsed,
     QuestionKind,
     Stage,
 )
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import (
     CHECKSUMS,
@@ -45,36 +42,24 @@ from tare.plugins.workloads.common.text import Sieve, figure
 
 _BANNER = Banner("Info: NAMD ", r"Info: NAMD (\S+) for ")
 _FOMS = (
-    Fom(
-        name="days_per_ns",
-        unit="days/ns",
-        better=Better.LOWER,
-        summary="time for one simulated ns: the last Benchmark line",
+    declare.lower(
+        "days_per_ns",
+        "days/ns",
+        "time for one simulated ns: the last Benchmark line",
         is_primary=True,
         answers=ALL_BUT_STORAGE,
     ),
-    Fom(
-        name="ns_per_day",
-        unit="ns/day",
-        better=Better.HIGHER,
-        summary="simulated time in a day: its reciprocal",
-    ),
-    Fom(name="step_time", unit="s", better=Better.LOWER, summary="time of one step: the last Benchmark line"),
-    Fom(
-        name="mean_ns_per_day",
-        unit="ns/day",
-        better=Better.HIGHER,
-        summary="over the whole run: the last PERFORMANCE line, since 3.0",
-    ),
-    Fom(
-        name="wall_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="elapsed time of the program, start and output included",
+    declare.higher("ns_per_day", "ns/day", "simulated time in a day: its reciprocal"),
+    declare.lower("step_time", "s", "time of one step: the last Benchmark line"),
+    declare.higher("mean_ns_per_day", "ns/day", "over the whole run: the last PERFORMANCE line, since 3.0"),
+    declare.lower(
+        "wall_time",
+        "s",
+        "elapsed time of the program, start and output included",
         is_primary=True,
         answers=(QuestionKind.STORAGE,),
     ),
-    Fom(name="cpu_time", unit="s", better=Better.LOWER, summary="processor time of the first rank"),
+    declare.lower("cpu_time", "s", "processor time of the first rank"),
 )
 
 _HEAVY_INTERVAL = 10
@@ -323,25 +308,13 @@ def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
         summary=summary,
         description=_DESCRIPTION.format(config=config, archive=archive),
         parameters=(
-            Parameter(
-                name="inputs",
-                kind=ParameterKind.TEXT,
-                default=f"{{storage}}/{archive.partition('.')[0]}",
-                summary=f"the folder with {config} and what it reads",
+            declare.text(
+                "inputs",
+                f"{{storage}}/{archive.partition('.')[0]}",
+                f"the folder with {config} and what it reads",
             ),
-            Parameter(
-                name="steps",
-                kind=ParameterKind.WHOLE,
-                default=1000,
-                minimum=1,
-                summary="time steps (numsteps)",
-            ),
-            Parameter(
-                name="program",
-                kind=ParameterKind.TEXT,
-                default="namd2",
-                summary="the NAMD command: namd2, namd3",
-            ),
+            declare.whole("steps", 1000, "time steps (numsteps)", minimum=1),
+            declare.text("program", "namd2", "the NAMD command: namd2, namd3"),
             CHECKSUMS,
         ),
         foms=_FOMS,

@@ -5,52 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Fom, Parameter, Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 from tare.plugins.workloads.netperf_output import parse_output
 
-
-def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=by, summary=summary, is_primary=is_primary)
-
-
 _COMMON = (
-    _fom("retransmits", "1", Better.LOWER, "TCP segments that the client sent again"),
-    _fom("cpu_local", "%", Better.LOWER, "processor time of the client's node"),
-    _fom("cpu_remote", "%", Better.LOWER, "processor time of the server's node"),
+    declare.lower("retransmits", "1", "TCP segments that the client sent again"),
+    declare.lower("cpu_local", "%", "processor time of the client's node"),
+    declare.lower("cpu_remote", "%", "processor time of the server's node"),
 )
 _STREAM = (
-    _fom("throughput", "Mbit/s", Better.HIGHER, "data that arrived", is_primary=True),
-    _fom("throughput_sent", "Mbit/s", Better.HIGHER, "UDP: data that was sent"),
+    declare.higher("throughput", "Mbit/s", "data that arrived", is_primary=True),
+    declare.higher("throughput_sent", "Mbit/s", "UDP: data that was sent"),
     *_COMMON,
 )
 _TRANSACTIONS = (
-    _fom("transactions", "1/s", Better.HIGHER, "requests answered per second", is_primary=True),
-    _fom("latency", "us", Better.LOWER, "round trip, mean", is_primary=True),
-    _fom("latency_percentile", "us", Better.LOWER, "round trip, by percentile", "percentile"),
-    _fom("latency_min", "us", Better.LOWER, "the shortest round trip"),
-    _fom("latency_max", "us", Better.LOWER, "the longest round trip"),
-    _fom("latency_stddev", "us", Better.LOWER, "standard deviation of the round trip"),
+    declare.higher("transactions", "1/s", "requests answered per second", is_primary=True),
+    declare.lower("latency", "us", "round trip, mean", is_primary=True),
+    declare.lower("latency_percentile", "us", "round trip, by percentile", "percentile"),
+    declare.lower("latency_min", "us", "the shortest round trip"),
+    declare.lower("latency_max", "us", "the longest round trip"),
+    declare.lower("latency_stddev", "us", "standard deviation of the round trip"),
     *_COMMON,
 )
 
-_TIME = Parameter(
-    name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=1, summary="how long it takes (-l)"
-)
-_MESSAGE = Parameter(
-    name="message_bytes",
-    kind=ParameterKind.BYTES,
-    default=0,
-    minimum=0,
-    summary="size of a send (-m); 0 leaves netperf's own",
-)
-_REQUEST = Parameter(
-    name="message_bytes",
-    kind=ParameterKind.BYTES,
-    default=1,
-    minimum=1,
-    summary="size of a request and of its answer (-r)",
-)
+_TIME = declare.seconds("time_s", 10.0, "how long it takes (-l)", minimum=1)
+_MESSAGE = declare.size("message_bytes", 0, "size of a send (-m); 0 leaves netperf's own", minimum=0)
+_REQUEST = declare.size("message_bytes", 1, "size of a request and of its answer (-r)", minimum=1)
 
 _DESCRIPTION = """\
 Starts `netserver` on the first node and `netperf -t {test}` on the second. Transactions are read as

@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator
 from tare.core.case import Case
 from tare.core.workload import (
     ALL_BUT_STORAGE,
-    Better,
-    Fom,
-    Parameter,
-    ParameterKind,
     Parsed,
     QuestionKind,
     Stage,
 )
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import (
     IO_NOTE,
@@ -45,53 +42,41 @@ from tare.plugins.workloads.openfoam_case import (
 
 _BANNER = Banner("Build ", r"\bBuild +: (\S+)")
 _FOMS = (
-    Fom(
-        name="execution_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="processor time of the first rank, to the last step; waiting for disks is not in it",
+    declare.lower(
+        "execution_time",
+        "s",
+        "processor time of the first rank, to the last step; waiting for disks is not in it",
         is_primary=True,
         answers=ALL_BUT_STORAGE,
     ),
-    Fom(
-        name="clock_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="elapsed time from start to the last step, most often in whole seconds",
+    declare.lower(
+        "clock_time",
+        "s",
+        "elapsed time from start to the last step, most often in whole seconds",
         is_primary=True,
         answers=(QuestionKind.STORAGE,),
     ),
-    Fom(
-        name="step_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="execution time of one step, mean without start and first step",
-    ),
+    declare.lower("step_time", "s", "execution time of one step, mean without start and first step"),
 )
 
 _PARAMETERS = (
-    Parameter(
-        name="cells",
-        kind=ParameterKind.WHOLE,
-        default=350_000,
+    declare.whole(
+        "cells",
+        350_000,
+        "about how many cells the mesh gets; the tutorial's has 350 thousand",
         minimum=20_000,
-        summary="about how many cells the mesh gets; the tutorial's has 350 thousand",
     ),
-    Parameter(
-        name="iterations", kind=ParameterKind.WHOLE, default=100, minimum=2, summary="steps of the solver"
-    ),
-    Parameter(
-        name="edition",
-        kind=ParameterKind.TEXT,
-        default="com",
+    declare.whole("iterations", 100, "steps of the solver", minimum=2),
+    declare.text(
+        "edition",
+        "com",
+        "com (v1612 and later), org (7 to 10) or org11 (11 and later)",
         choices=tuple(EDITIONS),
-        summary="com (v1612 and later), org (7 to 10) or org11 (11 and later)",
     ),
-    Parameter(
-        name="tutorials",
-        kind=ParameterKind.TEXT,
-        default="/usr/share/doc/openfoam-examples/examples",
-        summary="the folder of OpenFOAM's tutorials, $FOAM_TUTORIALS",
+    declare.text(
+        "tutorials",
+        "/usr/share/doc/openfoam-examples/examples",
+        "the folder of OpenFOAM's tutorials, $FOAM_TUTORIALS",
     ),
 )
 

@@ -9,7 +9,8 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
+from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
 from tare.plugins.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, parse_tables
 
@@ -21,39 +22,33 @@ _MEMORY_BYTES = 512 << 20
 """OMB's limit for the buffers of a collective (-M); it silently lowers the largest message to fit."""
 
 
-def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=by, summary=summary, is_primary=is_primary)
-
-
-def _time(name: str, summary: str, *, is_primary: bool = False) -> Fom:
-    return _fom(name, "us", Better.LOWER, summary, "bytes", is_primary=is_primary)
-
-
-_MEAN = _fom(SMALL_MEAN, "us", Better.LOWER, "latency, mean over messages of 1 to 64 bytes", is_primary=True)
-_TAIL = _fom("latency_tail", "us", Better.LOWER, "percentile of the latency", "bytes", "percentile")
-_LATENCY = (_time("latency", "time of one message", is_primary=True), _MEAN, _TAIL)
+_MEAN = declare.lower(SMALL_MEAN, "us", "latency, mean over messages of 1 to 64 bytes", is_primary=True)
+_TAIL = declare.lower("latency_tail", "us", "percentile of the latency", "bytes", "percentile")
+_LATENCY = (declare.lower("latency", "us", "time of one message", "bytes", is_primary=True), _MEAN, _TAIL)
 _BANDWIDTH = (
-    _fom("bandwidth", "MB/s", Better.HIGHER, "10⁶ bytes per second", "bytes", is_primary=True),
-    _fom("bandwidth_tail", "MB/s", Better.HIGHER, "percentile of the bandwidth", "bytes", "percentile"),
+    declare.higher("bandwidth", "MB/s", "10⁶ bytes per second", "bytes", is_primary=True),
+    declare.higher("bandwidth_tail", "MB/s", "percentile of the bandwidth", "bytes", "percentile"),
 )
-_RATE = (*_BANDWIDTH, _fom("message_rate", "msg/s", Better.HIGHER, "all pairs", "bytes", is_primary=True))
+_RATE = (*_BANDWIDTH, declare.higher("message_rate", "msg/s", "all pairs", "bytes", is_primary=True))
 _COLLECTIVE = (
-    _time("latency", "time, mean over ranks", is_primary=True),
-    _time("latency_min", "time on the fastest rank"),
-    _time("latency_max", "time on the slowest rank"),
+    declare.lower("latency", "us", "time, mean over ranks", "bytes", is_primary=True),
+    declare.lower("latency_min", "us", "time on the fastest rank", "bytes"),
+    declare.lower("latency_max", "us", "time on the slowest rank", "bytes"),
     _MEAN,
     _TAIL,
 )
 _NON_BLOCKING = (
-    _time("overall", "time with computation overlapped, mean over ranks", is_primary=True),
-    _time("compute", "time that the computation takes"),
-    _time("init", "time in the call that starts it"),
-    _time("test", "time in MPI_Test"),
-    _time("wait", "time in MPI_Wait"),
-    _time("communication", "time without computation, mean over ranks"),
-    _time("communication_min", "time without computation on the fastest rank"),
-    _time("communication_max", "time without computation on the slowest rank"),
-    _fom("overlap", "%", Better.HIGHER, "share of the time hidden by computing", "bytes", is_primary=True),
+    declare.lower(
+        "overall", "us", "time with computation overlapped, mean over ranks", "bytes", is_primary=True
+    ),
+    declare.lower("compute", "us", "time that the computation takes", "bytes"),
+    declare.lower("init", "us", "time in the call that starts it", "bytes"),
+    declare.lower("test", "us", "time in MPI_Test", "bytes"),
+    declare.lower("wait", "us", "time in MPI_Wait", "bytes"),
+    declare.lower("communication", "us", "time without computation, mean over ranks", "bytes"),
+    declare.lower("communication_min", "us", "time without computation on the fastest rank", "bytes"),
+    declare.lower("communication_max", "us", "time without computation on the slowest rank", "bytes"),
+    declare.higher("overlap", "%", "share of the time hidden by computing", "bytes", is_primary=True),
     _TAIL,
 )
 
@@ -188,34 +183,20 @@ def _sizes(case: Case) -> Sizes:
 
 
 def _parameters(least: int, largest: int, *, has_sizes: bool, is_collective: bool) -> tuple[Parameter, ...]:
-    def whole(name: str, default: int, summary: str, kind: ParameterKind, minimum: int) -> Parameter:
-        return Parameter(name=name, kind=kind, default=default, minimum=minimum, summary=summary)
-
-    def choice(name: str, choices: tuple[str, ...], summary: str) -> Parameter:
-        return Parameter(
-            name=name, kind=ParameterKind.TEXT, default=choices[0], choices=choices, summary=summary
-        )
-
     sizes = (
-        whole("max_bytes", largest, "largest message", ParameterKind.BYTES, 1),
-        whole("min_bytes", least, "smallest message", ParameterKind.BYTES, least),
+        declare.size("max_bytes", largest, "largest message", minimum=1),
+        declare.size("min_bytes", least, "smallest message", minimum=least),
     )
-    full = Parameter(
-        name="full",
-        kind=ParameterKind.FLAG,
-        default=False,
-        summary="also the fastest and the slowest rank (-f)",
-    )
+    full = declare.flag("full", False, "also the fastest and the slowest rank (-f)")
+    buffers = declare.text("buffers", "H H", "buffers of both sides: host, device, managed", choices=_BUFFERS)
     return (
         *(sizes if has_sizes else ()),
-        whole("iterations", 0, "repetitions of each size; 0 leaves OMB's own", ParameterKind.WHOLE, 0),
+        declare.whole("iterations", 0, "repetitions of each size; 0 leaves OMB's own", minimum=0),
         *((full,) if is_collective else ()),
-        choice("device", _DEVICES, "where device buffers lie; needs an OMB built for it"),
-        *(
-            ()
-            if is_collective
-            else (choice("buffers", _BUFFERS, "buffers of both sides: host, device, managed"),)
+        declare.text(
+            "device", "none", "where device buffers lie; needs an OMB built for it", choices=_DEVICES
         ),
+        *(() if is_collective else (buffers,)),
     )
 
 

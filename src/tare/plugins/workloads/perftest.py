@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Findings, coordinates
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
@@ -19,23 +20,19 @@ _MIB_GBIT = 8 * 2**20 / 1e9
 """In perftest, MB means 2²⁰ bytes; since 23.10 it prints MiB (perftest_parameters.h). Gb means 10⁹ bits."""
 
 
-def _fom(name: str, unit: str, better: Better, summary: str, *by: str, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=("bytes", *by), summary=summary, is_primary=is_primary)
-
-
 _BANDWIDTH = (
-    _fom("bandwidth", "Gbit/s", Better.HIGHER, "mean over the test", is_primary=True),
-    _fom("bandwidth_peak", "Gbit/s", Better.HIGHER, "the fastest stretch"),
-    _fom("message_rate", "Mmsg/s", Better.HIGHER, "10⁶ messages per second", is_primary=True),
+    declare.higher("bandwidth", "Gbit/s", "mean over the test", "bytes", is_primary=True),
+    declare.higher("bandwidth_peak", "Gbit/s", "the fastest stretch", "bytes"),
+    declare.higher("message_rate", "Mmsg/s", "10⁶ messages per second", "bytes", is_primary=True),
 )
 _LATENCY = (
-    _fom("latency", "us", Better.LOWER, "mean", is_primary=True),
-    _fom("latency_typical", "us", Better.LOWER, "median", is_primary=True),
-    _fom("latency_min", "us", Better.LOWER, "the shortest"),
-    _fom("latency_max", "us", Better.LOWER, "the longest"),
-    _fom("latency_stddev", "us", Better.LOWER, "standard deviation"),
-    _fom("latency_percentile", "us", Better.LOWER, "by percentile", "percentile"),
-    _fom("transactions", "1/s", Better.HIGHER, "round trips per second, in tests of a fixed time (-D)"),
+    declare.lower("latency", "us", "mean", "bytes", is_primary=True),
+    declare.lower("latency_typical", "us", "median", "bytes", is_primary=True),
+    declare.lower("latency_min", "us", "the shortest", "bytes"),
+    declare.lower("latency_max", "us", "the longest", "bytes"),
+    declare.lower("latency_stddev", "us", "standard deviation", "bytes"),
+    declare.lower("latency_percentile", "us", "by percentile", "bytes", "percentile"),
+    declare.higher("transactions", "1/s", "round trips per second, in tests of a fixed time (-D)", "bytes"),
 )
 
 _FIGURES: Mapping[str, tuple[str, float, float | None]] = {
@@ -77,54 +74,18 @@ _ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
 _BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 _PARAMETERS = (
-    Parameter(
-        name="message_bytes",
-        kind=ParameterKind.BYTES,
-        default=65536,
-        minimum=1,
-        summary="size of a message (-s)",
-    ),
-    Parameter(
-        name="all_sizes",
-        kind=ParameterKind.FLAG,
-        default=False,
-        summary="all sizes from 2 bytes to 8 MiB (-a)",
-    ),
-    Parameter(
-        name="iterations",
-        kind=ParameterKind.WHOLE,
-        default=5000,
-        minimum=5,
-        summary="messages of each size (-n)",
-    ),
-    Parameter(
-        name="device",
-        kind=ParameterKind.TEXT,
-        default="",
-        summary="RDMA device, as mlx5_0 (-d); empty: first",
-    ),
-    Parameter(
-        name="connection_manager",
-        kind=ParameterKind.FLAG,
-        default=False,
-        summary="connect with rdma_cm (-R), as RoCE and iWARP may need",
-    ),
+    declare.size("message_bytes", 65536, "size of a message (-s)", minimum=1),
+    declare.flag("all_sizes", False, "all sizes from 2 bytes to 8 MiB (-a)"),
+    declare.whole("iterations", 5000, "messages of each size (-n)", minimum=5),
+    declare.text("device", "", "RDMA device, as mlx5_0 (-d); empty: first"),
+    declare.flag("connection_manager", False, "connect with rdma_cm (-R), as RoCE and iWARP may need"),
     port_parameter(18515),
 )
 
 _BANDWIDTH_PARAMETERS = (
-    Parameter(
-        name="queue_pairs",
-        kind=ParameterKind.WHOLE,
-        default=1,
-        minimum=1,
-        summary="queue pairs that share the test (-q); bandwidth only",
-    ),
-    Parameter(
-        name="bidirectional",
-        kind=ParameterKind.FLAG,
-        default=False,
-        summary="both send (-b), and the bandwidth is that of both directions together",
+    declare.whole("queue_pairs", 1, "queue pairs that share the test (-q); bandwidth only", minimum=1),
+    declare.flag(
+        "bidirectional", False, "both send (-b), and the bandwidth is that of both directions together"
     ),
 )
 

@@ -14,20 +14,18 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Findings, coordinates
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
-
-def _fom(name: str, unit: str, better: Better, summary: str, *, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit=unit, better=better, by=("test",), summary=summary, is_primary=is_primary)
-
-
 _FOMS = (
-    _fom("bandwidth", "GB/s", Better.HIGHER, "10⁹ bytes per second that arrived", is_primary=True),
-    _fom("latency", "us", Better.LOWER, "half of a round trip", is_primary=True),
-    _fom("bandwidth_sent", "GB/s", Better.HIGHER, "10⁹ bytes per second that were sent, where some are lost"),
-    _fom("message_rate", "msg/s", Better.HIGHER, "messages per second"),
+    declare.higher("bandwidth", "GB/s", "10⁹ bytes per second that arrived", "test", is_primary=True),
+    declare.lower("latency", "us", "half of a round trip", "test", is_primary=True),
+    declare.higher(
+        "bandwidth_sent", "GB/s", "10⁹ bytes per second that were sent, where some are lost", "test"
+    ),
+    declare.higher("message_rate", "msg/s", "messages per second", "test"),
 )
 
 _FIGURES = {
@@ -43,21 +41,13 @@ _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
 
 _PARAMETERS = (
-    Parameter(
-        name="tests",
-        kind=ParameterKind.TEXT,
-        default="tcp_bw tcp_lat",
-        summary="its tests, with blanks between",
-    ),
-    Parameter(
-        name="time_s", kind=ParameterKind.SECONDS, default=2.0, minimum=1, summary="how long each takes (-t)"
-    ),
-    Parameter(
-        name="message_bytes",
-        kind=ParameterKind.BYTES,
-        default=0,
+    declare.text("tests", "tcp_bw tcp_lat", "its tests, with blanks between"),
+    declare.seconds("time_s", 2.0, "how long each takes (-t)", minimum=1),
+    declare.size(
+        "message_bytes",
+        0,
+        "size of a message (-m); 0 leaves qperf's own: 64 KiB for bandwidth, 1 byte for latency",
         minimum=0,
-        summary="size of a message (-m); 0 leaves qperf's own: 64 KiB for bandwidth, 1 byte for latency",
     ),
     port_parameter(19765),
 )

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Fom, Parameter, Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
@@ -25,66 +26,37 @@ _HEADER_BYTES = 14
 """The smallest message: only a header (MsgHeader in message.h)."""
 
 
-def _time(name: str, summary: str, *by: str, is_primary: bool = False) -> Fom:
-    return Fom(name=name, unit="us", better=Better.LOWER, by=by, summary=summary, is_primary=is_primary)
-
-
 _LATENCY = (
-    _time("latency", "half of a round trip, mean", is_primary=True),
-    _time("latency_percentile", "half of a round trip, by percentile", "percentile"),
-    _time("latency_min", "the shortest"),
-    _time("latency_max", "the longest"),
-    _time("latency_stddev", "standard deviation"),
-    _time("round_trip", "a whole round trip, mean (--full-rtt)"),
-    _time("round_trip_percentile", "a whole round trip, by percentile", "percentile"),
-    _time("round_trip_min", "the shortest"),
-    _time("round_trip_max", "the longest"),
-    _time("round_trip_stddev", "standard deviation"),
-    Fom(name="dropped", unit="1", better=Better.LOWER, summary="messages that were never answered"),
+    declare.lower("latency", "us", "half of a round trip, mean", is_primary=True),
+    declare.lower("latency_percentile", "us", "half of a round trip, by percentile", "percentile"),
+    declare.lower("latency_min", "us", "the shortest"),
+    declare.lower("latency_max", "us", "the longest"),
+    declare.lower("latency_stddev", "us", "standard deviation"),
+    declare.lower("round_trip", "us", "a whole round trip, mean (--full-rtt)"),
+    declare.lower("round_trip_percentile", "us", "a whole round trip, by percentile", "percentile"),
+    declare.lower("round_trip_min", "us", "the shortest"),
+    declare.lower("round_trip_max", "us", "the longest"),
+    declare.lower("round_trip_stddev", "us", "standard deviation"),
+    declare.lower("dropped", "1", "messages that were never answered"),
 )
 _THROUGHPUT = (
-    Fom(
-        name="message_rate",
-        unit="msg/s",
-        better=Better.HIGHER,
-        summary="messages sent per second",
-        is_primary=True,
-    ),
-    Fom(
-        name="bandwidth",
-        unit="MiB/s",
-        better=Better.HIGHER,
-        summary="2²⁰ bytes of messages sent per second, which sockperf calls MBps",
+    declare.higher("message_rate", "msg/s", "messages sent per second", is_primary=True),
+    declare.higher(
+        "bandwidth",
+        "MiB/s",
+        "2²⁰ bytes of messages sent per second, which sockperf calls MBps",
         is_primary=True,
     ),
 )
 
 _PARAMETERS = (
-    Parameter(
-        name="protocol",
-        kind=ParameterKind.TEXT,
-        default="udp",
-        choices=("udp", "tcp"),
-        summary="what it sends",
-    ),
-    Parameter(
-        name="message_bytes",
-        kind=ParameterKind.BYTES,
-        default=_HEADER_BYTES,
-        minimum=_HEADER_BYTES,
-        summary="size of a message (-m)",
-    ),
-    Parameter(
-        name="time_s", kind=ParameterKind.SECONDS, default=10.0, minimum=1, summary="how long it sends (-t)"
-    ),
+    declare.text("protocol", "udp", "what it sends", choices=("udp", "tcp")),
+    declare.size("message_bytes", _HEADER_BYTES, "size of a message (-m)", minimum=_HEADER_BYTES),
+    declare.seconds("time_s", 10.0, "how long it sends (-t)", minimum=1),
     port_parameter(11111),
 )
-_RATE = Parameter(
-    name="messages_per_s",
-    kind=ParameterKind.WHOLE,
-    default=10_000,
-    minimum=100,
-    summary="messages per second (--mps); every hundredth is answered",
+_RATE = declare.whole(
+    "messages_per_s", 10_000, "messages per second (--mps); every hundredth is answered", minimum=100
 )
 
 _DESCRIPTION = """\

@@ -11,9 +11,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
+
 from tare.core.case import Case
 from tare.core.values import Scalar, Settings
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import edited, folder_faults, serial
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings
@@ -21,63 +24,26 @@ from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import figure
 
 _FOMS = (
-    Fom(
-        name="elapsed",
-        unit="s",
-        better=Better.LOWER,
-        summary="time of all steps of the solver (Total elapsed time)",
-        is_primary=True,
-    ),
-    Fom(
-        name="step_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="mean time of a step of the solver",
-        is_primary=True,
-    ),
-    Fom(name="mesher_time", unit="s", better=Better.LOWER, summary="time of making the mesh"),
+    declare.lower("elapsed", "s", "time of all steps of the solver (Total elapsed time)", is_primary=True),
+    declare.lower("step_time", "s", "mean time of a step of the solver", is_primary=True),
+    declare.lower("mesher_time", "s", "time of making the mesh"),
 )
-_MESHER_FOMS = (*_FOMS[:2], Fom(name="mesher_time", unit="s", better=Better.LOWER,
-                                summary="time of making the mesh", is_primary=True))  # fmt: skip
+_MESHER_FOMS = (*_FOMS[:2], msgspec.structs.replace(_FOMS[2], is_primary=True))
 
 _PARAMETERS = (
-    Parameter(
-        name="nex",
-        kind=ParameterKind.WHOLE,
-        default=64,
-        minimum=48,
-        summary="elements along each side of a chunk (NEX_XI, NEX_ETA)",
+    declare.whole("nex", 64, "elements along each side of a chunk (NEX_XI, NEX_ETA)", minimum=48),
+    declare.whole(
+        "chunks", 1, "parts of the cubed sphere; 6 are the whole Earth (NCHUNKS)", choices=(1, 2, 3, 6)
     ),
-    Parameter(
-        name="chunks",
-        kind=ParameterKind.WHOLE,
-        default=1,
-        choices=(1, 2, 3, 6),
-        summary="parts of the cubed sphere; 6 are the whole Earth (NCHUNKS)",
-    ),
-    Parameter(
-        name="aspect",
-        kind=ParameterKind.WHOLE,
-        default=0,
+    declare.whole(
+        "aspect",
+        0,
+        "NPROC_XI / NPROC_ETA; 0 takes 1, or 2 where only that comes out even, as for 8 ranks",
         minimum=0,
-        summary="NPROC_XI / NPROC_ETA; 0 takes 1, or 2 where only that comes out even, as for 8 ranks",
     ),
-    Parameter(
-        name="minutes",
-        kind=ParameterKind.NUMBER,
-        default=2.5,
-        minimum=0.1,
-        summary="simulated minutes (RECORD_LENGTH_IN_MINUTES)",
-    ),
-    Parameter(
-        name="model", kind=ParameterKind.TEXT, default="1D_isotropic_prem", summary="the Earth model (MODEL)"
-    ),
-    Parameter(
-        name="sources",
-        kind=ParameterKind.TEXT,
-        default="/opt/specfem3d_globe",
-        summary="the source tree, after ./configure FC=… MPIFC=…",
-    ),
+    declare.number("minutes", 2.5, "simulated minutes (RECORD_LENGTH_IN_MINUTES)", minimum=0.1),
+    declare.text("model", "1D_isotropic_prem", "the Earth model (MODEL)"),
+    declare.text("sources", "/opt/specfem3d_globe", "the source tree, after ./configure FC=… MPIFC=…"),
 )
 
 _DESCRIPTION = """\

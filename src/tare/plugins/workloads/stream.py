@@ -21,7 +21,8 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, tell_apart
 from tare.plugins.workloads.common.text import aborts, figure
 
@@ -191,14 +192,7 @@ class _Log:
 
 
 def _fom(kernel: str, summary: str) -> Fom:
-    return Fom(
-        name=kernel,
-        unit="MB/s",
-        better=Better.HIGHER,
-        summary=summary,
-        is_primary=kernel == "triad",
-        limit=Resource.MEMORY,
-    )
+    return declare.higher(kernel, "MB/s", summary, is_primary=kernel == "triad", limit=Resource.MEMORY)
 
 
 WORKLOADS = (
@@ -206,14 +200,7 @@ WORKLOADS = (
         name="stream",
         summary="Memory bandwidth of long vectors: copy, scale, add, triad.",
         description=_DESCRIPTION,
-        parameters=(
-            Parameter(
-                name="program",
-                kind=ParameterKind.TEXT,
-                default="stream",
-                summary="the program, as it was compiled for one array size",
-            ),
-        ),
+        parameters=(declare.text("program", "stream", "the program, as it was compiled for one array size"),),
         foms=(
             _fom("copy", "best rate of c = a"),
             _fom("scale", "best rate of b = s·c"),

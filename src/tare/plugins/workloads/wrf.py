@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
 from tare.core.workload import (
-    Parameter,
-    ParameterKind,
     Parsed,
     Stage,
 )
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.application import (
     CHECKSUMS,
     IO_NOTE,
@@ -112,26 +111,12 @@ def _workload(name: str, summary: str, *, folder: str) -> Wrf:
         summary=summary,
         description=_DESCRIPTION,
         parameters=(
-            Parameter(
-                name="inputs",
-                kind=ParameterKind.TEXT,
-                default=f"{{storage}}/{folder}",
-                summary="the folder with namelist.input and what it reads",
+            declare.text(
+                "inputs", f"{{storage}}/{folder}", "the folder with namelist.input and what it reads"
             ),
-            Parameter(
-                name="tables",
-                kind=ParameterKind.TEXT,
-                default="",
-                summary="WRF's run folder, with its tables; empty where `inputs` holds them",
-            ),
-            Parameter(
-                name="minutes",
-                kind=ParameterKind.WHOLE,
-                default=180,
-                minimum=1,
-                summary="simulated minutes (run_minutes)",
-            ),
-            Parameter(name="program", kind=ParameterKind.TEXT, default="wrf.exe", summary="the WRF program"),
+            declare.text("tables", "", "WRF's run folder, with its tables; empty where `inputs` holds them"),
+            declare.whole("minutes", 180, "simulated minutes (run_minutes)", minimum=1),
+            declare.text("program", "wrf.exe", "the WRF program"),
             CHECKSUMS,
         ),
         foms=FOMS,

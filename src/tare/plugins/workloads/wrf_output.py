@@ -17,11 +17,10 @@ from datetime import datetime
 
 from tare.core.workload import (
     ALL_BUT_STORAGE,
-    Better,
-    Fom,
     Parsed,
     QuestionKind,
 )
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import (
     check_ranks,
@@ -30,29 +29,23 @@ from tare.plugins.workloads.common.benchmark import Findings, tell_apart
 from tare.plugins.workloads.common.text import Sieve, figure
 
 FOMS = (
-    Fom(
-        name="step_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="time of a step, mean without the first step and without steps that read or write",
+    declare.lower(
+        "step_time",
+        "s",
+        "time of a step, mean without the first step and without steps that read or write",
         is_primary=True,
         answers=ALL_BUT_STORAGE,
     ),
-    Fom(
-        name="steps_per_s",
-        unit="steps/s",
-        better=Better.HIGHER,
-        summary="steps in a second: the reciprocal of the mean",
-        is_primary=True,
+    declare.higher(
+        "steps_per_s", "steps/s", "steps in a second: the reciprocal of the mean", is_primary=True
     ),
-    Fom(
-        name="integration_time",
-        unit="s",
-        better=Better.LOWER,
-        summary="time of all steps, input and output between them included",
+    declare.lower(
+        "integration_time",
+        "s",
+        "time of all steps, input and output between them included",
         answers=(QuestionKind.STORAGE,),
     ),
-    Fom(name="output_time", unit="s", better=Better.LOWER, summary="time of all output"),
+    declare.lower("output_time", "s", "time of all output"),
 )
 
 _MAIN = re.compile(r"(?:d\d\d \S+ +)?Timing for main\b")

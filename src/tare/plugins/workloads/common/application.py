@@ -8,7 +8,8 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.workload import Parameter, ParameterKind, Stage
+from tare.core.workload import Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings
 
 _IO_LEVELS = ("none", "heavy")
@@ -80,11 +81,10 @@ def linked(folder: str) -> Stage:
     return serial("link", "cp", "--recursive", "--symbolic-link", "--force", "-T", folder, ".")
 
 
-CHECKSUMS = Parameter(
-    name="checksums",
-    kind=ParameterKind.TEXT,
-    default="",
-    summary="a file of SHA-256 sums of the inputs, as sha256sum writes it; on other inputs the run fails",
+CHECKSUMS = declare.text(
+    "checksums",
+    "",
+    "a file of SHA-256 sums of the inputs, as sha256sum writes it; on other inputs the run fails",
 )
 """A parameter for workloads whose input files the user provides."""
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from tare.core.case import Case
 from tare.core.rank_variables import with_rank
-from tare.core.workload import Parameter, ParameterKind, Stage
+from tare.core.workload import Parameter, Stage
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
 
 _SCRIPT = """\
@@ -121,10 +122,4 @@ def peer_stage(
 
 def port_parameter(port: int) -> Parameter:
     """Return the parameter for the port on which a server listens."""
-    return Parameter(
-        name="port",
-        kind=ParameterKind.WHOLE,
-        default=port,
-        minimum=1,
-        summary="port on which the server listens",
-    )
+    return declare.whole("port", port, "port on which the server listens", minimum=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -16,7 +16,8 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case, Layout
-from tare.core.workload import Better, Fom, Parameter, ParameterKind, Parsed, Stage, limited
+from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
+from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings
 from tare.plugins.workloads.microbench.output import STATISTICS, Log
 
@@ -27,24 +28,17 @@ _POINT_TO_POINT = ("pingpong", "bandwidth")
 _COLLECTIVE = ("barrier", "bcast", "allreduce", "allgather", "alltoall")
 
 
-def _foms(figure: str, unit: str, better: Better, *by: str) -> tuple[Fom, ...]:
+def _foms(declared: Callable[..., Fom], figure: str, unit: str, *by: str) -> tuple[Fom, ...]:
     """Return one figure of merit for each statistic; the median is the primary one."""
     return tuple(
-        Fom(
-            name=f"{figure}_{name}",
-            unit=unit,
-            better=better,
-            by=by,
-            summary=f"{summary} of all iterations",
-            is_primary=name == "p50",
-        )
+        declared(f"{figure}_{name}", unit, f"{summary} of all iterations", *by, is_primary=name == "p50")
         for name, summary in STATISTICS.items()
     )
 
 
-_LATENCY = _foms("latency", "us", Better.LOWER, "bytes")
-_BANDWIDTH = _foms("bandwidth", "MB/s", Better.HIGHER, "bytes")
-_TIME = _foms("time", "us", Better.LOWER, "op", "bytes")
+_LATENCY = _foms(declare.lower, "latency", "us", "bytes")
+_BANDWIDTH = _foms(declare.higher, "bandwidth", "MB/s", "bytes")
+_TIME = _foms(declare.lower, "time", "us", "op", "bytes")
 
 _DESCRIPTION = """\
 {what}
@@ -99,56 +93,20 @@ def _parameters(
     operations: tuple[str, ...], max_bytes: int, min_bytes: int, iterations: int
 ) -> tuple[Parameter, ...]:
     return (
-        Parameter(
-            name="max_bytes",
-            kind=ParameterKind.BYTES,
-            default=max_bytes,
-            minimum=4,
-            summary="largest message: a power of two",
+        declare.size("max_bytes", max_bytes, "largest message: a power of two", minimum=4),
+        declare.size("min_bytes", min_bytes, "smallest message: 0 or a power of two", minimum=0),
+        declare.text("operations", " ".join(operations), "what to measure, in this order"),
+        declare.whole(
+            "iterations", iterations, "most iterations of one size; 1000 or more for p999", minimum=2
         ),
-        Parameter(
-            name="min_bytes",
-            kind=ParameterKind.BYTES,
-            default=min_bytes,
-            minimum=0,
-            summary="smallest message: 0 or a power of two",
+        declare.seconds(
+            "time_s", 1.0, "most time for one size of one operation, its warm-up aside", minimum=0.001
         ),
-        Parameter(
-            name="operations",
-            kind=ParameterKind.TEXT,
-            default=" ".join(operations),
-            summary="what to measure, in this order",
-        ),
-        Parameter(
-            name="iterations",
-            kind=ParameterKind.WHOLE,
-            default=iterations,
-            minimum=2,
-            summary="most iterations of one size; 1000 or more for p999",
-        ),
-        Parameter(
-            name="time_s",
-            kind=ParameterKind.SECONDS,
-            default=1.0,
-            minimum=0.001,
-            summary="most time for one size of one operation, its warm-up aside",
-        ),
-        Parameter(
-            name="mpicc",
-            kind=ParameterKind.TEXT,
-            default="mpicc",
-            summary="compiler of the platform's MPI, or of one with the same ABI",
-        ),
+        declare.text("mpicc", "mpicc", "compiler of the platform's MPI, or of one with the same ABI"),
     )
 
 
-_WINDOW = Parameter(
-    name="window",
-    kind=ParameterKind.WHOLE,
-    default=64,
-    minimum=1,
-    summary="most messages under way at once when bandwidth is measured",
-)
+_WINDOW = declare.whole("window", 64, "most messages under way at once when bandwidth is measured", minimum=1)
 
 
 @functools.cache
