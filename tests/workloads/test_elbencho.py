@@ -133,7 +133,7 @@ def test_text_and_csv_of_a_run_say_the_same(corpus: Path) -> None:
     }
 
 
-def test_the_master_is_told_from_its_services(corpus: Path) -> None:
+def test_the_master_is_distinguished_from_its_services(corpus: Path) -> None:
     parsed = parse((corpus / "elbencho/04-slurm-with-errors.out").read_text())
     assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 7 * 10)
     assert [only(parsed, "bandwidth", phase="WRITE", run=run) for run in (1, 2, 3, 4)] == [
@@ -158,7 +158,7 @@ def test_tables_mixed_line_by_line_are_refused(corpus: Path) -> None:
         ("09-nersc-storage_sweep-session-overall.txt", 93, (54247, 54216), (52, 52)),
     ],
 )
-def test_the_runs_of_a_sweep_are_told_apart(
+def test_the_runs_of_a_sweep_are_distinguished(
     corpus: Path, name: str, n_runs: int, files: tuple[int, int], bandwidth: tuple[int, int]
 ) -> None:
     parsed = parse((corpus / "elbencho" / name).read_text())
@@ -297,7 +297,7 @@ def test_a_last_line_without_its_end_is_whole_where_it_shows() -> None:
 def test_an_error_is_a_problem() -> None:
     parsed = parse(TEXT + "ERROR: File write failed. Path: /a; SysErr: No space left on device\n")
     assert parsed.problems == (
-        "elbencho says ERROR: File write failed. Path: /a; SysErr: No space left on device",
+        "elbencho printed: ERROR: File write failed. Path: /a; SysErr: No space left on device",
     )
 
 

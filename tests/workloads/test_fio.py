@@ -185,7 +185,7 @@ def test_a_job_with_an_error_is_a_problem(corpus: Path) -> None:
     assert sum("err=4" in problem for problem in parsed.problems) == 2
 
 
-def test_jobs_of_clients_are_told_apart(corpus: Path) -> None:
+def test_jobs_of_clients_are_distinguished(corpus: Path) -> None:
     parsed = parse((corpus / "fio/09-json-pbench-fio0-client.txt").read_text())
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert figure(parsed, "read", job="job-/tmp/fio#1", host="perf36") == (7951.016328, 31812)
@@ -193,7 +193,7 @@ def test_jobs_of_clients_are_told_apart(corpus: Path) -> None:
     assert len({(one.at.get("host"), one.at["job"]) for one in parsed.measurements}) == 11
 
 
-def test_jobs_of_one_name_are_told_apart(corpus: Path) -> None:
+def test_jobs_of_one_name_are_distinguished(corpus: Path) -> None:
     parsed = parse((corpus / "fio/10-json-pbench-perf-fio-0.txt").read_text())
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert figure(parsed, "read", job="job-/dev/nvme8n1#1") == (96.77941, 387)
@@ -201,7 +201,7 @@ def test_jobs_of_one_name_are_told_apart(corpus: Path) -> None:
     assert len({one.at["job"] for one in parsed.measurements}) == 8
 
 
-def test_groups_of_jobs_in_text_are_told_apart(corpus: Path) -> None:
+def test_groups_of_jobs_in_text_are_distinguished(corpus: Path) -> None:
     parsed = parse((corpus / "fio/13-text-ceph-fourjobs-write-1M.out").read_text())
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert figure(parsed, "write", job="ceph-fuse-replicated") == (16, 16600)
@@ -355,7 +355,7 @@ def test_terse_rows_are_read(row: str) -> None:
     }
 
 
-def test_rows_of_several_terse_jobs_are_told_apart_and_nothing_tells_how_many_there_should_be() -> None:
+def test_rows_of_several_terse_jobs_are_distinguished_and_their_expected_number_is_unknown() -> None:
     parsed = parse(TERSE + TERSE)
     assert [one.at["job"] for one in parsed.measurements if one.fom == "iops"] == ["one#1", "one#2"]
     assert not parsed.is_end_known

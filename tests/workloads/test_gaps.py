@@ -74,7 +74,7 @@ DAMAGED: list[tuple[str, str, Damage]] = [
 
 
 @pytest.mark.parametrize(("workload", "name", "damage"), DAMAGED)
-def test_a_gap_in_real_output_is_told(workload: str, name: str, damage: Damage) -> None:
+def test_a_gap_in_real_output_is_reported(workload: str, name: str, damage: Damage) -> None:
     if not CORPUS.is_dir():
         pytest.skip(f"no collection of real benchmark output at {CORPUS}")
     text = (CORPUS / name).read_text(errors="replace")

@@ -133,7 +133,7 @@ def test_a_minimisation_has_steps_per_hour() -> None:
     assert parse(text).is_complete
 
 
-def test_runs_of_one_log_are_told_apart() -> None:
+def test_runs_of_one_log_are_distinguished() -> None:
     parsed = parse(LOG + LOG.replace("27.560", "30.001"))
     assert [(one.value, one.at) for one in parsed.measurements if one.fom == "ns_per_day"] == [
         (27.56, {"run": 1}),
@@ -156,7 +156,7 @@ def test_a_performance_that_is_no_number_is_a_problem(broken: str) -> None:
     assert any(problem.startswith("the performance is not all there") for problem in parsed.problems)
 
 
-def test_errors_are_told_by_their_message_even_in_old_words() -> None:
+def test_errors_are_reported_by_their_message_even_in_old_versions() -> None:
     for text in (
         ERROR,
         ERROR.replace("Program:     gmx mdrun, version 2025.3", "Program mdrun, VERSION 4.5.6"),
@@ -167,10 +167,10 @@ def test_errors_are_told_by_their_message_even_in_old_words() -> None:
         )
 
 
-def test_a_run_told_to_stop_is_a_problem_though_it_has_a_performance() -> None:
+def test_a_run_stopped_by_a_signal_is_a_problem_though_it_has_a_performance() -> None:
     stop = "Received the TERM signal, stopping within 200 steps\n"
     parsed = parse(LOG.replace("\n Average", f"\n{stop}\n Average"))
-    assert parsed.problems == (f"GROMACS was told to stop early: {stop.strip()}",)
+    assert parsed.problems == (f"a signal stopped GROMACS early: {stop.strip()}",)
 
 
 def test_an_abort_of_mpi_is_a_problem() -> None:

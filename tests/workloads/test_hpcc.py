@@ -117,7 +117,7 @@ def test_tests_that_were_not_run_have_no_figures(corpus: Path) -> None:
     assert parsed.problems == ("HPCC did not succeed: Success=0",)
 
 
-def test_many_runs_in_one_file_are_told_apart(corpus: Path) -> None:
+def test_many_runs_in_one_file_are_distinguished(corpus: Path) -> None:
     parsed = parse((corpus / "hpcc/04-buaa-hpccoutf-many-runs.txt").read_text())
     rates = {tuple(one.at.items()): one.value for one in parsed.measurements if one.fom == "HPL_Tflops"}
     assert len(rates) == 15  # and five summaries of runs without HPL
@@ -184,7 +184,7 @@ def test_a_figure_that_is_no_number_is_a_problem(broken: str) -> None:
     assert any("StarSTREAM_Triad" in problem for problem in parsed.problems)
 
 
-def test_a_summary_without_its_word_on_success_is_not_complete() -> None:
+def test_a_summary_without_its_line_on_success_is_not_complete() -> None:
     assert not parse(OUTPUT.replace("Success=1\n", "")).is_complete
 
 

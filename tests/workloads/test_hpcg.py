@@ -110,7 +110,7 @@ def test_a_summary_that_does_not_call_itself_valid_is_not_complete() -> None:
     parsed = parse(NVIDIA)
     assert {one.fom: one.value for one in parsed.measurements} == {"raw": 89.5, "rating": 62.5}
     assert not parsed.is_complete
-    assert "does not say whether the result is VALID" in parsed.problems[0]
+    assert "does not show whether the result is VALID" in parsed.problems[0]
     assert parse(NVIDIA + REPORT) == parse(REPORT)
 
 
@@ -149,7 +149,7 @@ def test_the_log_of_residuals_is_not_the_report(corpus: Path) -> None:
     assert "this is HPCG's log of residuals; the rating is in HPCG-Benchmark*.txt" in parsed.problems
 
 
-def test_three_runs_in_one_log_are_told_apart(corpus: Path) -> None:
+def test_three_runs_in_one_log_are_distinguished(corpus: Path) -> None:
     parsed = parse((corpus / "hpcg/08-gke-3-iterations-one-log.out").read_text())
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert [only(parsed, "rating", run=run) for run in (1, 2, 3)] == [690.447, 678.933, 685.787]
@@ -221,7 +221,7 @@ def test_a_figure_cut_in_pieces_is_a_problem() -> None:
     assert parsed.problems == (f"HPCG: {rating} is '0.18.3324', which is no number",)
 
 
-def test_a_report_without_its_end_says_so() -> None:
+def test_a_report_without_its_end_is_reported() -> None:
     parsed = parse(REPORT[: REPORT.index("Final Summary::Results are")])
     assert parsed.problems == ("HPCG wrote only a part of its report; the run did not come to its end",)
 

@@ -113,7 +113,7 @@ def test_a_passed_test_is_read(corpus: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_run_that_is_not_whole_says_why(corpus: Path, name: str) -> None:
+def test_a_run_that_is_not_whole_has_a_reason(corpus: Path, name: str) -> None:
     n_results, problems = BROKEN[name]
     parsed = parse((corpus / "hpl" / name).read_text())
     assert not parsed.is_complete
@@ -125,7 +125,7 @@ def test_every_file_has_its_expectation_above(corpus: Path) -> None:
     assert {path.name for path in (corpus / "hpl").iterdir()} == WHOLE.keys() | BROKEN.keys()
 
 
-def test_the_tests_of_a_sweep_are_told_apart_by_what_differs(corpus: Path) -> None:
+def test_the_tests_of_a_sweep_are_distinguished_by_what_differs(corpus: Path) -> None:
     two = parse((corpus / "hpl/11-nvidia-sweep-2-results-truncated.out").read_text())
     assert [(one.value, one.at) for one in two.measurements if one.fom == "gflops"] == [
         (3469.0, {"variant": "WR00L2L2"}),
@@ -177,7 +177,7 @@ def test_a_failed_residual_is_a_problem() -> None:
 
 
 @pytest.mark.parametrize("residual", ["nan", "-nan", "inf", "********"])
-def test_a_residual_that_is_no_number_is_a_problem_whatever_is_said_of_it(residual: str) -> None:
+def test_a_residual_that_is_no_number_is_a_problem_whatever_its_verdict(residual: str) -> None:
     parsed = parse(OUTPUT.replace("1.23100920e-03", residual))
     assert parsed.problems == (f"the residual of the test WR11C2R4 with N 231168 is {residual}: PASSED",)
 
@@ -194,7 +194,7 @@ def test_a_missing_residual_check_keeps_the_run_from_being_complete() -> None:
     assert parsed.problems == ("the test WR11C2R4 with N 231168 has no residual check",)
 
 
-def test_a_run_that_was_told_not_to_check_is_complete() -> None:
+def test_a_run_without_checks_is_complete() -> None:
     lines = [line for line in OUTPUT.splitlines(keepends=True) if "residual" not in line and "||" not in line]
     text = "".join(lines).replace(
         "Finished      2 tests with the following results:",
@@ -205,7 +205,7 @@ def test_a_run_that_was_told_not_to_check_is_complete() -> None:
 
 def test_an_error_is_a_problem() -> None:
     error = "HPL ERROR from process # 0, on line 419 of function HPL_pdinfo:"
-    assert f"HPL says {error}" in parse(error + "\n>>> Need at least 4 processes <<<\n").problems
+    assert f"HPL printed: {error}" in parse(error + "\n>>> Need at least 4 processes <<<\n").problems
 
 
 def test_an_abort_is_a_problem() -> None:
@@ -231,7 +231,7 @@ def test_a_cut_off_start_that_was_repeated_takes_nothing_away() -> None:
     assert parse(OUTPUT[: OUTPUT.index("T/V ")] + OUTPUT) == parse(OUTPUT)
 
 
-def test_two_runs_in_one_log_are_told_apart() -> None:
+def test_two_runs_in_one_log_are_distinguished() -> None:
     parsed = parse(OUTPUT + OUTPUT)
     assert parsed.is_complete
     assert [one.at for one in parsed.measurements if one.fom == "gflops"] == [

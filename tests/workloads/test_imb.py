@@ -85,7 +85,7 @@ def test_times_and_bandwidth_of_sendrecv_are_read(corpus: Path) -> None:
     assert only(parsed, "bandwidth", bytes=4194304) == 2551.83
 
 
-def test_several_groups_of_ranks_are_told_apart(corpus: Path) -> None:
+def test_several_groups_of_ranks_are_distinguished(corpus: Path) -> None:
     parsed = parse("Uniband", (corpus / "imb/08-uniband-multi-nproc-groups.out").read_text())
     assert parsed.is_complete
     assert len(figures(parsed, "message_rate")) == 7 * 24
@@ -277,7 +277,7 @@ def test_pairs_at_once_are_a_benchmark_of_their_own() -> None:
     assert parse("PingPong", text).problems[0] == "the output holds no table of PingPong"
 
 
-def test_output_without_the_table_says_so() -> None:
+def test_output_without_the_table_is_reported() -> None:
     parsed = parse("Alltoall", PINGPONG)
     assert (parsed.is_complete, parsed.measurements) == (False, ())
     assert parsed.problems == ("the output holds no table of Alltoall",)

@@ -284,7 +284,7 @@ def test_a_placeholder_that_cannot_be_filled_is_a_fault_with_its_cure(word: str,
     assert fault in list(mine.faults(case))
 
 
-def test_thousands_of_unknown_placeholders_are_told_in_a_moment() -> None:
+def test_thousands_of_unknown_placeholders_are_reported_in_a_moment() -> None:
     known = {f"parameter_{number}": number for number in range(4000)}
     word = "".join(f"{{parameter_{number}x}}" for number in range(4000))
     case = msgspec.structs.replace(case_of(workload(fom("x(.)"))), parameters=known)

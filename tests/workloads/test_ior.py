@@ -132,7 +132,7 @@ def test_version_2_is_read() -> None:
     assert not parse(VERSION_2[: VERSION_2.index("Run finished")]).is_complete
 
 
-def test_tests_that_version_2_does_not_number_are_told_apart() -> None:
+def test_tests_that_version_2_does_not_number_are_distinguished() -> None:
     first, last = VERSION_2.index("Summary:"), VERSION_2.index("Run finished")
     second = VERSION_2[first:last].replace("510.25", "512.00").replace("620.50", "640.00")
     parsed = parse(VERSION_2[:last] + second + VERSION_2[last:])
@@ -159,7 +159,7 @@ def test_the_io500_application_prints_rows_only() -> None:
     ],
 )
 def test_what_ior_calls_an_error_is_a_problem(line: str) -> None:
-    assert parse(OUTPUT.replace("WARNING", f"{line}\nWARNING", 1)).problems == (f"IOR says {line}",)
+    assert parse(OUTPUT.replace("WARNING", f"{line}\nWARNING", 1)).problems == (f"IOR printed: {line}",)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_row_cut_short_is_a_problem() -> None:
     assert any("broken row: write 7120" in problem for problem in parsed.problems)
 
 
-def test_two_runs_and_two_tests_are_told_apart() -> None:
+def test_two_runs_and_two_tests_are_distinguished() -> None:
     other = OUTPUT.replace("TestID              : 0", "TestID              : 1").replace(
         "     0\n", "     1\n"
     )

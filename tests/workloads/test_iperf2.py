@@ -115,7 +115,7 @@ def test_a_case_knows_how_long_its_test_is() -> None:
         assert workload.parse(io.StringIO(CLIENT)).is_complete == is_complete
 
 
-def test_what_arrived_and_what_was_sent_are_told_apart() -> None:
+def test_what_arrived_and_what_was_sent_are_distinguished() -> None:
     parsed = parse(UDP)
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert {one.fom: one.value for one in parsed.measurements} == {
@@ -144,7 +144,7 @@ def test_reports_of_several_streams_of_datagrams_need_their_sum() -> None:
     assert figures(parsed, "throughput") == []
 
 
-def test_a_server_of_several_tests_tells_them_apart() -> None:
+def test_a_server_of_several_tests_distinguishes_them() -> None:
     test = """\
 [  4] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 56591
 [ ID] Interval       Transfer     Bandwidth
@@ -158,7 +158,7 @@ def test_a_server_of_several_tests_tells_them_apart() -> None:
 def test_a_failed_test_is_a_problem_unless_it_was_tried_again() -> None:
     failure = CLIENT[: CLIENT.index("[  1]")] + "tcp connect failed: Connection refused\n"
     parsed = parse(failure)
-    assert parsed.problems[0] == "iperf says: tcp connect failed: Connection refused"
+    assert parsed.problems[0] == "iperf printed: tcp connect failed: Connection refused"
     assert parse(failure + CLIENT) == parse(CLIENT)
 
 
@@ -230,7 +230,7 @@ def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -
         ),
     ],
 )
-def test_server_and_client_are_told_what_the_case_asks_for(
+def test_server_and_client_get_the_settings_of_the_case(
     parameters: dict[str, Scalar], server: str, client: str
 ) -> None:
     (stage,) = IPERF2.stages(case_of(IPERF2, None, **parameters))

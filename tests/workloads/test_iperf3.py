@@ -189,7 +189,7 @@ def test_a_failed_test_is_a_problem() -> None:
     assert (partly.is_complete, by_fom(partly)) == (False, FIGURES)
 
 
-def test_both_directions_are_told_apart() -> None:
+def test_both_directions_are_distinguished() -> None:
     ways = {
         **DOCUMENT["end"],  # type: ignore[dict-item]  # a member of a document is any object
         "sum_sent_bidir_reverse": {"bytes": 1, "bits_per_second": 3e9, "retransmits": 1},
@@ -341,7 +341,7 @@ def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -
         ({"bidirectional": True, "rate_mbit_s": 100.5}, "-J -t 10 -b 100.5M --bidir"),
     ],
 )
-def test_the_client_is_told_what_the_case_asks_for(parameters: dict[str, Scalar], options: str) -> None:
+def test_the_client_gets_the_settings_of_the_case(parameters: dict[str, Scalar], options: str) -> None:
     (stage,) = IPERF3.stages(case_of(IPERF3, None, **parameters))
     server, client = "iperf3 -s -1 -p 5201", "iperf3 -c {address0} -p 5201 "
     assert " ".join(stage.argv) == f"sh {{work}}/peer.sh tcp:5201 {server} -- {client}{options}"

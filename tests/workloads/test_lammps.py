@@ -198,7 +198,7 @@ def test_rates_of_atoms_have_one_unit(rate: str, expected: float) -> None:
     assert figures(parse(LOG.replace("686.176 katom", rate)), "atom_steps_per_s") == [expected]
 
 
-def test_runs_of_one_log_are_told_apart_and_a_run_of_no_steps_is_none() -> None:
+def test_runs_of_one_log_are_distinguished_and_a_run_of_no_steps_is_none() -> None:
     empty = "Loop time of 1.043e-06 on 11 procs for 0 steps with 1000000 atoms\n"
     parsed = parse(LOG.replace(RUN, empty + RUN + RUN.replace("4.6636", "5.5")))
     assert [(one.value, one.at) for one in parsed.measurements if one.fom == "loop_time"] == [

@@ -148,7 +148,7 @@ def test_a_client_of_iperf3_has_the_rows_of_both_ends() -> None:
         assert f"the {end}'s row is missing" in refused("iperf3", [*lines[:at], *lines[at + 1 :]])
 
 
-def test_nothing_tells_how_many_tests_a_csv_of_iperf2_should_have() -> None:
+def test_the_number_of_tests_in_a_csv_of_iperf2_is_unknown() -> None:
     lines = lines_of("iperf2/05-csv-tests-2.txt")
     parsed = parse("iperf2", "".join(lines))
     assert (parsed.is_complete, parsed.is_end_known) == (True, False)

@@ -75,7 +75,7 @@ EXPECTED = {
 }
 FAILED = {
     "07-io500-ERROR-dsal.txt": (
-        "mdtest says ERROR: verifying the data on read (633753120 errors)! "
+        "mdtest printed: ERROR: verifying the data on read (633753120 errors)! "
         "Take the performance values with care!"
     )
 }
@@ -162,7 +162,7 @@ def test_a_title_of_version_4_in_milliseconds_is_another_figure() -> None:
     ],
 )
 def test_an_error_is_a_problem(error: str) -> None:
-    assert parse(OUTPUT + error + "\n").problems == (f"mdtest says {error}",)
+    assert parse(OUTPUT + error + "\n").problems == (f"mdtest printed: {error}",)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_an_error_is_a_problem(error: str) -> None:
 def test_operations_that_failed_are_no_rate(warning: str) -> None:
     """mdtest 4.1 ends with 0 where no folder could be made, and prints 500,000 operations a second."""
     parsed = parse(f"{warning}\nWARNING: unable to remove directory /b\n{OUTPUT}")
-    assert parsed.problems == (f"mdtest counted what could not be done; it says {warning}",)
+    assert parsed.problems == (f"mdtest counted what could not be done; it printed: {warning}",)
 
 
 def test_other_warnings_are_no_problem() -> None:
@@ -220,7 +220,7 @@ def test_a_last_line_without_its_end_is_whole_where_its_words_are() -> None:
     assert parse(OUTPUT.rstrip("\n")) == parse(OUTPUT)
 
 
-def test_two_runs_in_one_log_are_told_apart() -> None:
+def test_two_runs_in_one_log_are_distinguished() -> None:
     parsed = parse(OUTPUT + OUTPUT)
     assert parsed.is_complete
     assert {one.at["run"] for one in parsed.measurements} == {1, 2}

@@ -48,7 +48,7 @@ def test_latency_and_bandwidth_are_read() -> None:
     assert only(parsed, "bandwidth_p50", bytes=64) == 23.8377
 
 
-def test_collective_operations_are_told_apart_and_a_barrier_has_no_size() -> None:
+def test_collective_operations_are_distinguished_and_a_barrier_has_no_size() -> None:
     parsed = COLLECTIVES.parse(io.StringIO(GROUP))
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert only(parsed, "time_p50", op="barrier") == 6.469
@@ -179,7 +179,7 @@ def test_a_run_cut_off_and_started_again_counts_once() -> None:
     assert parse(HEADER + "".join(ROWS[:5]) + PAIR) == parse(PAIR)
 
 
-def test_two_whole_runs_are_told_apart() -> None:
+def test_two_whole_runs_are_distinguished() -> None:
     parsed = parse(PAIR + PAIR)
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert only(parsed, "latency_p50", bytes=8, run=2) == only(parse(PAIR), "latency_p50", bytes=8)

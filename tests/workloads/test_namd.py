@@ -107,7 +107,7 @@ def test_an_escaped_log_is_read() -> None:
     assert parse(LOG.replace(">", "&gt;")) == parse(LOG)
 
 
-def test_runs_of_one_log_are_told_apart() -> None:
+def test_runs_of_one_log_are_distinguished() -> None:
     parsed = parse(LOG + LOG.replace("38.734100", "39.000000"))
     assert [(one.value, one.at) for one in parsed.measurements if one.fom == "wall_time"] == [
         (38.7341, {"run": 1}),

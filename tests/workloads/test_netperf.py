@@ -158,10 +158,10 @@ def test_a_table_may_begin_with_a_percentile() -> None:
     assert figures(parsed) == {("latency_percentile", 50.0): 40, ("latency_percentile", 99.0): 90}
 
 
-def test_what_netperf_says_when_it_fails_is_told() -> None:
+def test_the_error_message_of_netperf_is_reported() -> None:
     words = "netperf: send_omni: send_data failed: Network is unreachable"
     parsed = parse("TCP_STREAM", STREAM.splitlines()[0] + f"\n{words}\n")
-    assert parsed.problems == (f"netperf says {words}",)
+    assert parsed.problems == (f"netperf printed: {words}",)
 
 
 def test_a_test_of_another_kind_is_not_taken() -> None:
@@ -195,10 +195,10 @@ def test_a_row_with_values_missing_is_a_problem() -> None:
     assert parsed.problems == ("netperf's row has 2 values instead of 3",)
 
 
-def test_a_throughput_without_its_unit_is_refused_unless_the_rate_is_told_too() -> None:
+def test_a_throughput_without_its_unit_is_refused_unless_the_rate_is_reported_too() -> None:
     bare = KEYVAL.replace("THROUGHPUT_UNITS=Trans/s\n", "")
     assert parse("TCP_RR", bare).problems == (
-        "netperf does not tell the unit of its throughput (THROUGHPUT_UNITS)",
+        "netperf does not print the unit of its throughput (THROUGHPUT_UNITS)",
     )
     parsed = parse("TCP_RR", bare + "TRANSACTION_RATE=14012.50\n")
     assert (parsed.is_complete, parsed.problems) == (True, ())
@@ -244,7 +244,7 @@ def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -
         ("TCP_RR", {"message_bytes": 64}, "-l 10 -- -r 64,64 -k MEAN_LATENCY,"),
     ],
 )
-def test_the_client_is_told_what_the_case_asks_for(
+def test_the_client_gets_the_settings_of_the_case(
     test: str, parameters: dict[str, Scalar], options: str
 ) -> None:
     (stage,) = NETPERF[test].stages(case_of(NETPERF[test], None, **parameters))

@@ -168,7 +168,7 @@ def test_a_program_after_the_solver_that_does_not_end_keeps_the_log_from_being_c
     assert (parsed.is_complete, len(parsed.problems)) == (False, 1)
 
 
-def test_runs_of_one_log_are_told_apart() -> None:
+def test_runs_of_one_log_are_distinguished() -> None:
     parsed = parse(LOG + LOG.replace("1.5 s", "1.75 s"))
     assert [(one.value, one.at) for one in parsed.measurements if one.fom == "execution_time"] == [
         (1.5, {"run": 1}),
@@ -181,7 +181,7 @@ def test_a_run_cut_off_and_started_again_counts_once() -> None:
 
 
 @pytest.mark.parametrize("head", ["ERROR: (openfoam-2512)", "IO ERROR: ", "IO ERROR:"])
-def test_a_fatal_error_is_told_by_its_message(head: str) -> None:
+def test_a_fatal_error_is_reported_by_its_message(head: str) -> None:
     parsed = parse(BANNER + FATAL.replace("ERROR: (openfoam-2512)", head))
     assert parsed.problems[0] == (
         'OpenFOAM ended with a fatal error: Cannot find file "points" in directory "polyMesh"'

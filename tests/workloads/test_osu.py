@@ -146,7 +146,7 @@ def test_tables_of_version_7_start_at_one_byte() -> None:
     assert not parse("latency", table("Latency Test v5.8", "# Size      Latency (us)", rows)).is_complete
 
 
-def test_tables_of_several_data_types_are_told_apart() -> None:
+def test_tables_of_several_data_types_are_distinguished() -> None:
     chars = table("Latency Test v7.5", "# Size   Avg Latency(us)", dict.fromkeys(SIZES[1:], "1.00"))
     ints = table("", "# Size   Avg Latency(us)", dict.fromkeys(SIZES[3:], "2.00")).partition("\n")[2]
     parsed = parse("latency", chars + "# Datatype: MPI_INT.\n" + ints)
@@ -196,7 +196,7 @@ def test_a_barrier_has_no_sizes() -> None:
     assert not parse("barrier", text.replace("             8.63", "")).is_complete
 
 
-def test_only_what_was_asked_for_tells_where_a_table_should_end() -> None:
+def test_only_the_settings_show_where_a_table_should_end() -> None:
     assert not parse("latency", LATENCY).is_end_known
     assert parse("latency", f"+ ./osu_latency -m 4194304\n{LATENCY}").is_end_known
     asked = OSU["latency"].expecting(case_of(OSU["latency"]))

@@ -92,7 +92,7 @@ def test_the_client_meets_the_server_and_its_exit_code_counts(
         assert probe.connect_ex(("127.0.0.1", port)) != 0, "the server is gone"
 
 
-def test_a_server_that_cannot_start_says_why(tmp_path: Path, port: int) -> None:
+def test_a_server_that_cannot_start_reports_why(tmp_path: Path, port: int) -> None:
     missing = peer_stage(case_of(DoublePeers()), ["/no/such/server"], ["true"], port)
     server = start(missing, tmp_path, "PMI_RANK", "0")
     _, complaint = server.communicate(timeout=30)

@@ -153,7 +153,7 @@ def test_server_and_client_in_one_log_count_once() -> None:
     assert parse("write_bw", twice) == parse("write_bw", TEXT)
 
 
-def test_two_runs_in_one_log_are_told_apart() -> None:
+def test_two_runs_in_one_log_are_distinguished() -> None:
     parsed = parse("write_bw", TEXT + TEXT.replace("0.17 ", "0.16 "))
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert [figures(parsed, "bandwidth", bytes=8, run=run) for run in (1, 2)] == [[0.17], [0.16]]

@@ -111,7 +111,7 @@ def test_the_version_that_a_program_prints_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_what_real_output_says_of_itself_is_read(name: str) -> None:
+def test_the_facts_in_real_output_are_read(name: str) -> None:
     if not CORPUS.is_dir():
         pytest.skip(f"no collection of real benchmark output at {CORPUS}")
     workload, facts = PRINTED[name]
@@ -252,7 +252,7 @@ def test_snapshots_of_fio_are_no_runs() -> None:
     ]
 
 
-def test_runs_of_fio_are_told_apart_by_what_they_were_asked_for() -> None:
+def test_runs_of_fio_are_distinguished_by_their_options() -> None:
     runs = [
         fio_json(1000_000 + 20_000 * number, 15_000, 100.0, block)
         for number, block in enumerate(("4k", "64k"), 1)
@@ -278,7 +278,7 @@ def test_snapshots_in_fios_text_are_no_jobs() -> None:
     ]
 
 
-def test_runs_of_elbencho_are_told_apart_by_their_blocks() -> None:
+def test_runs_of_elbencho_are_distinguished_by_their_blocks() -> None:
     heads = "ISO date,label,path type,paths,hosts,threads,dirs,files,file size,block size,operation"
     heads += ",time ms [first],time ms [last],IOPS [last],MiB/s [last],command\n"
     rows = [
@@ -314,7 +314,7 @@ ELBENCHO_JSON = (
 )
 
 
-def test_elbenchos_json_says_what_its_run_was() -> None:
+def test_elbenchos_json_has_the_settings_of_its_run() -> None:
     printed = parse("elbencho.write", ELBENCHO_JSON).printed
     assert printed == {
         "nodes": (2,),
@@ -342,7 +342,7 @@ def test_a_table_of_elbencho_has_its_own_command_line_or_none() -> None:
     assert [one.at.get("block") for one in other.measurements if one.fom == "iops"] == [4096, 1 << 20, None]
 
 
-def test_fios_text_says_of_each_run_what_it_was_asked_for() -> None:
+def test_fios_text_has_the_settings_of_each_run() -> None:
     text = "".join(
         f"one: (g=0): rw=randread, bs=(R) {block}-{block}, (W) 4096B-4096B, (T) 4096B-4096B, "
         f"ioengine=psync, iodepth=1\n...\nfio-3.33\n{FIO_TEXT.format(iops=10, bandwidth=20)}"
@@ -361,7 +361,7 @@ def test_blocks_of_fio_that_differ_are_no_setting() -> None:
     assert "block" not in parse("fio.read", text).printed
 
 
-def test_iors_json_says_of_each_test_what_it_was() -> None:
+def test_iors_json_has_the_settings_of_each_test() -> None:
     from workloads.test_ior_json import JSON
 
     options = '"api": "POSIX", "nodes": 2, "tasks": 8, "clients per node": 4, '

@@ -77,7 +77,7 @@ def test_a_case_knows_which_tests_there_are() -> None:
     assert QPERF.expecting(case_of(QPERF)).parse(io.StringIO(TEXT)).is_complete
 
 
-def test_what_arrived_and_what_was_sent_are_told_apart() -> None:
+def test_what_arrived_and_what_was_sent_are_distinguished() -> None:
     parsed = parse(TEXT)
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert figures(parsed) == [
@@ -118,7 +118,7 @@ def test_a_test_behind_a_blank_is_read() -> None:
     assert figures(parse(TEXT.replace("tcp_lat:", " tcp_lat:"))) == figures(parse(TEXT))
 
 
-def test_a_failed_test_says_why() -> None:
+def test_a_failed_test_has_a_reason() -> None:
     parsed = parse("tcp_bw:\n127.0.0.1: failed to connect\n")
     assert parsed.problems == ("tcp_bw: 127.0.0.1: failed to connect",)
     assert parse("").problems == ("the output holds no test of qperf",)
@@ -149,7 +149,7 @@ def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -
         )
 
 
-def test_the_client_is_told_what_the_case_asks_for() -> None:
+def test_the_client_gets_the_settings_of_the_case() -> None:
     (stage,) = QPERF.stages(case_of(QPERF, tests="tcp_bw udp_lat", message_bytes=1024, time_s=5.0))
     assert " ".join(stage.argv) == (
         "sh {work}/peer.sh tcp:19765 qperf -lp 19765 -- "

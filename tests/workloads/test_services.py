@@ -95,7 +95,7 @@ def test_an_exit_code_that_means_an_unreachable_host_is_not_passed_on(tmp_path: 
     assert [rank.returncode for rank in ranks] == [1, 0]
 
 
-def test_a_service_that_cannot_start_ends_all_and_says_why(tmp_path: Path, port: int) -> None:
+def test_a_service_that_cannot_start_ends_all_and_reports_why(tmp_path: Path, port: int) -> None:
     stage = services_stage(CASE, ["sh", "-c", "echo no disk; exit 1"], ["echo", "met"], port)
     ranks = [start(stage, tmp_path, rank) for rank in (0, 1)]
     said = [rank.communicate(timeout=30) for rank in ranks]

@@ -90,7 +90,7 @@ def test_a_throughput_in_the_same_log_is_read(corpus: Path) -> None:
     assert figures(parsed) == {("message_rate", None): 127096, ("bandwidth", None): 178.418}
 
 
-def test_whole_round_trips_are_told_apart(corpus: Path) -> None:
+def test_whole_round_trips_are_distinguished(corpus: Path) -> None:
     text = (corpus / "sockperf/02-virtualclient-pingpong-full-log.txt").read_text()
     parsed = parse("under_load", text)
     assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 13)
@@ -189,7 +189,7 @@ def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -
         ),
     ],
 )
-def test_server_and_client_are_told_what_the_case_asks_for(
+def test_server_and_client_get_the_settings_of_the_case(
     mode: str, parameters: dict[str, Scalar], server: str, client: str
 ) -> None:
     (stage,) = SOCKPERF[mode].stages(case_of(SOCKPERF[mode], None, **parameters))

@@ -145,7 +145,7 @@ def test_compilers_write_the_same_figure_in_many_ways(figure: str) -> None:
     assert figures(parse(text))["elapsed"] == 143.625
 
 
-def test_runs_of_one_log_are_told_apart() -> None:
+def test_runs_of_one_log_are_distinguished() -> None:
     parsed = parse(SOLVER_LOG + SOLVER_LOG)
     assert [one.at for one in parsed.measurements if one.fom == "elapsed"] == [{"run": 1}, {"run": 2}]
 
@@ -263,7 +263,7 @@ def test_a_chunk_may_be_cut_into_a_rectangle() -> None:
         ({"ranks": 3, "chunks": 2, "aspect": 1}, {}),
     ],
 )
-def test_a_study_may_speak_of_the_ranks_along_a_side(row: dict[str, int], expected: dict[str, int]) -> None:
+def test_a_study_may_use_the_ranks_along_a_side(row: dict[str, int], expected: dict[str, int]) -> None:
     assert GLOBE.derive(row) == expected
 
 

@@ -63,7 +63,7 @@ def test_a_table_is_read(corpus: Path, name: str, copy: float, triad: float) -> 
     assert (rates(parsed)["copy"], rates(parsed)["triad"]) == (copy, triad)
 
 
-def test_the_copies_of_96_ranks_are_told_apart_though_their_rows_mix(corpus: Path) -> None:
+def test_the_copies_of_96_ranks_are_distinguished_though_their_rows_mix(corpus: Path) -> None:
     parsed = parse((corpus / "stream/01-96-copies-one-file-eks.out").read_text())
     assert (parsed.is_complete, parsed.problems, len(parsed.measurements)) == (True, (), 4 * 96)
     assert (rates(parsed, run=1)["copy"], rates(parsed, run=1)["triad"]) == (4060.2, 2273.7)
@@ -94,7 +94,7 @@ def test_rows_of_gpu_stream_are_read_by_gpu_and_block(corpus: Path) -> None:
         ),
     ],
 )
-def test_output_without_rows_says_so(corpus: Path, name: str, problem: str) -> None:
+def test_output_without_rows_is_reported(corpus: Path, name: str, problem: str) -> None:
     parsed = parse((corpus / "stream" / name).read_text())
     assert (parsed.is_complete, parsed.measurements) == (False, ())
     assert problem in parsed.problems
@@ -206,7 +206,7 @@ def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
 # Commands
 
 
-def test_threads_are_said_and_kept_in_place() -> None:
+def test_threads_are_set_and_bound() -> None:
     (stage,) = STREAM.stages(case_of(STREAM, Layout(threads=4)))
     assert (stage.argv, stage.is_mpi) == (("stream",), False)
     assert stage.env == {"OMP_NUM_THREADS": "4", "OMP_PROC_BIND": "true"}

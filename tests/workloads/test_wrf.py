@@ -148,7 +148,7 @@ def test_nested_domains_have_means_of_their_own() -> None:
     assert found == {1: 0.25, 2: pytest.approx(0.025)}
 
 
-def test_runs_of_one_log_are_told_apart() -> None:
+def test_runs_of_one_log_are_distinguished() -> None:
     parsed = parse(LOG + LOG)
     assert [one.at for one in parsed.measurements if one.fom == "step_time"] == [{"run": 1}, {"run": 2}]
 
@@ -157,7 +157,7 @@ def test_a_run_cut_off_and_started_again_counts_once() -> None:
     assert parse(LOG[: LOG.index("wrf: SUCCESS")] + LOG) == parse(LOG)
 
 
-def test_a_run_that_broke_the_cfl_condition_says_so_when_it_did_not_end() -> None:
+def test_a_run_that_broke_the_cfl_condition_is_reported_when_it_did_not_end() -> None:
     warning = "d01 2020-03-18_00:15:00 12 points exceeded cfl=2 in domain d01 at time 2020 hours\n"
     parsed = parse(
         LOG.replace("wrf: SUCCESS COMPLETE WRF\n", 2 * warning + "forrtl: severe (174): SIGSEGV\n")

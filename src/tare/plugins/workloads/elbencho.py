@@ -10,7 +10,8 @@ import msgspec
 from tare.core.case import Case
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Benchmark, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import services_stage
 from tare.plugins.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
@@ -48,7 +49,7 @@ _PARAMETERS = (
 _DESCRIPTION = """\
 `threads` threads on each node (and no MPI ranks) write and read files of their own below the case's storage
 path, and delete them. The bandwidth that counts is that of the whole phase (elbencho's column LAST DONE);
-when threads are done at different times, FIRST DONE tells what they reached while all were at work.
+when threads are done at different times, FIRST DONE shows what they reached while all were at work.
 
 On several nodes, each runs `elbencho --service`, and the first one also the master, which sums their results.
 
@@ -82,11 +83,7 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read text, CSV or JSON results, or the log of a master and its services."""
-        findings = Findings(self.foms)
-        log = _Log(findings, self.phases)
-        for line in findings.lines(lines, on_torn=log.read_end):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms, self.phases).parse(lines)
 
 
 def _stage(case: Case, name: str, *phases: str) -> Stage:
@@ -113,19 +110,18 @@ _WORDS = ("ISO date,", "ERROR", "Phase: ", "Label,Phase,RuntimeMS")
 """Beginnings of lines that are the head of a result file, or that report that there is no result."""
 
 
-class _Log:
+class _Log(LogParser):
     """Collects the results in a log or result file, line by line."""
 
-    def __init__(self, findings: Findings, expected: tuple[str, ...]) -> None:
+    def __init__(self, foms: Iterable[Fom], expected: tuple[str, ...]) -> None:
+        super().__init__(foms)
         self._expected = expected
-        self._findings = findings
-        self._text = TextReader(findings)
-        self._csv = CsvReader(findings)
+        self._text = TextReader(self._findings)
+        self._csv = CsvReader(self._findings)
         self._json: list[Phase] = []
         self._is_whole = True
 
     def read(self, line: str) -> None:
-        """Read one line."""
         first = line[:1]
         if first == " ":
             self._text.read_row(line)
@@ -138,7 +134,7 @@ class _Log:
         elif line:
             self._text.read(line)
 
-    def read_end(self, line: str) -> None:
+    def read_torn(self, line: str) -> None:
         """Read a last line without a line end; ``---`` and rows of CSV that end in a quote are whole."""
         if line == "---" or line.endswith('"'):
             self.read(line)
@@ -158,29 +154,26 @@ class _Log:
         if line.startswith("ISO date,"):
             self._csv.read_head(line)
         elif line.startswith("ERROR"):
-            self._findings.problem(f"elbencho says {line[:200]}")
+            self._findings.problem(f"elbencho printed: {line[:200]}")
         elif line.startswith("Label,"):
             self._findings.problem("this is a --livecsv of samples while elbencho ran, not a file of results")
         else:
             self._findings.problem("this is a dry run, which measures nothing")
 
     def parsed(self) -> Parsed:
-        """Return the figures of all phases of all runs."""
         faults = [*self._faults()]
         tables = [] if self._text.is_mixed else self._tables()
-        for fault in faults:
-            self._findings.problem(fault)
+        self._findings.problems(faults)
         for table, at in zip(tables, coordinates([table.facts for table in tables]), strict=True):
-            self._findings.say(**table.facts)
+            self._findings.record_facts(**table.facts)
             for phase in table.phases:
                 for (fom, is_read), value in phase.figures.items():
                     self._findings.measure(fom, value, **{"phase": phase.name + " read" * is_read, **at})
         return self._findings.parsed(is_complete=not faults)
 
     def _faults(self) -> Iterator[str]:
-        """Yield the reasons why the results are not complete."""
         if self._text.is_mixed:
-            yield "the results of several programs are mixed line by line; no row can be told whose it is"
+            yield "the results of several programs are mixed line by line; the program of a row is unknown"
             return
         yield from self._text.finish()
         if not self._is_whole:
@@ -219,4 +212,3 @@ WORKLOADS = (
     _workload("read", ("READ",), "Threads read files: bandwidth, operations, latency."),
     _workload("write", ("WRITE",), "Threads write files: bandwidth, operations, latency."),
 )
-"""What the entry point `elbencho` offers."""

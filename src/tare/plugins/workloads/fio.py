@@ -11,16 +11,16 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import services_stage
 from tare.plugins.workloads.fio_results import Job, JsonReader
 from tare.plugins.workloads.fio_terse import TerseReader
 from tare.plugins.workloads.fio_text import TextReader
 
-_BANNER = Banner("fio-", r'(?m)(?:^fio-|"fio version" : "fio-)([0-9][^\s"]*)')
 _SIGNAL = re.compile(r"fio: terminating on signal [0-9]+")
 _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
 
@@ -100,27 +100,22 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the jobs in JSON documents; if there are none, those in fio's text or terse rows."""
-        findings = Findings(self.foms)
-        log = _Log(findings, self.pattern, self.nodes or 1)
-        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms, self.pattern, self.nodes or 1).parse(lines)
 
 
-class _Log:
-    """Collects the results in a log, line by line."""
+class _Log(LogParser):
+    banner = Banner("fio-", r'(?m)(?:^fio-|"fio version" : "fio-)([0-9][^\s"]*)')
 
-    def __init__(self, findings: Findings, pattern: str, nodes: int) -> None:
+    def __init__(self, foms: Iterable[Fom], pattern: str, nodes: int) -> None:
+        super().__init__(foms)
         self._pattern = pattern
         self._nodes = nodes
-        self._findings = findings
-        self._json = JsonReader(findings)
-        self._text = TextReader(findings)
-        self._terse = TerseReader(findings)
+        self._json = JsonReader(self._findings)
+        self._text = TextReader(self._findings)
+        self._terse = TerseReader(self._findings)
         self._is_interrupted = False
 
     def read(self, line: str) -> None:
-        """Read one line."""
         first = line[:1]
         if first == " " and self._json.is_open:
             self._json.add(line)
@@ -135,7 +130,7 @@ class _Log:
         else:
             self._text.read(line)
 
-    def read_end(self, line: str) -> None:
+    def read_torn(self, line: str) -> None:
         """Read a last line without a line end: a closing brace is whole, a terse row is not."""
         if line == "}":
             self.read(line)
@@ -147,10 +142,9 @@ class _Log:
             self._is_interrupted = True
             self._findings.problem(f"fio was interrupted: {line}")
         elif _ERROR.match(line):
-            self._findings.problem(f"fio says {line[:200]}")
+            self._findings.problem(f"fio printed: {line[:200]}")
 
     def parsed(self) -> Parsed:
-        """Return the figures of all jobs."""
         self._json.finish()
         self._text.finish()
         runs, faults = self._results()
@@ -160,16 +154,15 @@ class _Log:
         is_terse = runs == [self._terse.jobs]
         if not any(job.figures for jobs in runs for job in jobs):
             faults = [*faults, "the output holds no figures of fio"]
-        for fault in faults:
-            self._findings.problem(fault)
+        self._findings.problems(faults)
         which = coordinates([_common(jobs) for jobs in runs])
         for jobs, run in zip(runs, which, strict=True):
-            self._findings.say(**_common(jobs))
+            self._findings.record_facts(**_common(jobs))
             self._require_pattern(jobs)
-            for job, place in _places(jobs):
+            for job, point in _job_points(jobs):
                 if job.error:
                     self._findings.problem(f"job {job.name} of fio ended with error {job.error}")
-                at = place | run
+                at = point | run
                 for operation, figures in job.figures.items():
                     for fom, value in figures.items():
                         self._findings.measure(fom, value, operation=operation, **at)
@@ -221,9 +214,9 @@ _ROUNDED = 0.02
 
 def _common(jobs: list[Job]) -> dict[str, Scalar]:
     """Return the settings that all jobs of a run have in common."""
-    told = [job.facts for job in jobs if not job.is_sum]
-    first = told[0] if told else {}
-    return {name: value for name, value in first.items() if all(one.get(name) == value for one in told)}
+    separate = [job.facts for job in jobs if not job.is_sum]
+    first = separate[0] if separate else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in separate)}
 
 
 def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
@@ -234,7 +227,7 @@ def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
             yield f"fio has results of {n_clients} of {nodes} nodes, and {len(jobs) - n_clients} sums of them"
 
 
-def _places(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
+def _job_points(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:
     """Yield each job with its coordinates: its name, numbered if it repeats, and its host."""
     counts = Counter((job.host, job.name) for job in jobs)
     seen = Counter[tuple[str | None, str]]()
@@ -291,4 +284,3 @@ WORKLOADS = (
     _workload("randread", 4096, 32, "Jobs read small blocks of files at random."),
     _workload("randwrite", 4096, 32, "Jobs write small blocks of files at random."),
 )
-"""What the entry point `fio` offers."""

@@ -29,7 +29,7 @@ _PERCENTILES = slice(12, 32)
 
 
 class TerseReader:
-    """Reads the rows in a log, one job each; `faults` says which rows could not be read."""
+    """Reads the rows in a log, one job each; `faults` lists which rows could not be read."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -66,7 +66,7 @@ class TerseReader:
         if any(_is_snapshot(one, job) for one in self.jobs):
             self.faults.setdefault(
                 f"fio's terse output has several rows of job {job.name} of different lengths: if they are "
-                "snapshots (--status-interval), use --output-format=json, which tells"
+                "snapshots (--status-interval), use --output-format=json, which distinguishes them"
             )
         self.jobs.append(job)
         self._findings.begin()
@@ -79,8 +79,8 @@ def _is_snapshot(one: Job, other: Job) -> bool:
 
 
 def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:
-    for place, fom in _FIGURES.items():
-        if (value := figure(fields[place])) is not None:
+    for column, fom in _FIGURES.items():
+        if (value := figure(fields[column])) is not None:
             yield fom, value
     for field in fields[_PERCENTILES]:
         rank, _, microseconds = field.partition("%=")

@@ -60,8 +60,8 @@ class TextReader:
         """Read one line."""
         if line.startswith("fio-"):
             self._begin(line.removeprefix("fio-"))
-        elif "rw=" in line and (told := line_facts(line)):
-            self._announced[told[0]] = told[1]
+        elif "rw=" in line and (announced := line_facts(line)):
+            self._announced[announced[0]] = announced[1]
         elif "(groupid=" in line and (match := _JOB.match(line)):
             if not self.runs:
                 self._begin()

@@ -12,30 +12,13 @@ from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
 from tare.core.values import Settings
-from tare.core.workload import (
-    ALL_BUT_STORAGE,
-    Parsed,
-    QuestionKind,
-    Stage,
-)
-from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.abort_messages import AbortMessage
-from tare.plugins.workloads.common.application import (
-    IO_NOTE,
-    Application,
-    check_ranks,
-    checked_file,
-    io_faults,
-    is_heavy,
-    output_folder,
-    serial,
-)
-from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind, Stage
+from tare.plugins.workloads.common import application, declare
+from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import Sieve, figure
 from tare.plugins.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
 
-_BANNER = Banner("GROMACS - ", r":-\) GROMACS - [^,\n]*, (?:VERSION )?(\S+)")
 _FOMS = (
     declare.higher(
         "ns_per_day", "ns/day", "simulated time in a day", is_primary=True, answers=ALL_BUT_STORAGE
@@ -68,7 +51,7 @@ _PARAMETERS = (
         "half", True, "measure the second half only (-resethway), after load balancing and PME tuning"
     ),
     declare.text("tpr", "", "a ready input (.tpr) to run instead of the generated box"),
-    declare.text("sha256", "", "what sha256sum says of `tpr`; with another input the run fails"),
+    declare.text("sha256", "", "the SHA-256 sum of `tpr`; with another input the run fails"),
     declare.text("program", "gmx_mpi", "the GROMACS command"),
 )
 
@@ -79,22 +62,22 @@ cut-offs of 1 nm. The box is made once for all cases of the same size. Sizes are
 benchmark (https://ftp.gromacs.org/pub/benchmarks/water_GMX50_bare.tar.gz); its own inputs, or any other, run
 with `tpr`. The program comes with Debian (gromacs), Spack, EasyBuild and Conda.
 
-Traps: many ranks on a small box have no domain decomposition, and mdrun says so; with `half` and PME tuning
+Traps: many ranks on a small box have no domain decomposition, and mdrun prints so; with `half` and PME tuning
 (GPUs, or ranks for PME alone) mdrun needs enough steps to tune in the first half; ns/day is rounded to three
 decimals, which is coarse where it is small; ranks × threads should fill the cores, or mdrun does not pin its
 threads. The log is md.log.
 
-{IO_NOTE}
+{application.IO_NOTE}
 Heavy means a compressed frame of all positions every 10 steps (nstxout-compressed)."""
 
 
-class Gromacs(Application, frozen=True, kw_only=True):
+class Gromacs(application.Application, frozen=True, kw_only=True):
     """A simulation with mdrun of a generated box of water, or of an input that the user provides."""
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each setting that the workload cannot use."""
-        yield from io_faults(case)
-        if is_heavy(case) and case.parameters["tpr"]:
+        yield from application.io_faults(case)
+        if application.is_heavy(case) and case.parameters["tpr"]:
             yield "a .tpr holds its own output settings, so io has no effect on it; leave out io, or tpr"
         if sha256 := str(case.parameters["sha256"]):
             if not case.parameters["tpr"]:
@@ -106,18 +89,14 @@ class Gromacs(Application, frozen=True, kw_only=True):
         """Return the stages that make the input, unless `tpr` names one, and the simulation."""
         ready = str(case.parameters["tpr"])
         if sha256 := str(case.parameters["sha256"]):
-            link = serial("link", "ln", "--symbolic", "--force", ready, "ready.tpr")
-            return (link, checked_file("ready.tpr", sha256), _simulation(case, "ready.tpr"))
-        steps = () if ready else tuple(_preparation(case.parameters, is_heavy=is_heavy(case)))
+            link = application.serial("link", "ln", "--symbolic", "--force", ready, "ready.tpr")
+            return (link, application.checked_file("ready.tpr", sha256), _simulation(case, "ready.tpr"))
+        steps = () if ready else tuple(_preparation(case.parameters, is_heavy=application.is_heavy(case)))
         return (*steps, _simulation(case, ready or "water.tpr"))
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read md.log, or the standard output of mdrun (see core.workload.Workload.parse)."""
-        findings = Findings(_FOMS)
-        log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return _Log(_FOMS, self.ranks).parse(lines)
 
 
 def _preparation(parameters: Settings, *, is_heavy: bool) -> Iterator[Stage]:
@@ -125,16 +104,16 @@ def _preparation(parameters: Settings, *, is_heavy: bool) -> Iterator[Stage]:
     gmx, method = str(parameters["program"]), str(parameters["electrostatics"])
     edge = f"{box_edge_nm(float(parameters['size'])):.5f}"
     fill = (gmx, "solvate", "-cs", "spc216.gro", "-box", edge, edge, edge, "-o", "box.gro", "-p", "topol.top")
-    yield serial("fill", *fill, files={"topol.top": topology()}, keeps=("box.gro", "topol.top"))
+    yield application.serial("fill", *fill, files={"topol.top": topology()}, keeps=("box.gro", "topol.top"))
     yield _grompp(gmx, "relax", minimisation(method), box="box.gro")
-    yield serial("relax", gmx, "mdrun", "-deffnm", "relax", keeps=("relax.gro",))
+    yield application.serial("relax", gmx, "mdrun", "-deffnm", "relax", keeps=("relax.gro",))
     yield _grompp(gmx, "water", simulation(method, is_heavy=is_heavy), box="relax.gro")
 
 
 def _grompp(gmx: str, name: str, parameters: str, *, box: str) -> Stage:
     """Return the stage that makes `name`.tpr from run parameters and a box."""
     argv = (gmx, "grompp", "-f", f"{name}.mdp", "-c", box, "-p", "topol.top", "-o", f"{name}.tpr")
-    return serial(f"grompp-{name}", *argv, "-po", f"{name}.out.mdp",
+    return application.serial(f"grompp-{name}", *argv, "-po", f"{name}.out.mdp",
                   files={f"{name}.mdp": parameters}, keeps=(f"{name}.tpr",))  # fmt: skip
 
 
@@ -142,7 +121,7 @@ def _simulation(case: Case, tpr: str) -> Stage:
     argv = [str(case.parameters["program"]), "mdrun", "-s", tpr, "-nsteps", str(case.parameters["steps"])]
     argv += ["-resethway"] if case.parameters["half"] else []
     argv += ["-noconfout", "-ntomp", str(case.layout.threads), "-g", "md.log"]
-    argv += ["-x", f"{output_folder(case)}/traj.xtc"] if is_heavy(case) else []
+    argv += ["-x", f"{application.output_folder(case)}/traj.xtc"] if application.is_heavy(case) else []
     return Stage(argv=tuple(argv), inputs=(tpr,) if tpr == case.parameters["tpr"] else ())
 
 
@@ -172,15 +151,15 @@ _ATOMS = re.compile(r"There are: (\d{1,12}) Atoms *")
 _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 
 
-class _Log:
+class _Log(application.ApplicationLog):
     """Collects the runs of one log and the error messages of GROMACS."""
 
-    def __init__(self, findings: Findings, ranks: int | None) -> None:
-        self._asked_ranks = ranks
-        self._ranks: set[int] = set()
-        self._findings = findings
-        self._runs = Runs(findings, len(_FOMS))
-        self.ending = AbortMessage()
+    banner = Banner("GROMACS - ", r":-\) GROMACS - [^,\n]*, (?:VERSION )?(\S+)")
+    sieve = _SIEVE
+
+    def __init__(self, foms: Iterable[Fom], ranks: int | None) -> None:
+        super().__init__(foms, ranks)
+        self._runs = Runs(self._findings, len(_FOMS))
         self._columns: tuple[str, ...] = ()
         self._error: list[str] | None = None
 
@@ -202,21 +181,21 @@ class _Log:
                 # With thread-MPI, ranks are threads of one process, so the launcher started only one.
                 is_mpi = match[2] == "process"
                 self._ranks.add(int(match[1]) if is_mpi else 1)
-                self._findings.say(ranks=int(match[1]))
+                self._findings.record_facts(ranks=int(match[1]))
                 if not is_mpi:
-                    self._findings.say(thread_mpi_ranks=int(match[1]))
+                    self._findings.record_facts(thread_mpi_ranks=int(match[1]))
             elif match := _THREADS.fullmatch(line):
-                self._findings.say(threads=int(match[1]))
+                self._findings.record_facts(threads=int(match[1]))
         elif match := _NODES.match(line):
-            self._findings.say(nodes=int(match[1]))
+            self._findings.record_facts(nodes=int(match[1]))
         elif match := _ATOMS.fullmatch(line):
-            self._findings.say(n_atoms=int(match[1]))
+            self._findings.record_facts(n_atoms=int(match[1]))
         elif line.startswith(("Log file opened on ", "starting mdrun ")):
             run.begin()
         elif _PROGRAM.fullmatch(line):
             self._error = []
         elif line.startswith("Received the ") and " signal, stopping" in line:
-            self._findings.problem(f"GROMACS was told to stop early: {line}")
+            self._findings.problem(f"a signal stopped GROMACS early: {line}")
 
     def _read_indented(self, line: str) -> None:
         if "Time:" in line:
@@ -276,9 +255,7 @@ class _Log:
             end="the output lacks the line Performance; the simulation did not come to its end",
             nothing="the output holds no simulation by GROMACS",
         )
-        check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self.ending.report(self._findings, is_complete=is_complete)
-        return self._findings.parsed(is_complete=is_complete)
+        return self._finish(is_complete=is_complete)
 
 
 def _is_whole(column: str, word: str) -> bool:
@@ -297,4 +274,3 @@ WORKLOADS = (
         output="md.log",
     ),
 )
-"""What the entry point `gromacs` offers."""

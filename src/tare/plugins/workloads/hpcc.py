@@ -14,11 +14,11 @@ from tare.core.bounds import Resource
 from tare.core.case import Case
 from tare.core.values import Scalar
 from tare.core.workload import Better, Fom, Parsed, QuestionKind, Stage
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
 
-_BANNER = Banner("Challenge Benchmark version", r"Challenge Benchmark version (\S+)")
 _PRIMARY = frozenset(
     {
         "HPL_Tflops",
@@ -41,7 +41,7 @@ _OF_COMPUTING = frozenset(
 """The figures of tests that run on all ranks at once and are bound by processors and memory."""
 
 
-def _answers(name: str) -> tuple[QuestionKind, ...]:
+def _question_kinds(name: str) -> tuple[QuestionKind, ...]:
     asked = {QuestionKind.NETWORK: _ON_NETWORK, QuestionKind.COMPUTE: _OF_COMPUTING}
     return tuple(kind for kind, names in asked.items() if name in names)
 
@@ -80,7 +80,7 @@ _FOMS = tuple(
         unit=unit,
         better=Better.LOWER if unit in _LOWER_IS_BETTER else Better.HIGHER,
         is_primary=name in _PRIMARY,
-        answers=_answers(name),
+        answers=_question_kinds(name),
         limit=Resource.FLOPS if name == "HPL_Tflops" else None,
     )
     for unit, names in _METRICS.items()
@@ -109,7 +109,7 @@ Seven tests in one program: HPL, DGEMM, STREAM, PTRANS (transpose: bandwidth bet
 HPCC's own names. MPI tests use the network; Star ones run on all ranks at once, Single ones on one rank.
 
 Debian has it (`apt install hpcc`). The order N of HPL's matrix comes from `memory`, a share of all nodes'
-memory, or is given as `n`; PTRANS takes half of it. A run counts only when HPCC says Success=1 and no
+memory, or is given as `n`; PTRANS takes half of it. A run counts only when HPCC prints Success=1 and no
 residual check has FAILED: a wrong HPL prints its rate all the same."""
 
 
@@ -126,18 +126,7 @@ class HpccBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the summary of every run, and the failed checks before it."""
-        findings = Findings(self.foms)
-        log = _Log(findings)
-        for line in findings.lines(lines, banner=_BANNER):
-            if "=" in line:
-                log.read_value(line)
-            elif line.startswith(("This is the DARPA", "Begin of Summary", "End of")):
-                log.read_mark(line)
-            if "FAILED" in line or "(failed)" in line:
-                log.read_failure(line)
-            elif "MPI_A" in line and aborts(line):
-                findings.problem("a rank called MPI_Abort")
-        return log.parsed()
+        return _Log(self.foms).parse(lines)
 
 
 @dataclasses.dataclass
@@ -158,7 +147,6 @@ class _Run:
         return self.is_finished and self.figures.keys() >= _ALWAYS
 
     def problems(self) -> Iterator[str]:
-        """Yield the reasons why the run must not count."""
         lost = sorted(_ALWAYS - self.figures.keys())
         if self.is_finished and lost:
             yield f"lacks lines of its summary: {', '.join(lost[:3])}"
@@ -170,14 +158,24 @@ class _Run:
             yield "did not come to its end: the summary is missing or cut short"
 
 
-class _Log:
-    """Collects the runs of HPCC in a file, line by line."""
+class _Log(LogParser):
+    banner = Banner("Challenge Benchmark version", r"Challenge Benchmark version (\S+)")
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._runs: list[_Run] = []
 
-    def read_mark(self, line: str) -> None:
+    def read(self, line: str) -> None:
+        if "=" in line:
+            self._read_value(line)
+        elif line.startswith(("This is the DARPA", "Begin of Summary", "End of")):
+            self._read_status(line)
+        if "FAILED" in line or "(failed)" in line:
+            self._read_failure(line)
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
+
+    def _read_status(self, line: str) -> None:
         """Read a line that begins or ends a run or its summary."""
         if line.startswith("This is the DARPA") or not self._runs:
             self._runs.append(_Run())
@@ -190,7 +188,7 @@ class _Log:
         elif line.startswith("End of HPC Challenge tests."):
             run.is_finished = run.is_summed_up and run.success is not None
 
-    def read_value(self, line: str) -> None:
+    def _read_value(self, line: str) -> None:
         """Read a line with ``=``, which may belong to the summary."""
         if not self._runs or not self._runs[-1].is_in_summary:
             return
@@ -203,7 +201,7 @@ class _Log:
         elif name == "Success":
             self._runs[-1].success = value
 
-    def read_failure(self, line: str) -> None:
+    def _read_failure(self, line: str) -> None:
         """Read a failed check: a residual, or a RandomAccess with too many errors."""
         if self._runs and line.startswith(("||", "Found ", "WALL", "CPU")):
             self._runs[-1].failures.append(" ".join(line.split()))
@@ -214,9 +212,9 @@ class _Log:
         runs = self._runs
         if not runs:
             self._findings.problem("the output holds no run of HPCC")
-        places = coordinates([run.facts for run in runs])
-        for number, (run, at) in enumerate(zip(runs, places, strict=True), start=1):
-            self._findings.say(**run.facts)
+        points = coordinates([run.facts for run in runs])
+        for number, (run, at) in enumerate(zip(runs, points, strict=True), start=1):
+            self._findings.record_facts(**run.facts)
             name = f"run {number} of HPCC" if len(runs) > 1 else "HPCC"
             for metric, text in run.figures.items():
                 value = figure(text)
@@ -239,4 +237,3 @@ WORKLOADS = (
         output="hpccoutf.txt",
     ),
 )
-"""What the entry point `hpcc` offers."""

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Benchmark, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
 _VALID = "HPCG result is VALID with a GFLOP/s rating of"
@@ -146,11 +147,7 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the reports, one per run."""
-        findings = Findings(self.foms)
-        log = _Log(findings)
-        for line in findings.lines(lines, on_torn=log.read_end):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms).parse(lines)
 
 
 @dataclasses.dataclass
@@ -164,11 +161,9 @@ class _Report:
     is_whole: bool = False
 
 
-class _Log:
-    """Collects the reports in a log, line by line."""
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+class _Log(LogParser):
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._reports: list[_Report] = []
         self._section = ""
         self._has_residuals = False
@@ -176,7 +171,6 @@ class _Log:
         self._sums: dict[str, float] = {}
 
     def read(self, line: str) -> None:
-        """Read one line."""
         if "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
         if line[:1] not in _FIRST_LETTERS:
@@ -206,7 +200,7 @@ class _Log:
             if "nan]" in line or "inf]" in line:
                 self._findings.problem("a residual is not a number; HPCG diverged")
 
-    def read_end(self, line: str) -> None:
+    def read_torn(self, line: str) -> None:
         """Read a last line without a line end, if it is a closing remark: its beginning is enough."""
         if line.partition("::")[2].startswith(_LAST_WORDS) or line.strip().startswith(_LAST_WORDS):
             self.read(line)
@@ -239,21 +233,20 @@ class _Log:
             self._findings.keep()
 
     def parsed(self) -> Parsed:
-        """Return the figures of all reports."""
         findings, reports = self._findings, self._reports
         if not reports and self._has_residuals:
             findings.problem("this is HPCG's log of residuals; the rating is in HPCG-Benchmark*.txt")
         elif not reports and self._sums:
             for fom, value in self._sums.items():
                 findings.measure(fom, value)
-            findings.problem("NVIDIA's summary does not say whether the result is VALID; HPCG's report does")
+            findings.problem("NVIDIA's summary does not show whether the result is VALID; HPCG's report does")
         elif not reports:
             findings.problem("the output holds no report of HPCG")
         if reports and self._is_early:
             findings.mixed("figures before the beginning of their report")
-        places = coordinates([report.facts for report in reports])
-        for number, (report, at) in enumerate(zip(reports, places, strict=True), start=1):
-            findings.say(**report.facts)
+        points = coordinates([report.facts for report in reports])
+        for number, (report, at) in enumerate(zip(reports, points, strict=True), start=1):
+            findings.record_facts(**report.facts)
             name = f"run {number} of HPCG" if len(reports) > 1 else "HPCG"
             for (section, key), text in report.figures.items():
                 fom, kernel = _FIGURES[section, key]
@@ -284,7 +277,7 @@ def _missing(report: _Report) -> set[str]:
     if ("Min" in kinds) != ("Max" in kinds) or (kinds and "Avg" not in kinds):
         return {_REDUCTIONS}
     timed, rated = (
-        {kernel for place in report.figures for fom, kernel in (_FIGURES[place],) if fom == name and kernel}
+        {kernel for fom, kernel in map(_FIGURES.__getitem__, report.figures) if fom == name and kernel}
         for name in ("kernel_time", "kernel_rate")
     )
     return timed ^ rated if timed and rated else set()
@@ -318,4 +311,3 @@ WORKLOADS = (
         output="HPCG-Benchmark*",
     ),
 )
-"""What the entry point `hpcg` offers."""

@@ -20,13 +20,13 @@ from collections.abc import Iterable, Iterator
 from tare.core.bounds import Resource
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
 
-_BANNER = Banner("HPLinpack ", r"HPLinpack (\S+)  --")
 _NUMBER = r"([-+*.0-9a-zA-Z()]+)"
 _ROW = re.compile(
     r"\s*(W[RC]\w+)(?:\s+[0-9]+(?=(?:\s+[0-9]+){4}\s+[0-9]))?"  # AMD's build has a column SWP before N
@@ -62,19 +62,7 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the row of every test, its verdicts, and the footer."""
-        findings = Findings(self.foms)
-        log = _Log(findings)
-        for line in findings.lines(lines, banner=_BANNER):
-            # Rows start with W; every other line that is needed contains one of these words.
-            if line.startswith("W") or " W" in line[:40]:
-                log.read_row(line)
-            elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
-                log.read_mark(line)
-            elif line.startswith("HPL ERROR"):
-                findings.problem(f"HPL says {line[:200]}")
-            elif "MPI_A" in line and aborts(line):
-                findings.problem("a rank called MPI_Abort")
-        return log.parsed()
+        return _Log(self.foms).parse(lines)
 
 
 @dataclasses.dataclass
@@ -107,7 +95,6 @@ class _Run:
     is_finished: bool = False
 
     def faults(self) -> Iterator[str]:
-        """Yield the reasons why the run is not complete."""
         if not self.is_finished:
             yield "the output lacks HPL's closing line; the run did not come to its end"
         elif self.completed != len(self.tests):
@@ -117,19 +104,30 @@ class _Run:
                 yield f"{test.name} has no residual check"
 
 
-class _Log:
-    """Collects the runs of HPL in a log, line by line."""
+class _Log(LogParser):
+    banner = Banner("HPLinpack ", r"HPLinpack (\S+)  --")
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._runs: list[_Run] = []
+
+    def read(self, line: str) -> None:
+        # Rows start with W; every other line that is needed contains one of these words.
+        if line.startswith("W") or " W" in line[:40]:
+            self._read_row(line)
+        elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
+            self._read_status(line)
+        elif line.startswith("HPL ERROR"):
+            self._findings.problem(f"HPL printed: {line[:200]}")
+        elif "MPI_A" in line and aborts(line):
+            self._findings.problem("a rank called MPI_Abort")
 
     def _run(self) -> _Run:
         if not self._runs:
             self._runs.append(_Run())
         return self._runs[-1]
 
-    def read_row(self, line: str) -> None:
+    def _read_row(self, line: str) -> None:
         """Read a line that may be the row of a test."""
         match = _ROW.fullmatch(line)
         time, gflops = (figure(match[6]), figure(match[7])) if match else (None, None)
@@ -144,7 +142,7 @@ class _Log:
         self._run().tests.append(_Test(match[1], n, nb, p, q, time, gflops))
         self._findings.begin()
 
-    def read_mark(self, line: str) -> None:
+    def _read_status(self, line: str) -> None:
         """Read a banner, a verdict, or a line of the footer."""
         if line.startswith("HPLinpack"):
             self._runs.append(_Run())
@@ -190,17 +188,15 @@ class _Log:
                 self._findings.problem(f"HPL counts {run.failed} tests that failed their residual checks")
             if run.skipped:
                 self._findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
-        for fault in faults:
-            self._findings.problem(fault)
+        self._findings.problems(faults)
         for test, at in zip(tests, coordinates([_facts(test) for test in tests]), strict=True):
-            self._findings.say(n=test.n, nb=test.nb, ranks=test.p * test.q)
+            self._findings.record_facts(n=test.n, nb=test.nb, ranks=test.p * test.q)
             self._findings.measure("gflops", test.gflops, **at)
             self._findings.measure("time", test.time, **at)
         return self._findings.parsed(is_complete=bool(tests) and not faults)
 
 
 def _facts(test: _Test) -> dict[str, Scalar]:
-    """Return the settings in the row of a test."""
     return {"n": test.n, "nb": test.nb, "p": test.p, "q": test.q, "variant": test.variant}
 
 
@@ -222,4 +218,3 @@ WORKLOADS = (
         ),
     ),
 )
-"""What the entry point `hpl` offers."""

@@ -25,7 +25,7 @@ SIZE_PARAMETERS = (
         kind=ParameterKind.BYTES,
         default=0,
         minimum=0,
-        summary="memory of one node, to know the matrix from `memory`; 0 means what the site file tells",
+        summary="memory of one node, to know the matrix from `memory`; 0 takes it from the site file",
         fact=SiteFact.NODE_MEMORY,
         unless="n",
     ),
@@ -78,7 +78,7 @@ def size_faults(case: Case) -> Iterator[str]:
     share = float(case.parameters["memory"])
     if n == 0 and not case.parameters["node_memory"]:
         yield (
-            f"{share:.0%} of a node's memory is meant, but how much it has is not said; "
+            f"{share:.0%} of a node's memory is meant, but its size is not known; "
             "set node_memory: 192GiB (as 'free' shows it there), or the order of the matrix, n: 20000, or "
             "add memory: 192GiB to the site file"
         )
@@ -93,9 +93,9 @@ def order(case: Case) -> int:
     n = int(case.parameters["n"])
     if n:
         return n
-    room = float(case.parameters["memory"]) * float(case.parameters["node_memory"]) * case.layout.nodes
+    n_bytes = float(case.parameters["memory"]) * float(case.parameters["node_memory"]) * case.layout.nodes
     nb = int(case.parameters["nb"])
-    return math.isqrt(int(room / _DOUBLE_BYTES)) // nb * nb
+    return math.isqrt(int(n_bytes / _DOUBLE_BYTES)) // nb * nb
 
 
 def grid(ranks: int) -> tuple[int, int]:

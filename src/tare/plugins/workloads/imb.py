@@ -15,11 +15,8 @@ from tare.core.bounds import Resource
 from tare.core.case import Case
 from tare.core.workload import Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings
+from tare.plugins.workloads.common.benchmark import Benchmark
 from tare.plugins.workloads.imb_output import COLUMNS, FLOAT_BYTES, MULTIPLE, ImbLog
-
-_BANNER = Banner(" MPI Benchmarks ", r"Intel\(R\) MPI Benchmarks ([0-9][^,\n]*),")
-
 
 _ONE_WAY = ("#bytes", "#repetitions", "t[usec]", "Mbytes/sec")
 _PAIRS = ("#bytes", "#repetitions", "Mbytes/sec", "Msg/sec")
@@ -139,14 +136,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this benchmark, and whether IMB finished (see core.workload.Workload.parse)."""
-        findings = Findings(self.foms)
-        log = ImbLog(self, findings)
-        for line in findings.lines(lines, banner=_BANNER):
-            if "#" in line:
-                log.read_mark(line)
-            elif line.lstrip()[:1].isdigit():
-                log.read_row(line)
-        return log.parsed()
+        return ImbLog(self).parse(lines)
 
 
 def _sizes(case: Case) -> tuple[int, int]:
@@ -190,4 +180,3 @@ def _workload(benchmark: str, columns: tuple[str, ...], summary: str) -> ImbBenc
 
 
 WORKLOADS = tuple(_workload(*row) for row in _BENCHMARKS)
-"""What the entry point `imb` offers."""

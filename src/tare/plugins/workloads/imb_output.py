@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from tare.core.workload import Parsed
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Findings
+from tare.plugins.workloads.common.benchmark import Banner
+from tare.plugins.workloads.common.log_parser import LogParser
 
 if TYPE_CHECKING:
     from tare.plugins.workloads.imb import ImbBenchmark
@@ -47,7 +48,7 @@ MULTIPLE = "Multi-"
 
 FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so the sizes of their messages are multiples of this
 
-_MARK = re.compile(
+_HEADER = re.compile(
     r"""\#\s* (?:
       (?P<banner>    Intel\s?\(R\)\ MPI\ Benchmark )
     | (?P<footer>    All\ processes\ entering\ MPI_Finalize $ )
@@ -96,45 +97,54 @@ class _Table:
                 yield f"stops at {sizes[-1]} of {self.largest} bytes"
 
 
-class ImbLog:
+class ImbLog(LogParser):
     """Collects the tables of one benchmark from a log, line by line."""
 
-    def __init__(self, workload: ImbBenchmark, findings: Findings) -> None:
+    banner = Banner(" MPI Benchmarks ", r"Intel\(R\) MPI Benchmarks ([0-9][^,\n]*),")
+
+    def __init__(self, workload: ImbBenchmark) -> None:
+        super().__init__(workload.foms)
         self._workload = workload
         self._row = _row_pattern(workload.columns)
-        self._findings = findings
         self._limits: dict[str, int] = {}
         self._tables: list[_Table] = []
         self._open: _Table | None = None
         self._run = 0
         self._finished_runs: set[int] = set()
 
-    def read_mark(self, line: str) -> None:
+    def read(self, line: str) -> None:
+        """Read one line."""
+        if "#" in line:
+            self._read_header(line)
+        elif line.lstrip()[:1].isdigit():
+            self._read_row(line)
+
+    def _read_header(self, line: str) -> None:
         """Read a line with a ``#``: banner, limits, the head of a table, or the closing line."""
-        mark = _MARK.match(line)
-        if mark is None:
+        header = _HEADER.match(line)
+        if header is None:
             if self._open is not None and "#repetitions" in line:
                 self._read_columns(self._open, line)
-        elif mark["banner"]:
+        elif header["banner"]:
             self._run += 1
             self._findings.begin()
             self._limits.clear()
             self._open = None
-        elif mark["footer"]:
+        elif header["footer"]:
             self._finished_runs.add(self._run)
             self._open = None
-        elif mark["limit"]:
-            self._limits[mark["limit"]] = int(mark["bytes"])
+        elif header["limit"]:
+            self._limits[header["limit"]] = int(header["bytes"])
             if any(table.run == self._run for table in self._tables):
                 self._findings.mixed("the sizes of a run come after its tables")
-        elif mark["benchmark"]:
-            self._open = self._new_table() if mark["benchmark"] == self._workload.benchmark else None
-        elif self._open is not None and mark["groups"]:
-            self._open.ranks = int(mark["groups"]) * int(mark["members"])
-        elif self._open is not None and mark["waiting"]:
-            self._open.waiting = int(mark["waiting"])
+        elif header["benchmark"]:
+            self._open = self._new_table() if header["benchmark"] == self._workload.benchmark else None
+        elif self._open is not None and header["groups"]:
+            self._open.ranks = int(header["groups"]) * int(header["members"])
+        elif self._open is not None and header["waiting"]:
+            self._open.waiting = int(header["waiting"])
         elif self._open is not None:
-            self._open.ranks = int(mark["ranks"])
+            self._open.ranks = int(header["ranks"])
 
     def _new_table(self) -> _Table:
         table = _Table(run=self._run)
@@ -150,7 +160,7 @@ class ImbLog:
         else:
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
 
-    def read_row(self, line: str) -> None:
+    def _read_row(self, line: str) -> None:
         """Read a line that starts with a digit: a row, a broken row, or other text between the rows."""
         table, columns = self._open, self._workload.columns
         if table is None or table.width is None:
@@ -178,8 +188,7 @@ class ImbLog:
         faults = [f"{self._name(table)} {fault}" for table in tables for fault in table.faults()]
         if any(table.run not in self._finished_runs for table in tables):
             faults.append("the output lacks IMB's closing line; the run did not come to its end")
-        for fault in faults:
-            findings.problem(fault)
+        findings.problems(faults)
         if None in groups and len(groups) > 1:
             findings.mixed("a table without its number of processes")
         for table in tables:
@@ -188,7 +197,7 @@ class ImbLog:
             if groups[table.ranks] > 1:
                 findings.problem(f"{self._name(table)} is there {groups[table.ranks]} times")
             if table.ranks is not None:
-                findings.say(ranks=table.ranks + table.waiting)
+                findings.record_facts(ranks=table.ranks + table.waiting)
             at = {"ranks": table.ranks} if len(groups) > 1 and table.ranks is not None else {}
             self._measure(table.rows, at)
         return findings.parsed(
@@ -211,14 +220,14 @@ class ImbLog:
         # In the order of the figures of merit, not of the columns.
         foms = [(fom.name, columns.index(column)) for column, fom in COLUMNS.items() if column in columns]
         for row in rows:
-            place = {"bytes": int(row[0]), **at} if has_sizes else at
+            point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
                 if row[0] or not has_sizes or fom != "bandwidth":  # nothing moves at 0 bytes
-                    self._findings.measure(fom, row[column], **place)
+                    self._findings.measure(fom, row[column], **point)
 
     def _name(self, table: _Table) -> str:
-        place = f" on {table.ranks} ranks" if table.ranks else ""
-        return f"the table of {self._workload.benchmark}{place}"
+        suffix = f" on {table.ranks} ranks" if table.ranks else ""
+        return f"the table of {self._workload.benchmark}{suffix}"
 
 
 def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:

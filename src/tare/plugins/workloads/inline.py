@@ -144,8 +144,8 @@ def _lasting(value: object) -> object:
     """Return `value` as plain data, with the fields and the order that the first version of Tare hashed."""
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
-        told = {one.name: getattr(value, one.name) for one in fields}
-        return {name: _lasting(one) for name, one in told.items() if name not in _NEWER}
+        fields_by_name = {one.name: getattr(value, one.name) for one in fields}
+        return {name: _lasting(one) for name, one in fields_by_name.items() if name not in _NEWER}
     if isinstance(value, dict):
         return {name: _lasting(value[name]) for name in sorted(value)}
     return [_lasting(one) for one in value] if isinstance(value, tuple) else value
@@ -181,16 +181,14 @@ class _Figure:
             findings.problem(f"{self.fom.name} is not in the output{torn}")
         for coordinates, text in self.values.items():
             at = dict(zip(self.fom.by, coordinates, strict=True))
-            place = "".join(f" at {name} {value}" for name, value in at.items())
+            where = "".join(f" at {name} {value}" for name, value in at.items())
             if text is None:
-                cure = (
-                    "" if at else "; name what tells them apart as a group of the regex, and list it in 'by'"
-                )
-                findings.problem(f"{self.fom.name}{place} is in the output more than once{cure}")
+                cure = "" if at else "; list what distinguishes them in 'by', and name it as a regex group"
+                findings.problem(f"{self.fom.name}{where} is in the output more than once{cure}")
             elif (value := figure(text)) is not None:
                 findings.measure(self.fom.name, value, **at)
             else:
-                findings.problem(f"{self.fom.name}{place} is {_shown(text)!r}, which is not a number")
+                findings.problem(f"{self.fom.name}{where} is {_shown(text)!r}, which is not a number")
 
 
 class _FomRegex:
@@ -215,7 +213,6 @@ class _FomRegex:
         self._value = groups[0]
 
     def read(self, line: str, into: _Figure) -> None:
-        """Add the values in `line`."""
         for match in self._pattern.finditer(line):
             into.add(match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by))
 
@@ -241,7 +238,7 @@ _MOST_CHARACTERS = 64 << 20
 
 
 class _Document:
-    """Keeps the first lines of an output while they are read; `is_cut` says that some were not kept."""
+    """Keeps the first lines of an output while they are read; `is_cut` is true if some were not kept."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -249,10 +246,10 @@ class _Document:
 
     def keep(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield `lines`, and keep them up to the limit."""
-        room = _MOST_CHARACTERS
+        n_left = _MOST_CHARACTERS
         for line in lines:
-            room -= len(line)
-            if room >= 0:
+            n_left -= len(line)
+            if n_left >= 0:
                 self.lines.append(line.rstrip("\r\n"))
             else:
                 self.is_cut = True
@@ -331,7 +328,6 @@ def _template_faults(where: str, text: str, values: Settings, later: tuple[str, 
 
 
 def _nearest(name: str, values: Settings, later: tuple[str, ...]) -> str:
-    """Return the cure for an unknown placeholder."""
     known = sorted({*values, *later})
     near = nearest_name(name, known)
     more = f", … ({len(known) - _MOST_UNKNOWN} more)" if len(known) > _MOST_UNKNOWN else ""

@@ -14,11 +14,8 @@ from collections.abc import Iterable, Iterator
 from tare.core.case import Case
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings
+from tare.plugins.workloads.common.benchmark import Benchmark
 from tare.plugins.workloads.ior_output import IorLog
-
-_BANNER = Banner("IOR-", r"\bIOR-(\S+): MPI Coordinated Test")
-
 
 _DESCRIPTION = """\
 All ranks write and then read `block` bytes × `segments` each below the case's storage path, in requests of
@@ -65,11 +62,7 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the rows and summaries of all tests, or JSON, and the error messages between them."""
-        findings = Findings(self.foms)
-        log = IorLog(findings)
-        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return IorLog(self.foms).parse(lines)
 
 
 _FOMS = (
@@ -109,4 +102,3 @@ WORKLOADS = (
         needs_transport=False,
     ),
 )
-"""What the entry point `ior` offers."""

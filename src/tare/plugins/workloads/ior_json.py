@@ -60,7 +60,6 @@ class _Summary(msgspec.Struct, rename=_SUMMARY_NAMES):
     iops: float | None = None
 
     def figures(self) -> dict[str, float]:
-        """Return the figures, by figure of merit."""
         return _known(self, ("bandwidth_max", "bandwidth_min", "bandwidth", "iops"))
 
 
@@ -117,7 +116,6 @@ class _Test(msgspec.Struct, rename="pascal"):
         return known | ({"api": options.api.upper()} if options.api else {}) | self.parameters.facts
 
     def rows(self) -> Iterator[tuple[str, dict[str, float]]]:
-        """Yield the direction and the figures of each repetition."""
         for one in self.results or self.options.results:
             for result in one if isinstance(one, list) else [one]:
                 yield result.access, _known(result, (*_RESULT_NAMES, "latency"))

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tare.core.values import Scalar
-from tare.core.workload import Parsed
-from tare.plugins.workloads.common.benchmark import Findings, coordinates, tell_apart
+from tare.core.workload import Fom, Parsed
+from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 from tare.plugins.workloads.ior_json import Document, JsonReader
 
@@ -80,30 +81,24 @@ class _Test:
 
     @property
     def n_figures(self) -> int:
-        """Return how many figures it holds."""
         return sum(len(row) for rows in (*self.rows.values(), self.summary.values()) for row in rows)
 
 
 @dataclasses.dataclass
 class _Run:
-    """One run of IOR."""
-
     tests: dict[int, _Test] = dataclasses.field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     is_library: bool = False
     is_finished: bool = False
 
     def test(self, number: int) -> _Test:
-        """Return the test with this number; create it if it is new."""
         return self.tests.setdefault(number, _Test(number))
 
     @property
     def last_test(self) -> _Test | None:
-        """Return the test that was created last, or None."""
         return next(reversed(self.tests.values()), None)
 
     def faults(self) -> Iterator[str]:
-        """Yield the reasons why the run is not complete."""
         if not self.is_finished and not self.is_library:
             yield "the output lacks IOR's closing line; the run did not come to its end"
         for test in self.tests.values():
@@ -120,11 +115,13 @@ class _Run:
                     yield f"test {test.number} of IOR has no summary of its {direction}"
 
 
-class IorLog:
+class IorLog(LogParser):
     """Collects the runs in a log, line by line."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    banner = Banner("IOR-", r"\bIOR-(\S+): MPI Coordinated Test")
+
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._runs: list[_Run] = []
         self._columns: list[str] = []
         self._is_summary = False
@@ -145,7 +142,7 @@ class IorLog:
             or "ncorrect data on" in line  # the data read differ from the data written
             or "FAILED comparison" in line
         ):
-            self._findings.problem(f"IOR says {' '.join(line.split())[:200]}")
+            self._findings.problem(f"IOR printed: {' '.join(line.split())[:200]}")
         elif line.startswith("IOR-") and "Coordinated Test" in line:
             self._begin(_Run())
             self._columns = []
@@ -154,7 +151,7 @@ class IorLog:
         elif self._runs and line[:1] in "CTMFRSrantcsxbo\t":
             self._read_option(self._runs[-1], line)
 
-    def read_end(self, line: str) -> None:
+    def read_torn(self, line: str) -> None:
         """Read a last line without a line end: only a closing brace is whole."""
         if line == "}":
             self.read(line)
@@ -212,33 +209,32 @@ class IorLog:
         faults += [fault for run in runs for fault in run.faults()]
         if not any(test.rows for run in runs for test in run.tests.values()):
             faults.insert(0, "the output holds no result of IOR")
-        for fault in faults:
-            self._findings.problem(fault)
-        for test, at in self._places():
-            self._findings.say(**test.facts)
+        self._findings.problems(faults)
+        for test, at in self._points():
+            self._findings.record_facts(**test.facts)
             self._measure(test, at)
         return self._findings.parsed(is_complete=not faults)
 
-    def _places(self) -> Iterator[tuple[_Test, dict[str, Scalar]]]:
+    def _points(self) -> Iterator[tuple[_Test, dict[str, Scalar]]]:
         """Yield every test with its coordinates: settings that differ, and numbers if settings repeat."""
         tests = [test for run in self._runs for test in run.tests.values()]
         numbers = [
-            tell_apart(number, len(self._runs)) | ({"test": test.number} if len(run.tests) > 1 else {})
+            run_number(number, len(self._runs)) | ({"test": test.number} if len(run.tests) > 1 else {})
             for number, run in enumerate(self._runs, start=1)
             for test in run.tests.values()
         ]
-        for test, place, number in zip(
+        for test, point, number in zip(
             tests, coordinates([one.facts for one in tests]), numbers, strict=True
         ):
-            is_repeated = place.pop("run", None) is not None
-            yield test, {**place, **number} if is_repeated else place
+            is_repeated = point.pop("run", None) is not None
+            yield test, {**point, **number} if is_repeated else point
 
     def _measure(self, test: _Test, at: Mapping[str, Scalar]) -> None:
         for direction, rows in test.rows.items():
             for number, row in enumerate(rows):
-                place = {**at, "iteration": number} if len(rows) > 1 else at
+                point = {**at, "iteration": number} if len(rows) > 1 else at
                 for fom, value in row.items():
-                    self._findings.measure(fom, value, operation=direction, **place)
+                    self._findings.measure(fom, value, operation=direction, **point)
             for fom, value in _overall(rows, test.summary.get(direction, {})):
                 self._findings.measure(fom, value, operation=direction, **at)
 

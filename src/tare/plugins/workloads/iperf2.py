@@ -11,7 +11,7 @@ from tare.core.case import Case
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
-from tare.plugins.workloads.iperf2_output import parse_output
+from tare.plugins.workloads.iperf2_output import Iperf2Log
 
 _FOMS = (
     declare.higher(
@@ -38,7 +38,7 @@ _PARAMETERS = (
     declare.flag(
         "bidirectional",
         False,
-        "both send at once (-d), TCP with one stream each; `direction` tells the figures apart",
+        "both send at once (-d), TCP with one stream each; `direction` distinguishes the figures",
     ),
     port_parameter(5001),
 )
@@ -87,7 +87,7 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read text or CSV (see core.workload.Workload.parse)."""
-        return parse_output(lines, self.foms, self.time_s)
+        return Iperf2Log(self.foms, self.time_s).parse(lines)
 
 
 WORKLOADS = (
@@ -99,4 +99,3 @@ WORKLOADS = (
         foms=_FOMS,
     ),
 )
-"""What the entry point `iperf2` offers."""

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.benchmark import coordinates
 from tare.plugins.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
+from tare.plugins.workloads.common.log_parser import LogParser
 
 _FORWARD, _REVERSE = "client to server", "server to client"
 _ENDS = 2
@@ -49,7 +50,6 @@ class _Flow:
     """The line of the last row; it is parsed late, because most rows are intervals."""
 
     def take(self, row: str) -> None:
-        """Record a row."""
         self.n_rows += 1
         self.last = row
 
@@ -111,7 +111,7 @@ class _Run:
     def totals(self, time_s: float | None) -> Iterator[tuple[bool, IntervalRow]]:
         """Yield the rows for the whole test: those of the sum, or those of the only stream.
 
-        A test in both directions yields none, because iperf's sum does not say which direction it is of.
+        A test in both directions yields none, because iperf's sum does not show its direction.
         """
         if self.is_bidirectional:
             return
@@ -135,7 +135,6 @@ class _Run:
         return found if self.is_bidirectional and len(found) == len(streams) == _ENDS else {}
 
     def faults(self, time_s: float | None) -> Iterator[str]:
-        """Yield the reasons why the test is not complete."""
         totals = dict(self.totals(time_s))
         streams = {stream for _, stream in self.flows if stream != "SUM"}
         n_streams = max(len(streams), self.n_connections)
@@ -155,46 +154,6 @@ class _Run:
                 yield f"the server's reports of {n_reports} streams have no sum"
             else:
                 yield "the server's report of what arrived is missing"
-
-
-def parse_output(lines: Iterable[str], foms: Iterable[Fom], time_s: float | None) -> Parsed:
-    """Return the figures of all tests, with coordinates that distinguish them if there are several.
-
-    `time_s` is the time that the case asks for, or None if there is no case.
-    """
-    findings = Findings(foms)
-    reader = _Reader(findings)
-    for line in findings.lines(lines, on_torn=reader.read_torn):
-        reader.read(line)
-    runs = [(run, list(run.faults(time_s))) for run in reader.end()]
-    if any(not faults for _, faults in runs):  # ignore a test that failed to start and was repeated
-        runs = [(run, faults) for run, faults in runs if run.has_rows]
-    if not runs:
-        findings.problem("the output holds no result of iperf 2")
-    if not all(run.has_head or run.is_csv for run, _ in runs) and any(run.has_head for run, _ in runs):
-        findings.mixed("rows before the head of their test")
-    payload_bytes = 0
-    places = coordinates([_facts(run) for run, _ in runs])
-    for number, ((run, faults), at) in enumerate(zip(runs, places, strict=True), start=1):
-        findings.say(**_facts(run))
-        for direction, row in run.both_ways(time_s).items():
-            findings.measure("throughput", row.gbit_per_s, **{"direction": direction, **at})
-            payload_bytes += row.least_bytes
-        for is_sent, row in run.totals(time_s):
-            findings.measure("throughput_sent" if is_sent else "throughput", row.gbit_per_s, **at)
-            for fom, value in (("jitter", row.jitter_ms), ("lost", row.lost), ("loss", row.loss)):
-                if value is not None:
-                    findings.measure(fom, value, **at)
-            payload_bytes += 0 if is_sent else row.least_bytes
-        for fault in faults:
-            findings.problem(f"run {number}: {fault}" if len(runs) > 1 else fault)
-    is_complete = bool(runs) and not any(faults for _, faults in runs)
-    is_counted = len(runs) < 2 or not any(run.is_csv for run, _ in runs)  # CSV does not mark tests
-    return findings.parsed(
-        is_complete=is_complete,
-        payload_bytes=payload_bytes if is_complete else None,
-        is_end_known=is_counted,
-    )
 
 
 def _facts(run: _Run) -> dict[str, Scalar]:
@@ -225,16 +184,13 @@ _FAILURE = re.compile(
 )
 
 
-class _Reader:
-    """Collects the tests of a log, in order."""
+class Iperf2Log(LogParser):
+    """Collects the tests of a log, in order; `time_s` is the case's time, None without a case."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom], time_s: float | None) -> None:
+        super().__init__(foms)
+        self._time_s = time_s
         self._runs: list[_Run] = []
-
-    def end(self) -> list[_Run]:
-        """Return all tests."""
-        return self._runs
 
     def read_torn(self, line: str) -> None:
         """Read a last line without a line end: only a row with datagrams is known to be whole."""
@@ -276,7 +232,7 @@ class _Reader:
             if not self._runs:
                 self._add(_Run())
             if not self._runs[-1].failure:
-                self._runs[-1].failure = f"iperf says: {line.strip()[:200]}"
+                self._runs[-1].failure = f"iperf printed: {line.strip()[:200]}"
 
     def _read_bracket(self, line: str) -> None:
         if "/sec" in line:
@@ -314,6 +270,39 @@ class _Reader:
             flow.take(line)
         elif run.add(stream, line, is_sent=is_sent):
             self._findings.keep()
+
+    def parsed(self) -> Parsed:
+        """Return the figures of all tests, with coordinates that distinguish them if there are several."""
+        findings = self._findings
+        runs = [(run, list(run.faults(self._time_s))) for run in self._runs]
+        if any(not faults for _, faults in runs):  # ignore a test that failed to start and was repeated
+            runs = [(run, faults) for run, faults in runs if run.has_rows]
+        if not runs:
+            findings.problem("the output holds no result of iperf 2")
+        if not all(run.has_head or run.is_csv for run, _ in runs) and any(run.has_head for run, _ in runs):
+            findings.mixed("rows before the head of their test")
+        payload_bytes = 0
+        points = coordinates([_facts(run) for run, _ in runs])
+        for number, ((run, faults), at) in enumerate(zip(runs, points, strict=True), start=1):
+            findings.record_facts(**_facts(run))
+            for direction, row in run.both_ways(self._time_s).items():
+                findings.measure("throughput", row.gbit_per_s, **{"direction": direction, **at})
+                payload_bytes += row.least_bytes
+            for is_sent, row in run.totals(self._time_s):
+                findings.measure("throughput_sent" if is_sent else "throughput", row.gbit_per_s, **at)
+                for fom, value in (("jitter", row.jitter_ms), ("lost", row.lost), ("loss", row.loss)):
+                    if value is not None:
+                        findings.measure(fom, value, **at)
+                payload_bytes += 0 if is_sent else row.least_bytes
+            for fault in faults:
+                findings.problem(f"run {number}: {fault}" if len(runs) > 1 else fault)
+        is_complete = bool(runs) and not any(faults for _, faults in runs)
+        is_counted = len(runs) < 2 or not any(run.is_csv for run, _ in runs)  # CSV does not mark tests
+        return findings.parsed(
+            is_complete=is_complete,
+            payload_bytes=payload_bytes if is_complete else None,
+            is_end_known=is_counted,
+        )
 
 
 def _row_of(line: str) -> IntervalRow | None:

@@ -9,7 +9,7 @@ from tare.core.case import Case
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
-from tare.plugins.workloads.iperf3_output import parse_output
+from tare.plugins.workloads.iperf3_output import Iperf3Log
 
 _FOMS = (
     declare.higher(
@@ -49,12 +49,12 @@ _PARAMETERS = (
 
 _DESCRIPTION = """\
 Starts `iperf3 -s -1` on the first node and `iperf3 -c` on the second, and reads the client's JSON (-J).
-`throughput` is what arrived, `throughput_sent` what the sender says; both are means over the whole test.
+`throughput` is what arrived, `throughput_sent` what the sender reports; both are means over the whole test.
 Debian, Fedora and EPEL have the package iperf3.
 
 Traps: before 3.16, all streams share one thread, so that one core limits them. UDP without a limit
 (rate_mbit_s: 0) loses what the receiver cannot take; look at `loss` before comparing. Versions before 3.10
-do not say how much UDP data arrived: then there is only `throughput_sent`."""
+do not print how much UDP data arrived: then there is only `throughput_sent`."""
 
 
 class Iperf3(PeerBenchmark, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class Iperf3(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read JSON or text (see core.workload.Workload.parse)."""
-        return parse_output(lines, self.foms)
+        return Iperf3Log(self.foms).parse(lines)
 
 
 WORKLOADS = (
@@ -95,4 +95,3 @@ WORKLOADS = (
         foms=_FOMS,
     ),
 )
-"""What the entry point `iperf3` offers."""

@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
-from tare.plugins.workloads.iperf3_document import JsonObject, run_of
-from tare.plugins.workloads.iperf3_run import Iperf3Run
+from tare.plugins.workloads.common.benchmark import Banner, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.iperf3_run import Iperf3Run, JsonObject, run_of
 from tare.plugins.workloads.iperf3_text import ROW, TextRun
 
-_BANNER = Banner("iperf 3", r'\biperf (3[0-9.]*\+?)(?=["\s])')
 _MOST_CHARACTERS = 64 << 20
 """The limit for one document; a day of one-second intervals takes half of it."""
 
@@ -23,35 +22,13 @@ _INTERVALS = re.compile(r'(\s*"intervals":\s*)\[\{?')
 """The head of the member `intervals`, which is most of a document, and which the parser does not need."""
 
 
-def parse_output(lines: Iterable[str], foms: Iterable[Fom]) -> Parsed:
-    """Return the figures of all tests, with coordinates that distinguish them if there are several."""
-    findings = Findings(foms)
-    reader = _Reader(findings)
-    for line in findings.lines(lines, on_torn=reader.read_torn, banner=_BANNER):
-        reader.read(line)
-    runs = reader.end()
-    if not runs:
-        findings.problem("the output holds no result of iperf3")
-    places = coordinates([run.facts for run in runs])
-    for number, (run, at) in enumerate(zip(runs, places, strict=True), start=1):
-        findings.say(**run.facts)
-        for figure in run.figures:
-            way = {"direction": figure.direction} if figure.direction else {}
-            findings.measure(figure.fom, figure.value, **way, **at)
-        for problem in run.problems:
-            findings.problem(f"run {number}: {problem}" if len(runs) > 1 else problem)
-    if reader.is_mixed:
-        findings.mixed("rows without the head or the other rows of their test")
-    is_complete = bool(runs) and not any(run.problems for run in runs)
-    payload_bytes = sum(run.payload_bytes for run in runs)
-    return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if is_complete else None)
-
-
-class _Reader:
+class Iperf3Log(LogParser):
     """Separates documents from text, and collects the tests of both in order."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    banner = Banner("iperf 3", r'\biperf (3[0-9.]*\+?)(?=["\s])')
+
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._runs: list[Iperf3Run] = []
         self._version = ""
         self._text: TextRun | None = None
@@ -79,18 +56,33 @@ class _Reader:
             self.read(line)
 
     @property
-    def is_mixed(self) -> bool:
+    def _is_mixed(self) -> bool:
         """Whether only some tests of the text have a head, or tests without a head have different rows."""
         heads = {one.has_head for one in self._texts}
         return len(heads) > 1 or (heads == {False} and len({one.ends for one in self._texts}) > 1)
 
-    def end(self) -> list[Iperf3Run]:
-        """Return all tests."""
+    def parsed(self) -> Parsed:
+        """Return the figures of all tests, with coordinates that distinguish them if there are several."""
         if self._document is not None:
             self._document = None
             self._add(Iperf3Run(problems=["iperf3's JSON breaks off"]))
         self._end_text()
-        return self._runs
+        findings, runs = self._findings, self._runs
+        if not runs:
+            findings.problem("the output holds no result of iperf3")
+        points = coordinates([run.facts for run in runs])
+        for number, (run, at) in enumerate(zip(runs, points, strict=True), start=1):
+            findings.record_facts(**run.facts)
+            for figure in run.figures:
+                way = {"direction": figure.direction} if figure.direction else {}
+                findings.measure(figure.fom, figure.value, **way, **at)
+            for problem in run.problems:
+                findings.problem(f"run {number}: {problem}" if len(runs) > 1 else problem)
+        if self._is_mixed:
+            findings.mixed("rows without the head or the other rows of their test")
+        is_complete = bool(runs) and not any(run.problems for run in runs)
+        payload_bytes = sum(run.payload_bytes for run in runs)
+        return findings.parsed(is_complete=is_complete, payload_bytes=payload_bytes if is_complete else None)
 
     def _add(self, run: Iperf3Run) -> None:
         if self._version:

@@ -10,26 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
-from tare.core.workload import (
-    ALL_BUT_STORAGE,
-    Parsed,
-    QuestionKind,
-    Stage,
-)
-from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.application import (
-    CHECKSUMS,
-    IO_NOTE,
-    Application,
-    checked,
-    folder_faults,
-    io_faults,
-    is_heavy,
-    linked,
-    output_folder,
-    sum_faults,
-)
-from tare.plugins.workloads.lammps_output import parse_output
+from tare.core.workload import ALL_BUT_STORAGE, Parsed, QuestionKind, Stage
+from tare.plugins.workloads.common import application, declare
+from tare.plugins.workloads.lammps_output import LammpsLog
 
 _FOMS = (
     declare.higher(
@@ -72,7 +55,7 @@ _SCRIPT_PARAMETERS = (
     declare.text("script", None, "the input script in that folder"),
     _PROGRAM,
     _ARGUMENTS,
-    CHECKSUMS,
+    application.CHECKSUMS,
 )
 
 _SOURCE = """\
@@ -88,7 +71,7 @@ lists every 20 steps). The input is generated: 32000 atoms as in the original, o
 
 {_SOURCE}
 
-{IO_NOTE}
+{application.IO_NOTE}
 Heavy means positions and velocities of all atoms every 10 steps (dump custom)."""
 
 _SCRIPT_DESCRIPTION = f"""\
@@ -99,12 +82,12 @@ Runs an input script as it is, in a folder of links to `folder`. Each `run` of t
 The script's own dump commands decide on its I/O, so the factor `io` is not for it."""
 
 
-class Lammps(Application, frozen=True, kw_only=True):
+class Lammps(application.Application, frozen=True, kw_only=True):
     """A LAMMPS run; subclasses choose the input."""
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the standard output of LAMMPS, or log.lammps (see core.workload.Workload.parse)."""
-        return parse_output(lines, _FOMS, self.ranks)
+        return LammpsLog(_FOMS, self.ranks).parse(lines)
 
 
 class LennardJones(Lammps, frozen=True, kw_only=True):
@@ -112,7 +95,7 @@ class LennardJones(Lammps, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterable[str]:
         """Return a fault for each setting that the workload cannot use."""
-        return io_faults(case)
+        return application.io_faults(case)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of LAMMPS, with its generated input."""
@@ -120,8 +103,8 @@ class LennardJones(Lammps, frozen=True, kw_only=True):
         edge = max(round((int(parameters["atoms"]) / 4) ** (1 / 3)), 10)
         argv = [str(parameters["program"]), *str(parameters["arguments"]).split(), "-in", "in.lj"]
         argv += ["-var", "edge", str(edge), "-var", "steps", str(parameters["steps"])]
-        argv += ["-var", "place", output_folder(case)] if is_heavy(case) else []
-        run = Stage(argv=tuple(argv), files={"in.lj": _lennard_jones(is_heavy=is_heavy(case))})
+        argv += ["-var", "place", application.output_folder(case)] if application.is_heavy(case) else []
+        run = Stage(argv=tuple(argv), files={"in.lj": _lennard_jones(is_heavy=application.is_heavy(case))})
         return (run,)
 
 
@@ -130,8 +113,8 @@ class Script(Lammps, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for wrong paths, and for a factor `io`, which a script does not have."""
-        yield from folder_faults("folder", str(case.parameters["folder"]))
-        yield from sum_faults(case)
+        yield from application.folder_faults("folder", str(case.parameters["folder"]))
+        yield from application.sum_faults(case)
         if case.io is not None:
             yield "a script holds its own output settings, so io has no effect on it; leave out io"
 
@@ -140,7 +123,7 @@ class Script(Lammps, frozen=True, kw_only=True):
         parameters = case.parameters
         words = str(parameters["arguments"]).split()
         argv = (str(parameters["program"]), *words, "-in", str(parameters["script"]))
-        return (linked(str(parameters["folder"])), *checked(case), Stage(argv=argv))
+        return (application.linked(str(parameters["folder"])), *application.checked(case), Stage(argv=argv))
 
 
 def _lennard_jones(*, is_heavy: bool) -> str:
@@ -180,4 +163,3 @@ WORKLOADS = (
         foms=_FOMS,
     ),
 )
-"""What the entry point `lammps` offers."""

@@ -19,12 +19,10 @@ from itertools import pairwise
 
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.abort_messages import AbortMessage
-from tare.plugins.workloads.common.application import check_ranks
-from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates, tell_apart
+from tare.plugins.workloads.common.application import ApplicationLog
+from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
 from tare.plugins.workloads.common.text import Sieve, figure
 
-_BANNER = Banner("LAMMPS (", r"LAMMPS \(([0-9]+ \w+ [0-9]{4}[^()]*)\)")
 _MOST_FIGURES = 8
 """How many figures one run has at most."""
 
@@ -42,15 +40,6 @@ _RATES = {
     "Tatom-step/s": ("atom_steps_per_s", 1e-6),
 }
 """For each unit of the ``Performance:`` line: the figure of merit, and the divisor that gives its unit."""
-
-
-def parse_output(lines: Iterable[str], foms: Iterable[Fom], ranks: int | None) -> Parsed:
-    """Return the figures of all runs; `ranks` is the number that the case asks for, None without a case."""
-    findings = Findings(foms)
-    log = _Log(findings, ranks)
-    for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
-        log.read(line)
-    return log.parsed()
 
 
 _HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini"})
@@ -103,14 +92,14 @@ class _Session:
     is_finished: bool = False
 
 
-class _Log:
+class LammpsLog(ApplicationLog):
     """Collects the starts of LAMMPS in one log."""
 
-    def __init__(self, findings: Findings, ranks: int | None) -> None:
-        self._asked_ranks = ranks
-        self._ranks: set[int] = set()
-        self._findings = findings
-        self.ending = AbortMessage()
+    banner = Banner("LAMMPS (", r"LAMMPS \(([0-9]+ \w+ [0-9]{4}[^()]*)\)")
+    sieve = _SIEVE
+
+    def __init__(self, foms: Iterable[Fom], ranks: int | None) -> None:
+        super().__init__(foms, ranks)
         self._sessions: list[_Session] = []
         self._loop: _Loop | None = None
         self._is_broken = False
@@ -127,7 +116,7 @@ class _Log:
             self._loop.has_use = True
             self._loop.figures["cpu_use"] = float(match[1])
             self._ranks.add(int(match[2]))
-            self._findings.say(ranks=int(match[2]), threads=1 if match[3] == "no" else int(match[3]))
+            self._findings.record_facts(ranks=int(match[2]), threads=1 if match[3] == "no" else int(match[3]))
 
     def _read_head(self, line: str, head: str) -> None:
         match head:
@@ -206,14 +195,14 @@ class _Log:
             self._is_broken = True
             self._findings.problem(gap)
         for loop, at in zip(loops, coordinates([loop.facts for loop in loops]), strict=True):
-            self._findings.say(**loop.facts)
+            self._findings.record_facts(**loop.facts)
             if not loop.is_consistent:
                 self._findings.mixed("a rate that is not that of its loop's time")
             for fom, value in loop.figures.items():
                 self._findings.measure(fom, value, **at)
         for number, session in enumerate(sessions, 1):
             if session.wall_time is not None and session.loops:
-                at = tell_apart(number, len(sessions))
+                at = run_number(number, len(sessions))
                 self._findings.measure("wall_time", session.wall_time, **at)
         if not loops:
             self._findings.problem("the output holds no run of LAMMPS that came to its end")
@@ -223,9 +212,7 @@ class _Log:
             )
         is_finite = all(math.isfinite(value) for loop in loops for value in loop.figures.values())
         is_complete = bool(loops) and sessions[-1].is_finished and is_finite and not self._is_broken
-        check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self.ending.report(self._findings, is_complete=is_complete)
-        return self._findings.parsed(is_complete=is_complete)
+        return self._finish(is_complete=is_complete)
 
 
 def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:

@@ -17,10 +17,10 @@ from tare.core.case import Case
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
-_BANNER = Banner(" was launched with ", r"mdtest-(\S+) was launched with ")
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
 _ROW = re.compile(
@@ -74,11 +74,7 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of all runs, and the error messages before or after them."""
-        findings = Findings(self.foms)
-        log = _Log(findings)
-        for line in findings.lines(lines, on_torn=log.read_end, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms).parse(lines)
 
 
 @dataclasses.dataclass
@@ -108,16 +104,15 @@ class _Run:
     is_finished: bool = False
 
 
-class _Log:
-    """Collects the runs in a log, line by line."""
+class _Log(LogParser):
+    banner = Banner(" was launched with ", r"mdtest-(\S+) was launched with ")
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._runs: list[_Run] = []
         self._undone = ""
 
     def read(self, line: str) -> None:
-        """Read one line."""
         if line.startswith("-- started at"):
             self._runs.append(_Run())
             self._findings.begin()
@@ -136,13 +131,13 @@ class _Log:
         elif line.startswith("-- finished at") and self._runs:
             self._runs[-1].is_finished = True
         elif line.startswith("ERROR") or " FAILED in " in line:
-            self._findings.problem(f"mdtest says {line[:200]}")
+            self._findings.problem(f"mdtest printed: {line[:200]}")
         elif line.startswith("WARNING") and _UNDONE.match(line):  # mdtest continues and counts it as done
             self._undone = self._undone or line[:200]
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
 
-    def read_end(self, line: str) -> None:
+    def read_torn(self, line: str) -> None:
         """Read a last line without a line end, if it is the closing line."""
         if line.startswith("-- finished at"):
             self.read(line)
@@ -175,16 +170,14 @@ class _Log:
             self._findings.problem(f"mdtest's table has a broken row: {' '.join(line.split())}")
 
     def parsed(self) -> Parsed:
-        """Return the rows of all operations that were run."""
         # A failed start without tables that was repeated in the same log is ignored.
         runs = [run for run in self._runs if run.tables] or self._runs
         faults = [*_faults(runs)]
-        for fault in faults:
-            self._findings.problem(fault)
+        self._findings.problems(faults)
         if self._undone:
-            self._findings.problem(f"mdtest counted what could not be done; it says {self._undone}")
+            self._findings.problem(f"mdtest counted what could not be done; it printed: {self._undone}")
         for run, at in zip(runs, coordinates([run.facts for run in runs]), strict=True):
-            self._findings.say(**run.facts)
+            self._findings.record_facts(**run.facts)
             for table in run.tables:
                 self._measure(table, at)
         return self._findings.parsed(is_complete=not faults)
@@ -198,7 +191,6 @@ class _Log:
 
 
 def _faults(runs: list[_Run]) -> Iterator[str]:
-    """Yield the reasons why the runs are not complete."""
     if not any(run.tables for run in runs):
         yield "the output holds no table of mdtest"
     if not all(run.is_finished for run in runs):
@@ -251,4 +243,3 @@ WORKLOADS = (
         needs_transport=False,
     ),
 )
-"""What the entry point `mdtest` offers."""

@@ -14,33 +14,12 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.workload import (
-    ALL_BUT_STORAGE,
-    Parsed,
-    QuestionKind,
-    Stage,
-)
-from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.abort_messages import AbortMessage
-from tare.plugins.workloads.common.application import (
-    CHECKSUMS,
-    IO_NOTE,
-    Application,
-    check_ranks,
-    checked,
-    edited,
-    folder_faults,
-    io_faults,
-    is_heavy,
-    linked,
-    output_folder,
-    sum_faults,
-)
-from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind, Stage
+from tare.plugins.workloads.common import application, declare
+from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import Sieve, figure
 
-_BANNER = Banner("Info: NAMD ", r"Info: NAMD (\S+) for ")
 _FOMS = (
     declare.lower(
         "days_per_ns",
@@ -78,20 +57,20 @@ Traps: days/ns is of the last few hundred steps before the last Benchmark line, 
 steps) has none; output is not in it, so compare I/O by wall_time. "ERROR: Margin is too small" is a warning.
 WallClock is printed even by runs that exit prematurely.
 
-{IO_NOTE}
+{application.IO_NOTE}
 Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq)."""
 
 
-class Namd(Application, frozen=True, kw_only=True):
+class Namd(application.Application, frozen=True, kw_only=True):
     """A workload that runs a published input of NAMD; `config` is the name of its configuration file."""
 
     config: str
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each setting that the workload cannot use."""
-        yield from io_faults(case)
-        yield from folder_faults("inputs", str(case.parameters["inputs"]))
-        yield from sum_faults(case)
+        yield from application.io_faults(case)
+        yield from application.folder_faults("inputs", str(case.parameters["inputs"]))
+        yield from application.sum_faults(case)
 
     def expecting(self, case: Case) -> Self:
         """Return a copy with the number of processors that NAMD prints: the worker threads of all ranks."""
@@ -107,19 +86,15 @@ class Namd(Application, frozen=True, kw_only=True):
         argv += ["+ppn", str(threads - 1)] if threads > 1 else []
         inputs = str(parameters["inputs"])
         return (
-            linked(inputs),
-            *checked(case),
-            edited("configure", [self.config], *_changes(case)),
+            application.linked(inputs),
+            *application.checked(case),
+            application.edited("configure", [self.config], *_changes(case)),
             Stage(argv=(*argv, self.config), inputs=(inputs,)),
         )
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the standard output of NAMD (see core.workload.Workload.parse)."""
-        findings = Findings(_FOMS)
-        log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return _Log(_FOMS, self.ranks).parse(lines)
 
 
 _OWN = (
@@ -138,10 +113,10 @@ _OWN = (
 def _changes(case: Case) -> Iterator[str]:
     """Yield the sed expressions that replace length and output in the configuration by those of the case."""
     yield rf"/^[[:space:]]*({'|'.join(_OWN)})[[:space:]=]/Id"
-    interval = _HEAVY_INTERVAL if is_heavy(case) else 0
+    interval = _HEAVY_INTERVAL if application.is_heavy(case) else 0
     settings = {
         "numsteps": case.parameters["steps"],
-        "outputname": f"{output_folder(case)}/result",
+        "outputname": f"{application.output_folder(case)}/result",
         "restartfreq": interval,
         "dcdfreq": interval,
         "outputtiming": 100,
@@ -167,15 +142,13 @@ _SIEVE = Sieve(
 )
 
 
-class _Log:
-    """Collects the runs of one log."""
+class _Log(application.ApplicationLog):
+    banner = Banner("Info: NAMD ", r"Info: NAMD (\S+) for ")
+    sieve = _SIEVE
 
-    def __init__(self, findings: Findings, ranks: int | None) -> None:
-        self._asked_ranks = ranks
-        self._ranks: set[int] = set()
-        self._findings = findings
-        self._runs = Runs(findings, len(_FOMS))
-        self.ending = AbortMessage()
+    def __init__(self, foms: Iterable[Fom], ranks: int | None) -> None:
+        super().__init__(foms, ranks)
+        self._runs = Runs(self._findings, len(_FOMS))
         self._error = ""
         self._step = -1
         self._has_loose_lines = False
@@ -190,7 +163,6 @@ class _Log:
         """Whether a line Benchmark time has come since the last part of the script began."""
 
     def read(self, line: str) -> None:
-        """Read one line."""
         if line[:4] not in _HEADS:
             if "FATAL ERROR" in line or "CmiAbort" in line or "Charm++ fatal error" in line:
                 self._findings.problem(f"NAMD ended with an error: {line.strip()[:200]}")
@@ -244,12 +216,12 @@ class _Log:
         elif match := _RANKS.match(line):
             self._belong()
             self._ranks.add(int(match[1]))
-            self._findings.say(processors=int(match[1]))
+            self._findings.record_facts(processors=int(match[1]))
             if match[2]:
-                self._findings.say(ranks=int(match[2]), nodes=int(match[3]))
+                self._findings.record_facts(ranks=int(match[2]), nodes=int(match[3]))
         elif match := _ATOMS.fullmatch(line):
             self._belong()
-            self._findings.say(n_atoms=int(match[1]))
+            self._findings.record_facts(n_atoms=int(match[1]))
 
     def _read_benchmark(self, line: str) -> None:
         match = _BENCHMARK.fullmatch(line)
@@ -297,9 +269,7 @@ class _Log:
         )
         if self._descents > max(self._parts - 1, 0):
             self._findings.mixed("steps do not grow")
-        check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self.ending.report(self._findings, is_complete=is_complete)
-        return self._findings.parsed(is_complete=is_complete)
+        return self._finish(is_complete=is_complete)
 
 
 def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
@@ -315,7 +285,7 @@ def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
             ),
             declare.whole("steps", 1000, "time steps (numsteps)", minimum=1),
             declare.text("program", "namd2", "the NAMD command: namd2, namd3"),
-            CHECKSUMS,
+            application.CHECKSUMS,
         ),
         foms=_FOMS,
         config=config,
@@ -336,4 +306,3 @@ WORKLOADS = (
         config="apoa1.namd",
     ),
 )
-"""What the entry point `namd` offers."""

@@ -8,7 +8,7 @@ from tare.core.case import Case
 from tare.core.workload import Fom, Parameter, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
-from tare.plugins.workloads.netperf_output import parse_output
+from tare.plugins.workloads.netperf_output import NetperfLog
 
 _COMMON = (
     declare.lower("retransmits", "1", "TCP segments that the client sent again"),
@@ -67,7 +67,7 @@ class Netperf(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read tables, CSV or keyval of this test (see core.workload.Workload.parse)."""
-        return parse_output(lines, self.test, self.foms)
+        return NetperfLog(self.foms, self.test).parse(lines)
 
 
 def _workload(test: str, summary: str, foms: tuple[Fom, ...], message: Parameter) -> Netperf:
@@ -89,4 +89,3 @@ WORKLOADS = (
     _workload("TCP_CRR", "A TCP connection for each request and answer.", _TRANSACTIONS, _REQUEST),
     _workload("UDP_RR", "Requests and answers over UDP.", _TRANSACTIONS, _REQUEST),
 )
-"""What the entry point `netperf` offers."""

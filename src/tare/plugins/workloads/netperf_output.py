@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.benchmark import coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 
 _MBIT = {
     **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
@@ -82,30 +83,6 @@ class _Result:
     values: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-def parse_output(lines: Iterable[str], test: str, foms: Iterable[Fom]) -> Parsed:
-    """Return the figures of all tests of kind `test`, with coordinates that distinguish them."""
-    foms = tuple(foms)
-    findings = Findings(foms)
-    log = _Log(findings)
-    for line in findings.lines(lines):
-        log.read(line)
-    known = {fom.name for fom in foms}
-    results = [result for result in log.end() if result.test in {None, test}]
-    if not results:
-        findings.problem(f"the output holds no result of {test}")
-    faults = [fault for result in results for fault in _faults(result, known)]
-    places = coordinates([result.facts for result in results])
-    for result, which in zip(results, places, strict=True):
-        findings.say(**result.facts)
-        for fom, value, percentile in result.figures:
-            if fom in known and value >= 0:  # netperf prints -1 for an unknown value
-                at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
-                findings.measure(fom, value, **at, **which)
-    for fault in faults:
-        findings.problem(fault)
-    return findings.parsed(is_complete=bool(results) and not faults)
-
-
 def _faults(result: _Result, known: set[str]) -> Iterator[str]:
     found = {fom for fom, _, _ in result.figures}
     if result.faults:
@@ -116,11 +93,14 @@ def _faults(result: _Result, known: set[str]) -> Iterator[str]:
         yield "the output is that of another kind of test"
 
 
-class _Log:
-    """Collects the tests of a log, in order."""
+class NetperfLog(LogParser):
+    """Collects the tests of a log, in order, and reports those of kind `test`."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom], test: str) -> None:
+        foms = tuple(foms)
+        super().__init__(foms)
+        self._test = test
+        self._known = {fom.name for fom in foms}
         self._results: list[_Result] = []
         self._heads: list[str] = []
         self._table: _Table | None = None
@@ -142,7 +122,7 @@ class _Log:
         elif "=" in line and (pair := _KEYVAL.fullmatch(line.strip())) is not None:
             self._read_pair(pair[1], pair[2])
         elif self._results and _COMPLAINT.match(line):
-            self._results[-1].faults.append(f"netperf says {line[:200]}")
+            self._results[-1].faults.append(f"netperf printed: {line[:200]}")
             self._findings.keep()
         elif "," in line or self._heads:
             self._read_names(line)
@@ -156,10 +136,23 @@ class _Log:
         if 0 < len(self._above) <= _MOST_HEAD_LINES:
             self._above.append(line)
 
-    def end(self) -> list[_Result]:
-        """Return all tests."""
+    def parsed(self) -> Parsed:
+        """Return the figures of all tests of this kind, with coordinates that distinguish them."""
         self._flush()
-        return self._results
+        findings = self._findings
+        results = [result for result in self._results if result.test in {None, self._test}]
+        if not results:
+            findings.problem(f"the output holds no result of {self._test}")
+        faults = [fault for result in results for fault in _faults(result, self._known)]
+        points = coordinates([result.facts for result in results])
+        for result, which in zip(results, points, strict=True):
+            findings.record_facts(**result.facts)
+            for fom, value, percentile in result.figures:
+                if fom in self._known and value >= 0:  # netperf prints -1 for an unknown value
+                    at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
+                    findings.measure(fom, value, **at, **which)
+        findings.problems(faults)
+        return findings.parsed(is_complete=bool(results) and not faults)
 
     def _last(self) -> _Result:
         """Return the test to which a line belongs; without a title (-P 0), its kind is unknown."""
@@ -178,14 +171,13 @@ class _Log:
         self._heads, self._table, self._above = [], None, []
 
     def _take(self, values: Mapping[str, str]) -> None:
-        """Record the values of an omni test."""
         result, figures = self._last(), list(_figures(values))
         sizes = {_SIZES[name]: value for name, value in values.items() if name in _SIZES}
         result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
         result.figures += figures
-        is_told = any(fom in _RESULTS for fom, _, _ in figures)
-        if not is_told and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
-            result.faults.append("netperf does not tell the unit of its throughput (THROUGHPUT_UNITS)")
+        has_result = any(fom in _RESULTS for fom, _, _ in figures)
+        if not has_result and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
+            result.faults.append("netperf does not print the unit of its throughput (THROUGHPUT_UNITS)")
 
     def _read_pair(self, name: str, value: str) -> None:
         if self._results and name in self._results[-1].values:  # a new test without a title (-P 0)
@@ -265,7 +257,6 @@ def _unit(values: Mapping[str, str]) -> str:
 
 
 def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | None]]:
-    """Yield the figures among the values of an omni test."""
     throughput, unit = values.get("THROUGHPUT", values.get("Throughput", "")), _unit(values)
     if _NUMBER.fullmatch(throughput):
         if unit == "Trans/s":
@@ -298,7 +289,6 @@ class _Table:
         return cls("datagrams" if "#" in words else "stream", factor)
 
     def figures(self, row: list[str]) -> Iterator[tuple[str, float, float | None]]:
-        """Yield the figures of a row of numbers."""
         if not all(map(_NUMBER.fullmatch, row)):
             return
         if self.kind == "rate" and len(row) >= 6:

@@ -11,23 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
-from tare.core.workload import (
-    ALL_BUT_STORAGE,
-    Parsed,
-    QuestionKind,
-    Stage,
-)
-from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.abort_messages import AbortMessage
-from tare.plugins.workloads.common.application import (
-    IO_NOTE,
-    Application,
-    check_ranks,
-    io_faults,
-    output_folder,
-    serial,
-)
-from tare.plugins.workloads.common.benchmark import Banner, Findings
+from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind, Stage
+from tare.plugins.workloads.common import application, declare
+from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import Sieve, figure
 from tare.plugins.workloads.openfoam_case import (
@@ -40,7 +26,6 @@ from tare.plugins.workloads.openfoam_case import (
     mesh_edits,
 )
 
-_BANNER = Banner("Build ", r"\bBuild +: (\S+)")
 _FOMS = (
     declare.lower(
         "execution_time",
@@ -85,7 +70,7 @@ Runs the motorBike tutorial, the field's favourite benchmark: steady incompressi
 model. The stages are those of its Allrun: surface features, blockMesh, decomposePar, snappyHexMesh,
 potentialFoam, then the solver, which alone is measured. The mesh is made once for all cases with the same
 mesh and ranks. `cells` scales the background mesh; snappyHexMesh refines near the surface, so that the cells
-grow with the square of the background's resolution, and its log says how many they became. Ranks are split
+grow with the square of the background's resolution, and its log has their final number. Ranks are split
 hierarchically.
 
 Versions of openfoam.com and Debian: edition com; openfoam.org: org, or org11 where foamRun took simpleFoam's
@@ -96,16 +81,16 @@ openfoam-examples) set WM_PROJECT_DIR=/usr/share/openfoam in the platform's `env
 Traps: ExecutionTime is processor time, which does not grow while a rank waits for a disk: compare I/O by
 clock_time. The banner "Floating point exception trapping" is no error.
 
-{IO_NOTE}
+{application.IO_NOTE}
 Heavy means all fields every {HEAVY_INTERVAL} steps (writeInterval)."""
 
 
-class MotorBike(Application, frozen=True, kw_only=True):
+class MotorBike(application.Application, frozen=True, kw_only=True):
     """A workload that runs the motorBike tutorial with a solver for steady flow."""
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each setting that the workload cannot use."""
-        yield from io_faults(case)
+        yield from application.io_faults(case)
         cells = background_cells(int(case.parameters["cells"]))
         count = cells[0] * cells[1] * cells[2]
         if case.layout.ranks > count:
@@ -117,27 +102,23 @@ class MotorBike(Application, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stages of the tutorial's Allrun, the solver last."""
         edition = EDITIONS[str(case.parameters["edition"])]
-        folder = output_folder(case)
+        folder = application.output_folder(case)
         move: tuple[Stage, ...] = ()
         if folder != ".":
-            move = (serial("move", "cp", "--recursive", "-T", ".", folder),)
-        place = () if folder == "." else ("-case", folder)
+            move = (application.serial("move", "cp", "--recursive", "-T", ".", folder),)
+        case_option = () if folder == "." else ("-case", folder)
         return (
             *_case_files(case),
             *_mesh(case),
             changed("length", {"system/controlDict": control_dict(case)}),
             Stage(name="potential", argv=(*edition.potential, *_parallel(case))),
             *move,
-            Stage(argv=(*edition.solver, *place, *_parallel(case))),
+            Stage(argv=(*edition.solver, *case_option, *_parallel(case))),
         )
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of a solver, or of a whole Allrun (see core.workload.Workload.parse)."""
-        findings = Findings(_FOMS)
-        log = _Log(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=_SIEVE, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return _Log(_FOMS, self.ranks).parse(lines)
 
 
 def _parallel(case: Case) -> tuple[str, ...]:
@@ -150,15 +131,17 @@ def _case_files(case: Case) -> Iterator[Stage]:
     tutorials = str(case.parameters["tutorials"])
     tutorial = f"{tutorials}/{EDITIONS[str(case.parameters['edition'])].tutorial}"
     shape = f"{tutorials}/resources/geometry/motorBike.obj.gz"
-    yield serial("tutorial", "cp", "--recursive", "-T", tutorial, ".", inputs=(tutorial,))
+    yield application.serial("tutorial", "cp", "--recursive", "-T", tutorial, ".", inputs=(tutorial,))
     # Debian compresses some of the dictionaries.
-    yield serial("unpack", "find", "system", "-name", "*.gz", "-exec", "gunzip", "--force", "{}", "+")
+    yield application.serial(
+        "unpack", "find", "system", "-name", "*.gz", "-exec", "gunzip", "--force", "{}", "+"
+    )
     yield changed("ranks", {"system/decomposeParDict": decompose_par_dict(case.layout.ranks)})
     yield mesh_edits(int(case.parameters["cells"]))
     # constant/geometry is the place since openfoam.org's version 9, constant/triSurface everywhere else.
-    for place in ("constant/triSurface", "constant/geometry"):
-        yield serial("shape", "install", "-D", "--mode=644", shape, f"{place}/motorBike.obj.gz")
-    yield serial("fields", "cp", "--recursive", "-T", "0.orig", "0")
+    for folder in ("constant/triSurface", "constant/geometry"):
+        yield application.serial("shape", "install", "-D", "--mode=644", shape, f"{folder}/motorBike.obj.gz")
+    yield application.serial("fields", "cp", "--recursive", "-T", "0.orig", "0")
 
 
 def _mesh(case: Case) -> Iterator[Stage]:
@@ -166,10 +149,10 @@ def _mesh(case: Case) -> Iterator[Stage]:
     ranks = case.layout.ranks
     parts = tuple(f"processor{rank}" for rank in range(ranks)) if ranks > 1 else ("constant/polyMesh",)
     features = EDITIONS[str(case.parameters["edition"])].features
-    yield serial("features", features, keeps=("constant",))
-    yield serial("blockMesh", "blockMesh", keeps=("constant/polyMesh",))
+    yield application.serial("features", features, keeps=("constant",))
+    yield application.serial("blockMesh", "blockMesh", keeps=("constant/polyMesh",))
     if ranks > 1:
-        yield serial("decompose", "decomposePar", "-force", "-copyZero", keeps=parts)
+        yield application.serial("decompose", "decomposePar", "-force", "-copyZero", keeps=parts)
     yield Stage(name="snappy", argv=("snappyHexMesh", "-overwrite", *_parallel(case)), keeps=parts)
 
 
@@ -186,17 +169,17 @@ _SAME = 1e-6
 """Relative difference up to which time steps count as equal; times are printed with six digits."""
 
 
-class _Log:
+class _Log(application.ApplicationLog):
     """Collects the programs of one log; those with time steps are runs."""
 
-    def __init__(self, findings: Findings, ranks: int | None) -> None:
-        self._asked_ranks = ranks
-        self._ranks: set[int] = set()
+    banner = Banner("Build ", r"\bBuild +: (\S+)")
+    sieve = _SIEVE
+
+    def __init__(self, foms: Iterable[Fom], ranks: int | None) -> None:
+        super().__init__(foms, ranks)
         self._program_ranks: int | None = None
         self._program = ""
-        self._findings = findings
-        self._runs = Runs(findings, len(_FOMS))
-        self.ending = AbortMessage()
+        self._runs = Runs(self._findings, len(_FOMS))
         self._steps: _Steps | None = None
         self._time: float | None = None
         self._is_ended = True
@@ -206,7 +189,6 @@ class _Log:
         self._has_loose_end = self._is_lossy = False
 
     def read(self, line: str) -> None:
-        """Read one line."""
         if line[:4] in _HEADS:
             self._read_head(line)
         elif self._is_fatal:
@@ -247,9 +229,9 @@ class _Log:
                 self._steps = _Steps()
                 if self._program_ranks is not None:
                     self._ranks.add(self._program_ranks)
-                    self._findings.say(ranks=self._program_ranks)
+                    self._findings.record_facts(ranks=self._program_ranks)
                 if self._program:
-                    self._findings.say(solver=self._program)
+                    self._findings.record_facts(solver=self._program)
             figures = self._runs.open.figures
             figures["execution_time"] = execution
             if clock is not None:
@@ -292,9 +274,7 @@ class _Log:
         if is_complete and not self._is_ended:
             self._findings.problem("the last program of the output did not come to its end")
         is_complete = is_complete and self._is_ended
-        check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self.ending.report(self._findings, is_complete=is_complete)
-        return self._findings.parsed(is_complete=is_complete)
+        return self._finish(is_complete=is_complete)
 
 
 def _solver(line: str) -> str:
@@ -325,7 +305,6 @@ class _Steps:
 
     @property
     def is_new(self) -> bool:
-        """Whether no step has been recorded yet."""
         return self._first is None
 
     def take(self, time: float, execution: float) -> float | None:
@@ -363,4 +342,3 @@ WORKLOADS = (
         foms=_FOMS,
     ),
 )
-"""What the entry point `openfoam` offers."""

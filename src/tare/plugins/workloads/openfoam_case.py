@@ -71,7 +71,7 @@ def changed(name: str, files: dict[str, str]) -> Stage:
     runs.
     """
     folder = f"changes/{name}"
-    waiting = {f"{folder}/{place}": text for place, text in files.items()}
+    waiting = {f"{folder}/{path}": text for path, text in files.items()}
     return serial(name, "cp", "--recursive", "-T", folder, ".", files=waiting)
 
 

@@ -12,7 +12,7 @@ from tare.core.case import Case
 from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
-from tare.plugins.workloads.osu_tables import SMALL_MEAN, Expectation, Sizes, parse_tables
+from tare.plugins.workloads.osu_tables import SMALL_MEAN, Expectation, OsuLog, Sizes
 
 _LARGEST_PAIR = 4 << 20
 _LARGEST_COLLECTIVE = 1 << 20
@@ -149,11 +149,11 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         if self.is_reduction and sizes.first < 4:
             yield f"{self.name} sums numbers of 4 bytes, and min_bytes is {sizes.first}; set min_bytes: 4"
         name = self.program.removeprefix("osu_").removeprefix("i")
-        room = _MEMORY_BYTES // ranks
-        if self.is_collective and not self.is_reduction and name.startswith(_HUNGRY) and sizes.last > room:
+        limit = _MEMORY_BYTES // ranks
+        if self.is_collective and not self.is_reduction and name.startswith(_HUNGRY) and sizes.last > limit:
             yield (
                 f"{self.name} would quietly stop before {sizes.last} bytes on {ranks} ranks, as its buffers "
-                f"may take {_MEMORY_BYTES} bytes; set max_bytes: {1 << room.bit_length() - 1}"
+                f"may take {_MEMORY_BYTES} bytes; set max_bytes: {1 << limit.bit_length() - 1}"
             )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
@@ -175,7 +175,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this benchmark (see core.workload.Workload.parse)."""
-        return parse_tables(lines, self.expected, self.foms)
+        return OsuLog(self.foms, self.expected).parse(lines)
 
 
 def _sizes(case: Case) -> Sizes:
@@ -253,4 +253,3 @@ WORKLOADS = (
         for name, title, what in _COLLECTIVES
     ),
 )
-"""What the entry point `osu` offers."""

@@ -21,10 +21,9 @@ import msgspec
 from tare.core.errors import nearest_name
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.abort_messages import AbortMessage
-from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Banner, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 
-_BANNER = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
 COLUMNS = {
     "latency (us)": "latency",
     "latency(us)": "latency",
@@ -119,16 +118,6 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int | None = None
 
 
-def parse_tables(lines: Iterable[str], expected: Expectation, foms: Iterable[Fom]) -> Parsed:
-    """Return the figures of all tables of one benchmark, with coordinates that distinguish the tables."""
-    foms = tuple(foms)
-    findings = Findings(foms)
-    log = _Log(expected, frozenset(fom.name for fom in foms), findings)
-    for line in findings.lines(lines, on_torn=log.read_torn, watch=log.ending.look, banner=_BANNER):
-        log.read(line)
-    return log.parsed()
-
-
 @dataclasses.dataclass
 class _Table:
     """One table: its announced sizes and settings, and its rows. `key` is that of its title."""
@@ -149,7 +138,6 @@ class _Table:
     """Whether the text ends with a row that has no line end."""
 
     def read_heads(self, line: str, has_sizes: bool) -> None:
-        """Read the heads of the columns."""
         names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
         self.heads = tuple(names)
         fields = (self._field(name) for name in (names[1:] if has_sizes else names))
@@ -158,7 +146,6 @@ class _Table:
 
     @property
     def n_figures(self) -> int:
-        """How many figures a row has."""
         return max(len(self.heads) - 1, 1)
 
     @property
@@ -225,18 +212,21 @@ class _Table:
         return frozenset({least})
 
 
-class _Log:
+class OsuLog(LogParser):
     """Collects the tables of one benchmark from a log, line by line."""
 
-    def __init__(self, expected: Expectation, foms: frozenset[str], findings: Findings) -> None:
+    banner = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
+    finds_aborts = True
+
+    def __init__(self, foms: Iterable[Fom], expected: Expectation) -> None:
+        foms = tuple(foms)
+        super().__init__(foms)
         self._expected = expected
-        self._foms = foms
-        self._findings = findings
+        self._foms = frozenset(fom.name for fom in foms)
         self._tables: list[_Table] = []
         self._open: _Table | None = None
         self._asked: Sizes | None = None
         self._limit: int | None = None
-        self.ending = AbortMessage()
 
     def read(self, line: str) -> None:
         """Read one line: title, heads, row, or a message between them."""
@@ -352,15 +342,13 @@ class _Log:
         faults = [
             f"{self._name(table)} {fault}" for table in self._tables for fault in table.faults(expected)
         ]
-        for fault in faults:
-            findings.problem(fault)
-        places = coordinates([table.facts for table in self._tables])
-        for table, at in zip(self._tables, places, strict=True):
-            findings.say(**table.facts)
+        findings.problems(faults)
+        points = coordinates([table.facts for table in self._tables])
+        for table, at in zip(self._tables, points, strict=True):
+            findings.record_facts(**table.facts)
             self._measure(table, at)
             self._measure_small_mean(table, at)
         is_complete = bool(self._tables) and not faults
-        self.ending.report(findings, is_complete=is_complete)
         n_times = expected.iterations or 1
         sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
         payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
@@ -375,9 +363,9 @@ class _Log:
     def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         figures = [one for one in table.figures() if one[1] in self._foms]
         for row in table.rows:
-            place: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
+            point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
             for column, fom, which in figures:
-                self._findings.measure(fom, float(row[column]), **{**place, **which})
+                self._findings.measure(fom, float(row[column]), **{**point, **which})
 
     def _measure_small_mean(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         if SMALL_MEAN not in self._foms:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 _MIB_GBIT = 8 * 2**20 / 1e9
@@ -133,11 +134,7 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this program (see core.workload.Workload.parse)."""
         verb = self.program.split("_")[1]
-        findings = Findings(self.foms)
-        log = _Log(_TITLES[verb], "t_" if self.is_latency else "BW average", findings)
-        for line in findings.lines(lines):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms, _TITLES[verb], "t_" if self.is_latency else "BW average").parse(lines)
 
 
 @dataclasses.dataclass
@@ -183,7 +180,6 @@ class _Table:
         return len(counts) > 1 and 2 * max(counts.values()) > len(self.rows)
 
     def faults(self) -> Iterator[str]:
-        """Yield the reason why the table is not complete."""
         sizes = [row[0] for row in self.rows]
         if not self.rows:
             yield "has no rows"
@@ -209,13 +205,13 @@ class _Table:
             yield "lacks its closing line"
 
 
-class _Log:
-    """Collects the tables below `title`, or below no title, that have a column that begins with `mark`."""
+class _Log(LogParser):
+    """Collects tables below `title` or below no title, if a column of theirs begins with `column_prefix`."""
 
-    def __init__(self, title: str, mark: str, findings: Findings) -> None:
+    def __init__(self, foms: Iterable[Fom], title: str, column_prefix: str) -> None:
+        super().__init__(foms)
         self._title = title
-        self._mark = mark
-        self._findings = findings
+        self._column_prefix = column_prefix
         self._is_ours = True
         self._facts: dict[str, Scalar] = {}
         """The settings that are printed between the title of a test and its table."""
@@ -240,7 +236,7 @@ class _Log:
             if (title := _TITLE.fullmatch(text)) is not None:
                 self._is_ours = title["verb"] == self._title
                 both = "Bidirectional" in (title["words"] or "")
-                self._facts = {} if self._mark == "t_" else {"bidirectional": both}
+                self._facts = {} if self._column_prefix == "t_" else {"bidirectional": both}
         elif " : " in text or "\t: " in text:
             self._read_fact(text)
         elif self._open is None:
@@ -269,7 +265,8 @@ class _Log:
     def _read_heads(self, heads: tuple[str, ...]) -> None:
         self._closed = None
         is_perftest = "#iterations" in heads  # IMB's heads have #repetitions
-        if not (self._is_ours and is_perftest and any(head.startswith(self._mark) for head in heads)):
+        has_column = any(head.startswith(self._column_prefix) for head in heads)
+        if not (self._is_ours and is_perftest and has_column):
             self._open = None
         elif self._open is not None and not self._open.rows and self._open.heads != heads:
             self._problems.setdefault("the heads of two tables stand one above the other")
@@ -278,7 +275,7 @@ class _Log:
             self._tables.append(self._open)
             self._findings.begin()
             for head in heads:
-                if head.startswith(self._mark) and head not in _FIGURES:
+                if head.startswith(self._column_prefix) and head not in _FIGURES:
                     self._problems.setdefault(f"the table has an unknown column: {head}")
 
     def _read_row(self, table: _Table, text: str) -> None:
@@ -301,10 +298,9 @@ class _Log:
         faults = [f"the table {fault}" for table in tables for fault in table.faults()]
         faults += self._problems
         faults += [] if tables else ["the output holds no such table of perftest"]
-        for fault in faults:
-            findings.problem(fault)
+        findings.problems(faults)
         for table, which in zip(tables, coordinates([table.facts for table in tables]), strict=True):
-            findings.say(**table.facts)
+            findings.record_facts(**table.facts)
             is_endless, figures = table.is_endless, table.figures
             for index, row in enumerate(table.reports if is_endless else table.rows, start=1):
                 report = {"report": index} if is_endless else {}
@@ -356,4 +352,3 @@ WORKLOADS = tuple(
     )
     for name, summary, foms in _PROGRAMS
 )
-"""What the entry point `perftest` offers."""

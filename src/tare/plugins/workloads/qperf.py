@@ -14,9 +14,10 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.values import Scalar
-from tare.core.workload import Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.benchmark import coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
 _FOMS = (
@@ -110,11 +111,7 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the values of each test (see core.workload.Workload.parse)."""
-        findings = Findings(_FOMS)
-        log = _Log(findings)
-        for line in findings.lines(lines, on_torn=log.read_torn):
-            log.read(line)
-        return log.parsed(self.tests, self.message_bytes)
+        return _Log(_FOMS, self.tests, self.message_bytes).parse(lines)
 
 
 def _tests(case: Case) -> tuple[str, ...]:
@@ -129,11 +126,13 @@ class _Result:
     complaint: str = ""
 
 
-class _Log:
-    """Collects the tests of a log, in order."""
+class _Log(LogParser):
+    """Collects the tests of a log, in order; `asked` and `message_bytes` are those of the case, if any."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom], asked: tuple[str, ...], message_bytes: int) -> None:
+        super().__init__(foms)
+        self._asked = asked
+        self._message_bytes = message_bytes
         self._results: list[_Result] = []
         self._is_cut = False
 
@@ -180,34 +179,30 @@ class _Log:
                 n_bytes = per_second / 8 if rate["what"] in {"b", "bits"} else per_second
                 result.figures.append((fom, n_bytes / 1e9))
 
-    def parsed(self, asked: tuple[str, ...], message_bytes: int) -> Parsed:
+    def parsed(self) -> Parsed:
         """Return the figures of all tests, numbered by `run` if nothing else distinguishes two tests."""
-        findings = self._findings
+        findings, asked, message_bytes = self._findings, self._asked, self._message_bytes
+        names = {result.test for result in self._results}
         faults = [f"{one.test}: {one.complaint or 'no result'}" for one in self._results if not one.figures]
-        faults += [f"{test} was asked for and is missing" for test in asked if test not in self._names]
+        faults += [f"{test} was asked for and is missing" for test in asked if test not in names]
         faults += [] if self._results else ["the output holds no test of qperf"]
         faults += ["the output breaks off in the middle of a line"] if self._is_cut else []
-        for fault in faults:
-            findings.problem(fault)
+        findings.problems(faults)
         for result in self._results:
-            names = [fom for fom, _ in result.figures]
-            if len(set(names)) < len(names):
+            figures = [fom for fom, _ in result.figures]
+            if len(set(figures)) < len(figures):
                 findings.mixed(f"{result.test} has two values of one kind")
         if asked and not faults and [one.test for one in self._results] != list(asked):
             findings.mixed(f"the tests are not those that were asked for, {' '.join(asked)}, in their order")
         found = {result.facts["bytes"] for result in self._results if "bytes" in result.facts}
         for other in sorted(found - {message_bytes}, key=str) if message_bytes else ():
             findings.problem(f"qperf printed messages of {other} bytes, and {message_bytes} were asked for")
-        places = coordinates([{"test": result.test, **result.facts} for result in self._results])
-        for result, place in zip(self._results, places, strict=True):
+        points = coordinates([{"test": result.test, **result.facts} for result in self._results])
+        for result, point in zip(self._results, points, strict=True):
             size = {"bytes": result.facts["bytes"]} if "bytes" in result.facts else {}
             for fom, value in result.figures:
-                findings.measure(fom, value, **{"test": result.test, **size, **place})
+                findings.measure(fom, value, **{"test": result.test, **size, **point})
         return findings.parsed(is_complete=not faults, is_end_known=bool(asked))
-
-    @property
-    def _names(self) -> frozenset[str]:
-        return frozenset(result.test for result in self._results)
 
 
 WORKLOADS = (
@@ -219,4 +214,3 @@ WORKLOADS = (
         foms=_FOMS,
     ),
 )
-"""What the entry point `qperf` offers."""

@@ -18,10 +18,10 @@ from tare.core.case import Case
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parameter, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Findings, coordinates
+from tare.plugins.workloads.common.benchmark import Banner, coordinates
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 
-_BANNER = Banner("== version #", r"sockperf: == version #(\S+) ==")
 _HEADER_BYTES = 14
 """The smallest message: only a header (MsgHeader in message.h)."""
 
@@ -81,24 +81,19 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the summaries of this mode (see core.workload.Workload.parse)."""
-        findings = Findings(self.foms)
-        log = _ThroughputLog(findings) if self.mode == "throughput" else _LatencyLog(findings)
-        for line in findings.lines(lines, on_torn=log.read_torn, banner=_BANNER):
-            if "sockperf: " in line:
-                log.read(line)
-            elif "--" in line:
-                log.read_options(line)
-        return log.parsed()
+        log = _ThroughputLog if self.mode == "throughput" else _LatencyLog
+        return log(self.foms).parse(lines)
 
 
-class _Log(abc.ABC):
+class _Log(LogParser):
     """Collects the summaries of a log, one run after another: figures by name and percentile."""
 
+    banner = Banner("== version #", r"sockperf: == version #(\S+) ==")
     last: re.Pattern[str]
     """A pattern for the last line of a summary."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._runs: list[list[tuple[str, float, dict[str, float]]]] = []
         self._facts: list[dict[str, Scalar]] = []
         self._options: dict[str, Scalar] = {}
@@ -107,7 +102,12 @@ class _Log(abc.ABC):
         self._errors: dict[str, None] = {}
 
     def read(self, line: str) -> None:
-        """Read a line that sockperf printed."""
+        if "sockperf: " in line:
+            self._read_own(line)
+        elif "--" in line:
+            self._read_options(line)
+
+    def _read_own(self, line: str) -> None:
         if "ERROR" in line or "No messages were received" in line or "No valid observations" in line:
             self._errors.setdefault(line[line.index("sockperf: ") :].strip()[:200])
             self._findings.keep()
@@ -122,7 +122,7 @@ class _Log(abc.ABC):
             if self._is_open and self.last.search(line):
                 self._is_open = False
 
-    def read_options(self, line: str) -> None:
+    def _read_options(self, line: str) -> None:
         """Read the options of the next run from the head of a full log (--full-log)."""
         if line.startswith("test was performed using the following parameters: "):
             options = [(_OPTIONS.get(name), value) for name, value in _OPTION.findall(line)]
@@ -131,7 +131,7 @@ class _Log(abc.ABC):
     def read_torn(self, line: str) -> None:
         """Read a last line without a line end, if it is the last line of a summary, which is whole."""
         if self.last.search(line):
-            self.read(line)
+            self._read_own(line)
 
     def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
         """Yield what a summary lacks; a subclass checks for the lines that every summary has."""
@@ -154,17 +154,16 @@ class _Log(abc.ABC):
             doubled = [fom for number, (fom, _, at) in enumerate(run) if _holds(run[:number], fom, at)]
             faults += [f"the summary has {fom} twice" for fom in dict.fromkeys(doubled)]
         for run, facts, which in zip(self._runs, self._facts, coordinates(self._facts), strict=True):
-            findings.say(**facts)
+            findings.record_facts(**facts)
             for fom, value, at in run:
                 findings.measure(fom, value, **{**at, **which})
-        for fault in faults:
-            findings.problem(fault)
+        findings.problems(faults)
         payload_bytes = self.n_messages * _HEADER_BYTES
         return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
 
 
 def _holds(run: Sequence[tuple[str, float, Mapping[str, float]]], fom: str, at: Mapping[str, float]) -> bool:
-    return any((one, place) == (fom, at) for one, _, place in run)
+    return any((one, point) == (fom, at) for one, _, point in run)
 
 
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
@@ -177,7 +176,7 @@ _MEAN = re.compile(
 )
 _PERCENTILES = (25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _DROPPED = re.compile(r"# dropped messages = ([0-9]{1,15});")
-_PLACE = re.compile(
+_OBSERVATION = re.compile(
     r"---> (?:<(?P<end>MAX|MIN)> observation|percentile +(?P<percentile>[0-9]{1,2}\.[0-9]+))"
     r" = *(?P<value>[0-9]{1,12}\.[0-9]{3})$"
 )
@@ -186,8 +185,8 @@ _PLACE = re.compile(
 class _LatencyLog(_Log):
     last = re.compile(r"---> <MIN> observation = *[0-9]{1,12}\.[0-9]{3}$")
 
-    def __init__(self, findings: Findings) -> None:
-        super().__init__(findings)
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
         self._kind = "latency"
         self._highest = float("inf")
 
@@ -217,17 +216,17 @@ class _LatencyLog(_Log):
             return
         elif (dropped := _DROPPED.search(line)) is not None:
             yield "dropped", float(dropped[1]), {}
-        elif (place := _PLACE.search(line)) is not None:
-            if float(place["value"]) > self._highest:  # printed from longest to shortest
+        elif (row := _OBSERVATION.search(line)) is not None:
+            if float(row["value"]) > self._highest:  # printed from longest to shortest
                 self._findings.mixed("percentiles do not fall")
-            self._highest = float(place["value"])
-            if place["end"]:
-                yield f"{self._kind}_{place['end'].lower()}", float(place["value"]), {}
+            self._highest = float(row["value"])
+            if row["end"]:
+                yield f"{self._kind}_{row['end'].lower()}", float(row["value"]), {}
             else:
                 yield (
                     f"{self._kind}_percentile",
-                    float(place["value"]),
-                    {"percentile": float(place["percentile"])},
+                    float(row["value"]),
+                    {"percentile": float(row["percentile"])},
                 )
 
 
@@ -241,7 +240,6 @@ class _ThroughputLog(_Log):
     last = _BANDWIDTH
 
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
-        """Yield the message rate or the bandwidth."""
         if (messages := _MESSAGES.search(line)) is not None:
             yield "message_rate", float(messages[1]), {}
         elif (bandwidth := _BANDWIDTH.search(line)) is not None:
@@ -266,4 +264,3 @@ WORKLOADS = (
     ),
     _workload("throughput", "throughput", "Messages one way, as many as can be sent.", _THROUGHPUT),
 )
-"""What the entry point `sockperf` offers."""

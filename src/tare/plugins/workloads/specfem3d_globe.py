@@ -15,11 +15,11 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.values import Scalar, Settings
-from tare.core.workload import Parsed, Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import edited, folder_faults, serial
-from tare.plugins.workloads.common.benchmark import Benchmark, Findings
+from tare.plugins.workloads.common.benchmark import Benchmark
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import figure
 
@@ -97,11 +97,7 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of the mesher or of the solver (see core.workload.Workload.parse)."""
-        findings = Findings(self.foms)
-        log = _Log(findings)
-        for line in findings.lines(lines, watch=log.ending.look):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms).parse(lines)
 
 
 def _sides(settings: Settings) -> tuple[int, int] | None:
@@ -232,20 +228,20 @@ _FIGURES = {
 _RANKS = re.compile(r" *There are +(\d{1,9}) MPI processes")
 
 
-class _Log:
+class _Log(LogParser):
     """Collects the runs of mesher and solver in one log."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
-        self.ending = AbortMessage()
-        self._programs = {name: Runs(findings, len(_FIGURES)) for name in ("mesher", "solver")}
+    finds_aborts = True
+
+    def __init__(self, foms: Iterable[Fom]) -> None:
+        super().__init__(foms)
+        self._programs = {name: Runs(self._findings, len(_FIGURES)) for name in ("mesher", "solver")}
         self._awaited: str | None = None
         self._read: tuple[str, float] | None = None
         self._last_words = ""
         self._lacks_mean = False
 
     def read(self, line: str) -> None:
-        """Read one line."""
         if self._read is not None:
             # A figure counts only when another line follows it: then it has all its digits.
             fom, value = self._read
@@ -265,7 +261,7 @@ class _Log:
                     runs.begin()
         elif "MPI processes" in line:
             if match := _RANKS.fullmatch(line):
-                self._findings.say(ranks=int(match[1]))
+                self._findings.record_facts(ranks=int(match[1]))
         elif "aborting MPI" in line:
             words = (self._last_words or line).strip()[:200]
             self._findings.problem(f"SPECFEM3D_GLOBE ended with an error: {words}")
@@ -277,8 +273,8 @@ class _Log:
 
     def _read_figure(self, line: str) -> None:
         """Read a line with the name of a figure and its value, or a later line with only the value."""
-        name, mark, word = line.partition("=")
-        if mark:
+        name, sign, word = line.partition("=")
+        if sign:
             self._awaited = _FIGURES.get(name.strip())
             word = word.strip()
         else:
@@ -308,9 +304,8 @@ class _Log:
         if not complete:
             self._findings.problem("the output holds no run of SPECFEM3D_GLOBE")
         if self._lacks_mean:
-            self._findings.problem("the output lacks the mean time of a step up to the last that it tells of")
+            self._findings.problem("the output lacks the mean time of a step up to the last reported one")
         is_complete = bool(complete) and all(complete)
-        self.ending.report(self._findings, is_complete=is_complete)
         return self._findings.parsed(is_complete=is_complete)
 
 
@@ -334,4 +329,3 @@ WORKLOADS = (
         has_solver=False,
     ),
 )
-"""What the entry point `specfem3d_globe` offers."""

@@ -23,10 +23,10 @@ from tare.core.bounds import Resource
 from tare.core.case import Case
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Banner, Benchmark, Findings, tell_apart
+from tare.plugins.workloads.common.benchmark import Banner, Benchmark, run_number
+from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
-_BANNER = Banner("STREAM version", r"STREAM version \$Revision: (\S+) \$")
 _KERNELS = ("copy", "scale", "add", "triad")
 _MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}
 """Each unit in the head of a table, in MB/s (10⁶ bytes per second)."""
@@ -68,14 +68,10 @@ class StreamBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the rates of all copies of STREAM, or the rows of gpu_stream."""
-        findings = Findings(self.foms)
-        log = _Log(findings, self.copies)
-        for line in findings.lines(lines, on_torn=log.read, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return _Log(self.foms, self.copies).parse(lines)
 
 
-class _Log:
+class _Log(LogParser):
     """Collects the rates in a log, line by line.
 
     If several ranks run a copy each, they print at the same time, and their rows are interleaved. The n-th
@@ -83,8 +79,10 @@ class _Log:
     unknown.
     """
 
-    def __init__(self, findings: Findings, copies: int | None) -> None:
-        self._findings = findings
+    banner = Banner("STREAM version", r"STREAM version \$Revision: (\S+) \$")
+
+    def __init__(self, foms: Iterable[Fom], copies: int | None) -> None:
+        super().__init__(foms)
         self._copies = copies
         self._scale: float | None = None
         self._width: int | None = None
@@ -94,7 +92,6 @@ class _Log:
         self._gpu: dict[tuple[str, int, int], float] = {}
 
     def read(self, line: str) -> None:
-        """Read one line."""
         if ":" in line[:10]:
             self._read_row(line)
         elif line.startswith("STREAM_"):
@@ -112,6 +109,9 @@ class _Log:
         elif "MPI_A" in line and aborts(line):
             self._findings.problem("a rank called MPI_Abort")
 
+    def read_torn(self, line: str) -> None:
+        self.read(line)
+
     def _read_head(self, line: str) -> None:
         if match := _HEAD.match(line):
             counts = {len(rates) for rates in self._rates.values()}
@@ -125,9 +125,9 @@ class _Log:
 
     def _read_size(self, line: str) -> None:
         if match := _ELEMENTS.match(line):
-            self._findings.say(n_elements=int(match[1]))
+            self._findings.record_facts(n_elements=int(match[1]))
         elif match := _THREADS.fullmatch(line):
-            self._findings.say(threads=int(match[1]))
+            self._findings.record_facts(threads=int(match[1]))
 
     def _read_verdict(self, line: str) -> None:
         if "Solution Validates" in line:
@@ -153,24 +153,22 @@ class _Log:
         if match is None:
             self._findings.problem(f"gpu_stream's table has a broken row: {' '.join(line.split())}")
         else:
-            place = match[1].lower(), int(match[2]), int(match[3])
-            self._gpu[place] = float(match[4]) * _MEGABYTES["GB/s"]
+            point = match[1].lower(), int(match[2]), int(match[3])
+            self._gpu[point] = float(match[4]) * _MEGABYTES["GB/s"]
             self._findings.keep()
 
     def parsed(self) -> Parsed:
         """Return all rates; they are complete if no row and no verdict is missing."""
         faults = [*(self._gpu_faults() if self._gpu else self._faults())]
-        for fault in faults:
-            self._findings.problem(fault)
+        self._findings.problems(faults)
         for kernel, rates in self._rates.items():
             for number, rate in enumerate(rates, start=1):
-                self._findings.measure(kernel, rate, **tell_apart(number, self._heads))
+                self._findings.measure(kernel, rate, **run_number(number, self._heads))
         for (kernel, gpu, block), rate in self._gpu.items():
             self._findings.measure(kernel, rate, gpu=gpu, block=block)
         return self._findings.parsed(is_complete=not faults, is_end_known=not self._gpu)
 
     def _faults(self) -> Iterator[str]:
-        """Yield what the tables lack."""
         if not self._heads:
             yield "the output holds no table of STREAM"
             return
@@ -210,4 +208,3 @@ WORKLOADS = (
         needs_transport=False,
     ),
 )
-"""What the entry point `stream` offers."""

@@ -10,28 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
-from tare.core.workload import (
-    Parsed,
-    Stage,
-)
-from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.application import (
-    CHECKSUMS,
-    IO_NOTE,
-    Application,
-    checked,
-    edited,
-    folder_faults,
-    io_faults,
-    is_heavy,
-    linked,
-    output_folder,
-    sum_faults,
-)
-from tare.plugins.workloads.common.benchmark import Banner, Findings
-from tare.plugins.workloads.wrf_output import FOMS, SIEVE, WrfLog
-
-_BANNER = Banner("WRF V", r"\bWRF V(\S+) MODEL")
+from tare.core.workload import Parsed, Stage
+from tare.plugins.workloads.common import application, declare
+from tare.plugins.workloads.wrf_output import FOMS, WrfLog
 
 _HEAVY_MINUTES = 5
 _NEVER_MINUTES = 1_000_000
@@ -50,38 +31,34 @@ those of the inner ones, and each has a mean of its own.
 Traps: WRF may end with exit code 0 after a fatal error; what counts is SUCCESS COMPLETE WRF. CFL warnings in
 a finished run do not invalidate its times. I/O quilting (nio_tasks_per_group) hides the time of output.
 
-{IO_NOTE}
+{application.IO_NOTE}
 Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
 
 
-class Wrf(Application, frozen=True, kw_only=True):
+class Wrf(application.Application, frozen=True, kw_only=True):
     """A workload that runs a published forecast with WRF."""
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each setting that the workload cannot use."""
-        yield from io_faults(case)
-        yield from folder_faults("inputs", str(case.parameters["inputs"]))
-        yield from sum_faults(case)
+        yield from application.io_faults(case)
+        yield from application.folder_faults("inputs", str(case.parameters["inputs"]))
+        yield from application.sum_faults(case)
         if case.parameters["tables"]:
-            yield from folder_faults("tables", str(case.parameters["tables"]))
+            yield from application.folder_faults("tables", str(case.parameters["tables"]))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stages that link the input, edit the namelist, and run WRF."""
         folders = [str(case.parameters[name]) for name in ("tables", "inputs")]
         return (
-            *(linked(folder) for folder in folders if folder),
-            *checked(case),
-            edited("namelist", ["namelist.input"], *_changes(case)),
+            *(application.linked(folder) for folder in folders if folder),
+            *application.checked(case),
+            application.edited("namelist", ["namelist.input"], *_changes(case)),
             Stage(argv=(str(case.parameters["program"]),), inputs=tuple(filter(None, folders))),
         )
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read rsl.error.0000 or rsl.out.0000 (see core.workload.Workload.parse)."""
-        findings = Findings(FOMS)
-        log = WrfLog(findings, self.ranks)
-        for line in findings.lines(lines, watch=log.ending.look, sieve=SIEVE, banner=_BANNER):
-            log.read(line)
-        return log.parsed()
+        return WrfLog(FOMS, self.ranks).parse(lines)
 
 
 _OWN = r"run_(days|hours|minutes|seconds)|history_(interval|outname)|restart_interval"
@@ -91,14 +68,14 @@ _OWN = r"run_(days|hours|minutes|seconds)|history_(interval|outname)|restart_int
 def _changes(case: Case) -> Iterator[str]:
     """Yield the sed expressions that replace length and output in the namelist by those of the case."""
     yield rf"/^[[:space:]]*({_OWN})[[:space:]]*=/Id"
-    minutes = _HEAVY_MINUTES if is_heavy(case) else _NEVER_MINUTES
+    minutes = _HEAVY_MINUTES if application.is_heavy(case) else _NEVER_MINUTES
     settings = {
         "run_days": 0,
         "run_hours": 0,
         "run_minutes": case.parameters["minutes"],
         "run_seconds": 0,
         "history_interval": f"21*{minutes}",  # one value per domain; WRF has at most 21
-        "history_outname": f"'{output_folder(case)}/wrfout_d<domain>_<date>'",
+        "history_outname": f"'{application.output_folder(case)}/wrfout_d<domain>_<date>'",
         "restart_interval": _NEVER_MINUTES,
     }
     lines = r"\n".join(f" {name} = {value}," for name, value in settings.items())
@@ -117,7 +94,7 @@ def _workload(name: str, summary: str, *, folder: str) -> Wrf:
             declare.text("tables", "", "WRF's run folder, with its tables; empty where `inputs` holds them"),
             declare.whole("minutes", 180, "simulated minutes (run_minutes)", minimum=1),
             declare.text("program", "wrf.exe", "the WRF program"),
-            CHECKSUMS,
+            application.CHECKSUMS,
         ),
         foms=FOMS,
         output="rsl.error.0000",
@@ -136,4 +113,3 @@ WORKLOADS = (
         folder="conus-12km",
     ),
 )
-"""What the entry point `wrf` offers."""

@@ -13,19 +13,13 @@ import dataclasses
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 
-from tare.core.workload import (
-    ALL_BUT_STORAGE,
-    Parsed,
-    QuestionKind,
-)
+from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.abort_messages import AbortMessage
-from tare.plugins.workloads.common.application import (
-    check_ranks,
-)
-from tare.plugins.workloads.common.benchmark import Findings, tell_apart
+from tare.plugins.workloads.common.application import ApplicationLog
+from tare.plugins.workloads.common.benchmark import Banner, run_number
 from tare.plugins.workloads.common.text import Sieve, figure
 
 FOMS = (
@@ -61,7 +55,7 @@ _BEGUN = re.compile(
     r"processing (restart file|lateral boundary|wrfinput file \(stream 0\)) for domain +([0-9]{1,9}):"
 )
 
-SIEVE = Sieve(
+_SIEVE = Sieve(
     r"(?:d\d\d \S+ +)? *Timing for|taskid: 0| *Ntasks| *Quilting with", "FATAL CALLED", "SUCCESS", "cfl"
 )
 
@@ -139,8 +133,6 @@ def _width(start: str, end: str) -> float | None:
 
 @dataclasses.dataclass
 class _Forecast:
-    """One run of WRF."""
-
     domains: dict[int, _Domain] = dataclasses.field(default_factory=lambda: defaultdict(_Domain))
     outputs: dict[str, _Moments] = dataclasses.field(default_factory=lambda: defaultdict(_Moments))
     """The simulated times of each kind of output, by the beginning of its file names."""
@@ -159,20 +151,19 @@ class _Forecast:
 
     @property
     def is_finite(self) -> bool:
-        """Return whether all its times are numbers."""
         times = [self.output or 0.0, *(domain.total for domain in self.domains.values())]
         return all(math.isfinite(time) for time in times)
 
 
-class WrfLog:
+class WrfLog(ApplicationLog):
     """Collects the runs of one log, and WRF's error messages."""
 
-    def __init__(self, findings: Findings, ranks: int | None) -> None:
-        self._asked_ranks = ranks
-        self._ranks: set[int] = set()
+    banner = Banner("WRF V", r"\bWRF V(\S+) MODEL")
+    sieve = _SIEVE
+
+    def __init__(self, foms: Iterable[Fom], ranks: int | None) -> None:
+        super().__init__(foms, ranks)
         self._io_ranks = 0
-        self._findings = findings
-        self.ending = AbortMessage()
         self._forecasts: list[_Forecast] = []
         self._domains: dict[str, _Domain] = {}
         """The domains of the open run, by their numbers as printed."""
@@ -203,7 +194,7 @@ class WrfLog:
             elif match := _RANKS.fullmatch(line):
                 ranks = int(match[1]) * int(match[2]) + self._io_ranks
                 self._ranks.add(ranks)
-                self._findings.say(ranks=ranks)
+                self._findings.record_facts(ranks=ranks)
         elif "cfl" in line:
             self._n_cfl += _CFL.search(line) is not None
 
@@ -283,7 +274,7 @@ class WrfLog:
         if not all(kind.is_gapless for run in runs for kind in run.outputs.values()):
             self._findings.problem("lines of output are missing: the times of its files jump")
         for number, run in enumerate(runs, 1):
-            self._measure(run, tell_apart(number, len(runs)))
+            self._measure(run, run_number(number, len(runs)))
         is_complete = bool(runs) and self._forecasts[-1] is runs[-1] and runs[-1].is_finished
         is_complete = is_complete and all(run.is_finite and run.domains for run in runs)
         if not any(run.domains for run in runs):
@@ -298,18 +289,16 @@ class WrfLog:
                 )
         if self._fatal is not None:
             self._findings.problem(f"WRF ended with a fatal error {self._fatal}")
-        check_ranks(self._findings, self._ranks, self._asked_ranks)
-        self.ending.report(self._findings, is_complete=is_complete)
-        return self._findings.parsed(is_complete=is_complete)
+        return self._finish(is_complete=is_complete)
 
     def _measure(self, run: _Forecast, at: dict[str, str | int | float | bool]) -> None:
         for number, domain in sorted(run.domains.items()):
-            place = {**at, "domain": number} if len(run.domains) > 1 else at
+            point = {**at, "domain": number} if len(run.domains) > 1 else at
             if domain.count and domain.counted > 0:
-                self._findings.measure("step_time", domain.counted / domain.count, **place)
-                self._findings.measure("steps_per_s", domain.count / domain.counted, **place)
+                self._findings.measure("step_time", domain.counted / domain.count, **point)
+                self._findings.measure("steps_per_s", domain.count / domain.counted, **point)
             elif math.isfinite(domain.total):
                 self._findings.problem("WRF made no step but the first and those with input or output")
-            self._findings.measure("integration_time", domain.total, **place)
+            self._findings.measure("integration_time", domain.total, **point)
         if run.output is not None:
             self._findings.measure("output_time", run.output, **at)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
-from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import aborts, plain
 
 _ABORT = re.compile(
@@ -36,8 +34,6 @@ _KILL_WORDS = (
     "CANCELLED", "TIME LIMIT", "kill", "exception type=", "Segmentation fault", "Bus error", "Killed",
 )  # fmt: skip
 """Every line that matches a pattern above contains one of these words, so other lines are skipped quickly."""
-_BATCH = 256
-"""How many lines are searched for these words at once."""
 
 
 class AbortMessage:
@@ -51,14 +47,7 @@ class AbortMessage:
         self._abort = ""
         self._kill = ""
 
-    def watch(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines of a log unchanged, and record its abort and kill messages."""
-        source = iter(lines)
-        while batch := list(islice(source, _BATCH)):
-            self.look(batch, "".join(batch))
-            yield from batch
-
-    def look(self, batch: list[str], text: str) -> None:
+    def watch(self, batch: list[str], text: str) -> None:
         """Record the abort and kill messages among the lines of `batch`.
 
         `text` is the batch as one string. Such messages are rare: a batch without their words is skipped.
@@ -78,9 +67,9 @@ class AbortMessage:
         elif not self._kill and any(word in line for word in _KILL_WORDS) and _KILL.search(line):
             self._kill = line.strip()[:200]
 
-    def report(self, findings: Findings, *, is_complete: bool) -> None:
-        """Add the recorded messages to `findings` as problems."""
+    def problems(self, *, is_complete: bool) -> Iterator[str]:
+        """Yield the recorded messages as problems of an output."""
         if self._abort:
-            findings.problem(f"the run was aborted: {self._abort}")
+            yield f"the run was aborted: {self._abort}"
         if self._kill and not is_complete:
-            findings.problem(f"the run was ended from outside: {self._kill}")
+            yield f"the run was ended from outside: {self._kill}"

@@ -8,16 +8,17 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.workload import Stage
+from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings
+from tare.plugins.workloads.common.log_parser import LogParser
 
 _IO_LEVELS = ("none", "heavy")
 
 IO_NOTE = """\
-The factor `io` tells computing from storing: `none` (as without it) writes no results, `heavy` writes them as
-often as users who suffer from it do. Heavy output goes to the case's storage path, into a folder of the
-run's own that is removed after it, or into the working folder where the case names no storage."""
+The factor `io` separates computing from storing: `none` (as without it) writes no results, `heavy` writes
+them as often as users who suffer from it do. Heavy output goes to the case's storage path, into a folder of
+the run's own that is removed after it, or into the working folder where the case names no storage."""
 
 
 class Application(Benchmark, frozen=True, kw_only=True):
@@ -41,6 +42,23 @@ def check_ranks(findings: Findings, found: Iterable[int], expected: int | None) 
                 f"the program ran on {ranks} {'rank' if ranks == 1 else 'ranks'} instead of {expected}; "
                 "build it with the launcher's MPI"
             )
+
+
+class ApplicationLog(LogParser):
+    """The parser of an application's log, which compares the printed numbers of ranks with the case's."""
+
+    finds_aborts = True
+
+    def __init__(self, foms: Iterable[Fom], ranks: int | None) -> None:
+        super().__init__(foms)
+        self._asked_ranks = ranks
+        self._ranks: set[int] = set()
+        """The numbers of ranks that the program printed."""
+
+    def _finish(self, *, is_complete: bool) -> Parsed:
+        """Return the findings, after a check of the number of ranks."""
+        check_ranks(self._findings, self._ranks, self._asked_ranks)
+        return self._findings.parsed(is_complete=is_complete)
 
 
 def is_heavy(case: Case) -> bool:

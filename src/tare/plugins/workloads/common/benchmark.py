@@ -14,6 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -21,6 +22,7 @@ import msgspec
 from tare.core.case import Case
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, Measurement, Parameter, Parsed
+from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.output_limit import MOST_FIGURES, OutputLimit
 from tare.plugins.workloads.common.text import Sieve, colourless, plain
 
@@ -65,17 +67,17 @@ def coordinates(facts: Sequence[Mapping[str, Scalar]]) -> list[dict[str, Scalar]
     """
     names = dict.fromkeys(name for one in facts for name in one)
     varied = [name for name in names if len({one.get(name) for one in facts}) > 1]
-    places = [tuple((name, one[name]) for name in varied if name in one) for one in facts]
-    n_repeats = max(Counter(places).values(), default=0)
+    points = [tuple((name, one[name]) for name in varied if name in one) for one in facts]
+    n_repeats = max(Counter(points).values(), default=0)
     seen = Counter[tuple[tuple[str, Scalar], ...]]()
     found = []
-    for place in places:
-        seen[place] += 1
-        found.append(dict(place) | tell_apart(seen[place], n_repeats))
+    for point in points:
+        seen[point] += 1
+        found.append(dict(point) | run_number(seen[point], n_repeats))
     return found
 
 
-def tell_apart(number: int, count: int) -> dict[str, Scalar]:
+def run_number(number: int, count: int) -> dict[str, Scalar]:
     """Return the coordinate `run` of run `number` out of `count`; no coordinate if there is only one run."""
     return {"run": number} if count > 1 else {}
 
@@ -106,7 +108,8 @@ class Findings:
         self._last_at: Mapping[str, Scalar] = {}
         self._problems: dict[str, None] = {}
         self._printed: dict[str, dict[Scalar, None]] = {}
-        self._room = OutputLimit(MOST_FIGURES)
+        self._limit = OutputLimit(MOST_FIGURES)
+        self._abort: AbortMessage | None = None
 
     def lines(
         self,
@@ -114,33 +117,32 @@ class Findings:
         on_torn: Callable[[str], None] | None = None,
         *,
         keeps_blanks: bool = False,
-        watch: Callable[[list[str], str], None] | None = None,
         sieve: Sieve | None = None,
         banner: Banner | None = None,
+        finds_aborts: bool = False,
     ) -> Iterator[str]:
         """Yield the lines of `output` (see text.plain), until the limit on kept figures is reached.
 
-        Program versions that match `banner` are recorded as the fact `program_version`.
+        Program versions that match `banner` are recorded as the fact `program_version`. With `finds_aborts`,
+        messages of MPI libraries and schedulers about an aborted run become problems.
         """
-        look = watch
+        watch = partial(self._watch, banner) if banner or finds_aborts else None
+        self._abort = AbortMessage() if finds_aborts else None
+        return plain(output, on_torn, keeps_blanks=keeps_blanks, watch=watch, sieve=sieve, limit=self._limit)
 
-        def look_twice(batch: list[str], text: str) -> None:
-            for version in banner.versions(text) if banner else ():
-                self.say(program_version=version)
-            if watch is not None:
-                watch(batch, text)
-
-        if banner is not None:
-            look = look_twice
-        return plain(output, on_torn, keeps_blanks=keeps_blanks, watch=look, sieve=sieve, room=self._room)
+    def _watch(self, banner: Banner | None, batch: list[str], text: str) -> None:
+        for version in banner.versions(text) if banner else ():
+            self.record_facts(program_version=version)
+        if self._abort is not None:
+            self._abort.watch(batch, text)
 
     def keep(self, n_figures: int = 1) -> None:
         """Count figures that are kept until `parsed`, for the limit on memory."""
-        self._room.take(n_figures)
+        self._limit.take(n_figures)
 
     def begin(self) -> None:
         """Count a run or a table for the limit on memory; it is kept even if it never gets a figure."""
-        self._room.take(_FRAME)
+        self._limit.take(_FRAME)
 
     def measure(self, fom: str, value: float, **at: Scalar) -> None:
         """Record one value with its coordinates; record a value that is not finite as a problem instead."""
@@ -153,10 +155,10 @@ class Findings:
                 return
             self._measurements.append(Measurement(fom=fom, value=value, unit=unit, at=self._last_at))
         else:
-            place = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())
-            self.problem(f"{fom}{place} is {value}, which is no measurement")
+            where = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())
+            self.problem(f"{fom}{where} is {value}, which is no measurement")
 
-    def say(self, **facts: Scalar) -> None:
+    def record_facts(self, **facts: Scalar) -> None:
         """Record facts that the program printed about itself, such as ``ranks=4``; keep equal values once."""
         for name, value in facts.items():
             values = self._printed.setdefault(name, {})
@@ -172,6 +174,11 @@ class Findings:
         if len(self._problems) < _MOST_PROBLEMS:
             self._problems.setdefault(sentence)
 
+    def problems(self, sentences: Iterable[str]) -> None:
+        """Record each of these reasons why the run must not count."""
+        for sentence in sentences:
+            self.problem(sentence)
+
     def parsed(
         self,
         *,
@@ -185,11 +192,13 @@ class Findings:
         If several versions of the program wrote the output, each figure must have the coordinate
         `program_version`; otherwise a problem is added.
         """
-        fault = self._room.fault
+        if self._abort is not None:
+            self.problems(self._abort.problems(is_complete=is_complete))
+        fault = self._limit.fault
         versions = self._printed.get("program_version", {})
         if len(versions) > 1 and any("program_version" not in one.at for one in self._measurements):
             self.problem(
-                f"the output is of several versions ({', '.join(map(str, versions))}), and does not tell "
+                f"the output is of several versions ({', '.join(map(str, versions))}), and does not show "
                 "which figures are of which; give each version a file of its own"
             )
         return Parsed(

@@ -11,7 +11,7 @@ MOST_FIGURES = 50_000
 class OutputLimit:
     """A limit on the number of figures that a parser keeps, and a count of the lines that it did not read.
 
-    Each figure takes one place. Objects without figures, such as a table with only a head, take places too,
+    Each figure counts as one. Objects without figures, such as a table with only a head, count too,
     because a log may contain nothing else.
     """
 
@@ -21,9 +21,9 @@ class OutputLimit:
         self._n_read = 0
         self._n_left_out = 0
 
-    def take(self, n_places: int = 1) -> None:
-        """Take `n_places` for something that is kept until the end of the output."""
-        self._n_taken += n_places
+    def take(self, n_figures: int = 1) -> None:
+        """Count `n_figures` for something that is kept until the end of the output."""
+        self._n_taken += n_figures
 
     def is_full_after(self, read: Sized, rest: Iterable[str]) -> bool:
         """Return whether the limit is exceeded after the lines `read`; if so, only count those of `rest`."""

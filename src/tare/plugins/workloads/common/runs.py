@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from tare.plugins.workloads.common.benchmark import Findings, tell_apart
+from tare.plugins.workloads.common.benchmark import Findings, run_number
 
 
 @dataclasses.dataclass
@@ -70,7 +70,7 @@ class Runs:
         runs = [run for run in self._runs if run.is_finished or run is self._runs[-1]]
         for number, run in enumerate(runs, 1):
             for fom, value in run.figures.items():
-                findings.measure(fom, value, **tell_apart(number, len(runs)))
+                findings.measure(fom, value, **run_number(number, len(runs)))
         if not runs:
             findings.problem(nothing)
         elif not runs[-1].is_finished:

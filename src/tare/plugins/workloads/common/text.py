@@ -72,7 +72,7 @@ def plain(
     keeps_blanks: bool = False,
     watch: Callable[[list[str], str], None] | None = None,
     sieve: Sieve | None = None,
-    room: OutputLimit | None = None,
+    limit: OutputLimit | None = None,
 ) -> Iterator[str]:
     """Yield `lines` without line ends and trailing blanks, and without what is not part of their text.
 
@@ -85,7 +85,7 @@ def plain(
 
     `keeps_blanks` keeps blanks, tags and ranks, for patterns that were not written for this parser. `watch`
     is called with each batch of unchanged lines, and with the batch as one string. Lines that do not pass
-    `sieve` may be left out. When the limit `room` is exceeded, no more lines follow, and the rest is counted.
+    `sieve` may be left out. When `limit` is exceeded, no more lines follow, and the rest is counted.
     """
     source = iter(lines)
     first = next(source, None)
@@ -115,16 +115,16 @@ def plain(
         else:
             passed, is_near = sieve.sift(batch, text, was_near=is_near)
             yield from map(str.rstrip, passed)
-        if is_torn or (room is not None and room.is_full_after(batch, source)):
+        if is_torn or (limit is not None and limit.is_full_after(batch, source)):
             return
         batch = list(islice(source, _BATCH))
 
 
 def _before(lines: Iterable[str]) -> str:
     """Return the prefix that all of `lines` share: a rank, or blanks; empty if there is none."""
-    told = list(filter(str.strip, lines))
-    match = _BEFORE.match(max(told)) if len(told) >= _FEWEST else None  # the greatest has fewest blanks
-    return match[0] if match and all(line.startswith(match[0]) for line in told) else ""
+    filled = list(filter(str.strip, lines))
+    match = _BEFORE.match(max(filled)) if len(filled) >= _FEWEST else None  # the greatest has fewest blanks
+    return match[0] if match and all(line.startswith(match[0]) for line in filled) else ""
 
 
 def _clean(

@@ -18,7 +18,7 @@ from tare.core.bounds import Resource
 from tare.core.case import Case, Layout
 from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Benchmark, Findings
+from tare.plugins.workloads.common.benchmark import Benchmark
 from tare.plugins.workloads.microbench.output import STATISTICS, Log
 
 _LARGEST_BYTES = 1 << 30
@@ -183,12 +183,7 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the rows of these operations (see core.workload.Workload.parse)."""
-        findings = Findings(self.foms)
-        log = Log(findings, self.foms, self.operations, self.ranks)
-        # The closing brace shows whether a last line without a line end is whole.
-        for line in findings.lines(lines, on_torn=log.read, watch=log.ending.look):
-            log.read(line)
-        return log.parsed()
+        return Log(self.foms, self.operations, self.ranks).parse(lines)
 
 
 WORKLOADS = (
@@ -211,4 +206,3 @@ WORKLOADS = (
         is_pair=False,
     ),
 )
-"""What the entry point `tare` offers."""

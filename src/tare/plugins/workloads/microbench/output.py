@@ -11,9 +11,9 @@ import msgspec
 from tare.core.errors import NOT_JSON
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.application import check_ranks
-from tare.plugins.workloads.common.benchmark import Findings, tell_apart
+from tare.plugins.workloads.common.benchmark import run_number
+from tare.plugins.workloads.common.log_parser import LogParser
 
 STATISTICS = {
     "p50": "median",
@@ -34,7 +34,7 @@ _ASCENDING = ("min", "p1", "p25", "p50", "p75", "p90", "p99", "p999", "max")
 _FIGURES = {"pingpong": "latency", "bandwidth": "bandwidth"}
 """The prefix of the figures of each operation; for collective operations it is `time`."""
 
-_MARK = '{"tare":"'
+_LINE_START = '{"tare":"'
 _VERSION = 1
 
 
@@ -119,7 +119,6 @@ class _Run:
     n_expected: int | None = None
 
     def faults(self) -> Iterator[str]:
-        """Yield the reasons why the run is not complete."""
         if self.header is None:
             yield "the output lacks its first line"
         if self.n_expected is None:
@@ -131,23 +130,23 @@ class _Run:
                 yield f"{op} at {size} bytes is there {count} times"
 
 
-class Log:
+class Log(LogParser):
     """Collects the runs of one output; only the rows of `operations` become measurements."""
 
-    def __init__(
-        self, findings: Findings, foms: Iterable[Fom], operations: Sequence[str], ranks: int | None
-    ) -> None:
-        self._findings = findings
+    finds_aborts = True
+
+    def __init__(self, foms: Iterable[Fom], operations: Sequence[str], ranks: int | None) -> None:
+        foms = tuple(foms)
+        super().__init__(foms)
         self._units = {fom.name: fom.unit for fom in foms}
         self._operations = operations
         self._ranks = ranks
         self._runs: list[_Run] = []
-        self.ending = AbortMessage()
         self._is_broken = False
 
     def read(self, line: str) -> None:
         """Read one line of the output."""
-        start = line.find(_MARK)
+        start = line.find(_LINE_START)
         if start < 0:
             return
         text = line[start : line.rfind("}") + 1]
@@ -164,6 +163,10 @@ class Log:
             self._read_row(found)
         elif isinstance(found, _End):
             self._open().n_expected = found.rows
+
+    def read_torn(self, line: str) -> None:
+        """Read a last line without a line end; its closing brace shows whether it is whole."""
+        self.read(line)
 
     def _read_row(self, row: _Row) -> None:
         self._open().rows.append(row)
@@ -195,15 +198,13 @@ class Log:
         counted = [[row for row in run.rows if row.op in self._operations] for run in runs]
         if not any(counted):
             faults.append(f"the output holds no figures of {', '.join(self._operations)}")
-        for fault in faults:
-            findings.problem(fault)
+        findings.problems(faults)
         for number, rows in enumerate(counted, 1):
             for row in rows:
                 for name, value in row.statistics():
-                    findings.measure(f"{row.figure}_{name}", value, **row.at, **tell_apart(number, len(runs)))
+                    findings.measure(f"{row.figure}_{name}", value, **row.at, **run_number(number, len(runs)))
         check_ranks(findings, {run.header.ranks for run in runs if run.header}, self._ranks)
         is_complete = not faults and not self._is_broken
-        self.ending.report(findings, is_complete=is_complete)
         payload_bytes = sum(row.payload_bytes for rows in counted for row in rows)
         return findings.parsed(
             is_complete=is_complete,

@@ -5,16 +5,15 @@ import io
 import pytest
 
 from tare.core.workload import Parsed
-from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.benchmark import Findings
 
 NOISE = [f"step {number} of the default run, with no exceptions\n" for number in range(600)]
 
 
-def watched(lines: list[str], *, is_complete: bool = False) -> Parsed:
-    ending, findings = AbortMessage(), Findings(())
-    assert list(ending.watch(io.StringIO("".join(lines)))) == lines
-    ending.report(findings, is_complete=is_complete)
+def parsed(lines: list[str], *, is_complete: bool = False) -> Parsed:
+    findings = Findings(())
+    read = findings.lines(io.StringIO("".join(lines)), finds_aborts=True)
+    assert len(list(read)) == len(lines)
     return findings.parsed(is_complete=is_complete)
 
 
@@ -32,7 +31,7 @@ def test_an_abort_is_a_problem_of_any_output(line: str) -> None:
     problem = f"the run was aborted: {line}"
     for place in (0, 300, 600):
         lines = [*NOISE[:place], f"\x1b[31m{line}\x1b[0m\n", *NOISE[place:]]
-        assert watched(lines, is_complete=True).problems == (problem,)
+        assert parsed(lines, is_complete=True).problems == (problem,)
 
 
 @pytest.mark.parametrize(
@@ -48,14 +47,14 @@ def test_an_abort_is_a_problem_of_any_output(line: str) -> None:
     ],
 )
 def test_a_kill_explains_why_an_output_is_not_complete(line: str) -> None:
-    assert watched([*NOISE, f"{line}\n", *NOISE]).problems == (f"the run was ended from outside: {line}",)
-    assert watched([*NOISE, f"{line}\n", *NOISE], is_complete=True).problems == ()
+    assert parsed([*NOISE, f"{line}\n", *NOISE]).problems == (f"the run was ended from outside: {line}",)
+    assert parsed([*NOISE, f"{line}\n", *NOISE], is_complete=True).problems == ()
 
 
-def test_the_first_word_of_an_end_is_kept() -> None:
+def test_the_first_kill_message_is_kept() -> None:
     lines = ["Segmentation fault\n", "Bus error\n"]
-    assert watched(lines).problems == ("the run was ended from outside: Segmentation fault",)
+    assert parsed(lines).problems == ("the run was ended from outside: Segmentation fault",)
 
 
-def test_usual_lines_are_no_end() -> None:
-    assert watched([*NOISE, "SIGNAL and fault tolerance are on; kill -9 to stop\n"]).problems == ()
+def test_usual_lines_are_no_abort_messages() -> None:
+    assert parsed([*NOISE, "SIGNAL and fault tolerance are on; kill -9 to stop\n"]).problems == ()

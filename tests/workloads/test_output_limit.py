@@ -1,4 +1,4 @@
-"""Logs of any length are read in the same memory, and what is left out of them is said."""
+"""Logs of any length are read in the same memory, and the lines left out of them are counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_A_BATCH = 2570  # figures at most, ten a line: the batch in which it gets ful
 
 
 @pytest.fixture
-def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "MOST_FIGURES", FULL_AT)
 
 
@@ -45,7 +45,7 @@ def _peak_bytes(log: Log, pieces: Iterator[str]) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.usefixtures("little_room")
+@pytest.mark.usefixtures("low_limit")
 @pytest.mark.parametrize("pieces", [Log.dense, Log.runs, Log.rows])
 @pytest.mark.parametrize("name", LOGS)
 def test_a_log_four_times_as_long_takes_no_more_memory(
@@ -57,9 +57,9 @@ def test_a_log_four_times_as_long_takes_no_more_memory(
     assert long < 1.3 * short
 
 
-@pytest.mark.usefixtures("little_room")
+@pytest.mark.usefixtures("low_limit")
 @pytest.mark.parametrize("name", LOGS)
-def test_many_runs_are_read_as_far_as_there_is_room_and_no_number_is_made_up(name: str) -> None:
+def test_many_runs_are_read_up_to_the_limit_and_no_number_is_made_up(name: str) -> None:
     log = LOGS[name]
     lines = list(_lines(log.runs(1 << 20)))
     parsed = registry.workloads()[log.workload].parse(iter(lines))
@@ -76,8 +76,8 @@ def _read_to(parsed: Parsed) -> int:
     return int(words[0])
 
 
-@pytest.mark.usefixtures("little_room")
-def test_what_was_not_read_is_said_with_the_cure() -> None:
+@pytest.mark.usefixtures("low_limit")
+def test_the_lines_that_were_not_read_are_reported_with_the_cure() -> None:
     text = LATENCY * 100
     parsed = OSU["latency"].parse(iter(text.splitlines(keepends=True)))
     n_lines = text.count("\n")
@@ -89,7 +89,7 @@ def test_what_was_not_read_is_said_with_the_cure() -> None:
     assert not parsed.is_complete
 
 
-@pytest.mark.usefixtures("little_room")
+@pytest.mark.usefixtures("low_limit")
 def test_what_was_read_is_what_a_shorter_log_holds() -> None:
     lines = (LATENCY * 100).splitlines(keepends=True)
     parsed = OSU["latency"].parse(iter(lines))
@@ -97,27 +97,27 @@ def test_what_was_read_is_what_a_shorter_log_holds() -> None:
     assert parsed.measurements == alone.measurements
 
 
-def test_an_output_that_ends_where_the_room_does_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_ends_at_the_limit_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "MOST_FIGURES", 5)
     parsed = OSU["latency"].parse(iter(LATENCY.splitlines(keepends=True)))
     assert (parsed.is_complete, parsed.problems) == (True, ())
 
 
-def test_a_full_room_ends_the_lines_and_counts_the_others() -> None:
-    room, read = OutputLimit(3), []
-    for line in plain((f"{number}\n" for number in range(5000)), room=room):
+def test_a_reached_limit_ends_the_lines_and_counts_the_others() -> None:
+    limit, read = OutputLimit(3), []
+    for line in plain((f"{number}\n" for number in range(5000)), limit=limit):
         read.append(line)
-        room.take()
+        limit.take()
     assert read == [str(number) for number in range(len(read))]
     assert 3 < len(read) < 1000
-    assert f"line {len(read)} of 5000" in (room.fault or "")
+    assert f"line {len(read)} of 5000" in (limit.fault or "")
 
 
-def test_a_room_that_is_not_full_has_no_fault() -> None:
-    room = OutputLimit(3)
-    for _ in plain(["1\n", "2\n", "3\n"], room=room):
-        room.take()
-    assert room.fault is None
+def test_a_limit_that_is_not_reached_has_no_fault() -> None:
+    limit = OutputLimit(3)
+    for _ in plain(["1\n", "2\n", "3\n"], limit=limit):
+        limit.take()
+    assert limit.fault is None
 
 
 # Lines that matter
