@@ -17,7 +17,7 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path).interface("ib0", 11_980).interface("eth0", 40_000)
 
 
-def test_a_node_without_adapters_tells_its_interfaces(node: Node) -> None:
+def test_a_node_without_adapters_reports_its_interfaces(node: Node) -> None:
     assert {name: one.total_bytes for name, one in node.read().items()} == {
         "lo": 0,
         "ib0": 11_980,
@@ -55,20 +55,20 @@ def test_wide_counters_of_an_older_driver_hold(node: Node) -> None:
     assert found["mlx4_0:1"].is_least is not True
 
 
-def test_a_counter_at_its_end_tells_only_the_least(node: Node) -> None:
+def test_a_counter_at_its_end_reports_only_the_least(node: Node) -> None:
     ends: dict[str, int] = {f"counters/port_{way}_data": 2**32 - 1 for way in ("xmit", "rcv")}
     found = node.port("qib0", driver="ib_qib", layer="InfiniBand", files=ends).read()
     assert found["qib0:1"].is_least is True
     assert found["qib0:1"].since(Counters(1000, 1, 1000, 1)).is_least is True
 
 
-def test_a_counter_that_was_set_back_tells_what_it_counted_since() -> None:
+def test_a_counter_that_was_set_back_reports_what_it_counted_since() -> None:
     crossed = Counters(500, 5, 700, 7).since(Counters(9000, 90, 600, 6))
     assert (crossed.rx_bytes, crossed.tx_bytes, crossed.is_least) == (500, 100, True)
 
 
 @pytest.mark.parametrize("is_rdma", [False, True])
-def test_an_efa_tells_messages_and_rdma(node: Node, is_rdma: bool) -> None:
+def test_an_efa_reports_messages_and_rdma(node: Node, is_rdma: bool) -> None:
     found = node.efa(8 * GB, is_rdma=is_rdma).read()
     assert found["rdmap0s31:1"].total_bytes == 8 * GB
     assert found["rdmap0s31:1"].known_link.driver == "efa"
@@ -79,7 +79,7 @@ def test_omni_path_counts_as_infiniband_does(node: Node) -> None:
     assert (found["hfi1_0:1"].total_bytes, found["hfi1_0:1"].known_link.driver) == (8 * GB, "hfi1")
 
 
-def test_a_slingshot_adapter_tells_octets_with_their_time(node: Node) -> None:
+def test_a_slingshot_adapter_reports_octets_with_their_time(node: Node) -> None:
     found = node.interface("hsn0", 500).cxi(8 * GB).read()
     assert found["cxi0:1"].total_bytes == 8 * GB
     assert found["hsn0"].known_link.ports == ("cxi0:1",)

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tare.plugins.collectors import cpu, limits, memory, mpi, nics, programs
-from tare.plugins.collectors.facts import collect_facts, facts_script
+from tare.plugins.collectors.facts import collect_facts, facts_script, probe_script, read_facts
 from tare.plugins.collectors.facts import sources as fact_sources
-from tare.plugins.collectors.probe import probe_script, read_facts
 from tare.plugins.collectors.source import Facts, Source, Subject
 from tare.probes.records import read_records
 
@@ -31,14 +30,14 @@ def ask(sources: tuple[Source, ...], subject: Subject | None = None) -> dict[str
     return read_records(said.stdout.decode())
 
 
-def test_this_machine_tells_what_the_kernel_tells() -> None:
+def test_the_facts_of_this_machine_are_those_of_the_kernel() -> None:
     facts = collect_facts(read_records(run_script(facts_script(Subject()))))
     assert facts["kernel.release"] == Path("/proc/sys/kernel/osrelease").read_text().strip()
     assert not [fact for fact in facts if fact.startswith("not recorded")]
     assert not [fact for fact in facts if fact.startswith("nic.lo.")]
 
 
-def test_what_may_be_run_on_and_before_others_is_told() -> None:
+def test_what_may_be_run_on_and_before_others_is_reported() -> None:
     facts = collect_facts(read_records(run_script(facts_script(Subject()))))
     assert facts["affinity.cpus"]
     assert facts["priority.nice"].lstrip("-").isdigit()
@@ -46,7 +45,7 @@ def test_what_may_be_run_on_and_before_others_is_told() -> None:
         assert facts["priority.may_boost"] == ("yes" if os.geteuid() == 0 else "no")
 
 
-def test_two_answers_of_one_machine_are_the_same() -> None:
+def test_two_queries_of_one_machine_have_the_same_facts() -> None:
     script = facts_script(Subject(programs=("sh",)))
     assert collect_facts(read_records(run_script(script))) == collect_facts(read_records(run_script(script)))
 
@@ -159,7 +158,7 @@ def test_the_version_of_mpich_is_below_its_banner() -> None:
     assert mpi.SOURCE.read({"mpirun": said})["mpi.version"] == "hydra 4.2.3"
 
 
-def test_an_mpi_of_pypi_tells_its_package_and_version(tmp_path: Path) -> None:
+def test_an_mpi_of_pypi_reports_its_package_and_version(tmp_path: Path) -> None:
     """What starts ranks says only the year: Intel's package has more releases than that."""
     packages = tmp_path / "lib/python3.11/site-packages"
     for name in ("impi_rt-2021.18.1", "pip-26.3", "setuptools-65.5.0"):
@@ -181,7 +180,7 @@ def test_a_program_is_known_to_the_byte_with_its_libraries() -> None:
     assert not [fact for fact in facts if "no-such-program" in fact]
 
 
-def test_a_program_tells_each_compiler_that_made_a_part_of_it(tmp_path: Path) -> None:
+def test_a_program_reports_each_compiler_that_made_a_part_of_it(tmp_path: Path) -> None:
     program = tmp_path / "app"
     program.write_text(
         "#!/bin/sh -e\n\0GCC: (GNU) 4.8.5 20150623 (Red Hat 4.8.5-44)\0"
@@ -199,7 +198,7 @@ def test_a_program_tells_each_compiler_that_made_a_part_of_it(tmp_path: Path) ->
     assert "program.app.linked" not in facts
 
 
-def test_a_program_without_libraries_says_so() -> None:
+def test_a_program_without_libraries_is_reported() -> None:
     texts = {"program /x/app": "/x/app\n\tnot a dynamic executable\n", "digests": "ab  /x/app\n"}
     facts = programs.SOURCE.read(texts)
     assert (facts["program.app.linked"], facts["program.app.sha256"]) == ("statically", "ab")
@@ -216,12 +215,12 @@ def test_files_may_have_blanks_in_their_paths() -> None:
     assert facts["library.libq.so"] == f"{library} sha256:34"
 
 
-def test_a_library_that_is_not_found_says_so() -> None:
+def test_a_library_that_is_not_found_is_reported() -> None:
     texts = {"program /x/app": "/x/app\n\tlibmpi.so.40 => not found\n", "digests": ""}
     assert programs.SOURCE.read(texts)["library.libmpi.so.40"] == "not found"
 
 
-def broken(answers: Mapping[str, str]) -> Facts:
+def broken(records: Mapping[str, str]) -> Facts:
     raise KeyError("nothing there")
 
 
@@ -229,7 +228,7 @@ def test_a_source_that_fails_is_recorded_and_stops_no_other() -> None:
     sources = (
         Source("first", "echo broken >&2; exit 3", broken),
         Source(
-            "second", "told greeting echo hello", lambda answers: {"greeting": answers["greeting"].strip()}
+            "second", "capture greeting echo hello", lambda records: {"greeting": records["greeting"].strip()}
         ),
     )
     facts = read_facts(sources, ask(sources))
@@ -244,7 +243,7 @@ def test_a_node_that_is_cut_off_gives_the_sources_that_it_got_to() -> None:
 
 
 def test_facts_have_nothing_in_them_that_a_terminal_obeys() -> None:
-    source = Source("odd", "", lambda answers: {"nic.\x1b[2J": "a\x9b2Jb\r\n"})
+    source = Source("odd", "", lambda records: {"nic.\x1b[2J": "a\x9b2Jb\r\n"})
     (fact,) = read_facts((source,), {"end of odd": "\n"}).items()
     assert fact == ("nic. [2J", "a 2Jb  ")
 

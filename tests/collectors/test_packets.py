@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tare.core.packets import Counted, by_power_of_two, faults, peaks, read
 from tare.plugins.backends.packet_counting import PacketCounters
-from tare.plugins.collectors.packets import command, gather, node, program, read_answer, store
+from tare.plugins.collectors.packets import command, gather, node, program, read_counts, store
 
 BEGUN = '{"counted": {"interface": "fab0"}}'
 HALF = '{"counted": {"interface": "fab0", "n_packets": 2, "sent": [[66, 2]]}, "is_over": false}'
@@ -34,28 +34,28 @@ def test_peaks_are_exact_sizes_that_are_frequent() -> None:
     assert peaks([(66, 500), (1514, 499), (90, 1)]) == [(66, 500), (1514, 499)]
 
 
-def test_a_counter_that_ends_without_an_answer_says_what_it_said() -> None:
-    assert read_answer("sh: python3: not found").fault == "sh: python3: not found"
-    assert "said nothing" in read_answer("").fault
+def test_a_counter_that_ends_without_counts_is_reported_with_its_output() -> None:
+    assert read_counts("sh: python3: not found").fault == "sh: python3: not found"
+    assert "printed nothing" in read_counts("").fault
 
 
 def test_what_was_counted_is_kept_and_read_again(tmp_path: Path) -> None:
     assert read(tmp_path) == {}
-    counted = {"n1": read_answer(f"{BEGUN}\n{OVER}\n")}
+    counted = {"n1": read_counts(f"{BEGUN}\n{OVER}\n")}
     store(tmp_path, counted)
     assert read(tmp_path) == counted
     assert counted["n1"].sent == [(66, 3)]
 
 
-def test_a_counter_that_was_killed_leaves_what_it_had_counted_and_says_that_it_is_not_all() -> None:
-    whole, cut = read_answer(f"{BEGUN}\n{HALF}\n{OVER}\n"), read_answer(f"{BEGUN}\n{HALF}\n{OVER[:50]}")
+def test_a_counter_that_was_killed_leaves_its_counts_and_they_are_reported_as_incomplete() -> None:
+    whole, cut = read_counts(f"{BEGUN}\n{HALF}\n{OVER}\n"), read_counts(f"{BEGUN}\n{HALF}\n{OVER[:50]}")
     assert (whole.n_packets, whole.fault) == (3, "")
     assert (cut.n_packets, cut.sent) == (2, [(66, 2)])
     assert "did not live" in cut.fault
-    assert "did not live" in read_answer(BEGUN).fault
+    assert "did not live" in read_counts(BEGUN).fault
 
 
-def test_who_may_not_see_packets_is_told_the_cure_and_each_reason_once(tmp_path: Path) -> None:
+def test_missing_permission_to_see_packets_is_reported_with_the_cure_once(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         for host in ("n1", "n2"):
@@ -81,13 +81,13 @@ def test_what_nodes_wrote_is_gathered_and_who_wrote_nothing_is_named(tmp_path: P
 def test_an_interface_that_is_not_there_is_a_fault(name: str) -> None:
     with PacketCounters(label="test").count({None: command(name)}) as said:
         pass
-    assert read_answer(said[None]).fault
+    assert read_counts(said[None]).fault
 
 
 def test_a_host_that_cannot_be_asked_is_a_fault_and_stops_nothing() -> None:
     with PacketCounters(label="test", agent=["/no/such/agent"]).count({"n1": "true"}) as said:
         pass
-    assert read_answer(said["n1"]).fault
+    assert read_counts(said["n1"]).fault
 
 
 def test_the_program_compiles_for_old_pythons() -> None:
@@ -115,7 +115,7 @@ def test_every_packet_of_a_known_number_is_counted_in_both_directions() -> None:
         for _ in range(n_packets):
             receiver.sendto(bytes(payload), receiver.getsockname())
     receiver.close()
-    found = read_answer(said[None])
+    found = read_counts(said[None])
     assert dict(found.sent)[size] >= n_packets - found.n_dropped
     assert dict(found.received)[size] >= n_packets - found.n_dropped
     assert found.n_packets == sum(n for _, n in (*found.sent, *found.received)), "those dropped are beside it"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tare.plugins.collectors.facts import probe_script
 from tare.plugins.collectors.pods import SOURCE, UID
-from tare.plugins.collectors.probe import probe_script
 from tare.plugins.collectors.source import Subject
 from tare.probes.records import read_records
 
@@ -40,6 +40,6 @@ def test_a_node_is_asked_and_a_pod_is_not(env: dict[str, str], is_asked: bool) -
     env = {"PATH": "/usr/bin:/bin", **env}
     said = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True, env=env)
     assert said.stderr == b""
-    answers = read_records(said.stdout.decode())
-    assert ("pods" in answers) is is_asked
-    assert not is_asked or answers["pods"].strip().isdigit()
+    records = read_records(said.stdout.decode())
+    assert ("pods" in records) is is_asked
+    assert not is_asked or records["pods"].strip().isdigit()

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from tare.core.site import ContainerOptions, Platform
 from tare.plugins.collectors import mpi, variables
-from tare.plugins.collectors.facts import collect_facts
+from tare.plugins.collectors.facts import FUNCTIONS, collect_facts, probe_script, read_facts
 from tare.plugins.collectors.facts import sources as fact_sources
 from tare.plugins.collectors.images import container_facts
-from tare.plugins.collectors.probe import FUNCTIONS, probe_script, read_facts
-from tare.plugins.collectors.secrets import is_told, redact
+from tare.plugins.collectors.secrets import is_recordable, redact
 from tare.plugins.collectors.source import Source, Subject
 from tare.probes.records import read_records
 
@@ -135,8 +134,8 @@ def test_a_password_in_the_settings_of_an_mpi_does_not_leave_the_node(tmp_path: 
     assert facts["mpi.settings"] == "btl = tcp,self; sec_token = (hidden)"
 
 
-def test_whatever_a_source_says_is_redacted() -> None:
-    source = Source("odd", "", lambda answers: {"odd": "password=hunter2"})
+def test_all_output_of_a_source_is_redacted() -> None:
+    source = Source("odd", "", lambda records: {"odd": "password=hunter2"})
     assert read_facts((source,), {"end of odd": "\n"}) == {"odd": "password=(hidden)"}
 
 
@@ -159,7 +158,7 @@ def test_what_each_job_has_of_its_own_is_no_fact() -> None:
     }
 
 
-def test_a_node_without_awk_tells_no_variables(tmp_path: Path) -> None:
+def test_a_node_without_awk_records_no_variables(tmp_path: Path) -> None:
     for tool in ("cat", "sed"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or "")
     said = ask_node({"PATH": str(tmp_path), "MY_TOKEN": "x", "OMP_NUM_THREADS": "4"})
@@ -169,9 +168,9 @@ def test_a_node_without_awk_tells_no_variables(tmp_path: Path) -> None:
 
 
 @given(st.from_regex(r"[A-Z_]{0,8}(TOKEN|SECRET|PASSWORD|KEY|CREDENTIALS)[A-Z_]{0,8}", fullmatch=True))
-def test_no_name_that_speaks_of_a_secret_is_told(name: str) -> None:
+def test_no_variable_named_like_a_secret_is_recorded(name: str) -> None:
     for prefix in ("", "OMP_", "SLURM_", "I_MPI_", "UCX_"):
-        assert not is_told(prefix + name)
+        assert not is_recordable(prefix + name)
 
 
 @given(st.text(st.characters(exclude_characters="", exclude_categories=("Z", "C")), min_size=1))

@@ -76,7 +76,7 @@ def test_what_sites_have_recorded_is_read(corpus: Path, name: str, n_readings: i
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"sysstat": 3}', "hello\n", SAR[:60], '{"sysstat": {"hosts": []}}']
 )
-def test_what_is_neither_says_so(text: str) -> None:
+def test_what_is_neither_is_reported(text: str) -> None:
     with pytest.raises(UnreadableSysstat):
         read_sysstat(text)
 
@@ -123,7 +123,7 @@ def test_midnight_is_twelve_on_a_clock_of_twelve_hours() -> None:
     assert [(one.at, one.interval_s) for one in read_sysstat(text)] == [(MIDNIGHT, 1), (MIDNIGHT + 1, 1)]
 
 
-def test_what_is_told_twice_of_one_time_counts_once() -> None:
+def test_what_is_printed_twice_of_one_time_counts_once() -> None:
     """By sar -u and sar -u ALL in one file, or by sadc that was started twice within a second."""
     busy = "12:00:01  all  40.00  0.00  10.00  0.00  0.00  50.00"
     memory = "12:00:01  {0}  200  100  50.00  1  1  1  1.00  1  1  1"

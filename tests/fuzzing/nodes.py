@@ -173,7 +173,7 @@ def _mark(data: bytes) -> None:
 
 
 def _packets(data: bytes) -> None:
-    found = packets.read_answer(as_text(data), "cure")
+    found = packets.read_counts(as_text(data), "cure")
     msgspec.json.encode(found)
 
 

@@ -35,7 +35,7 @@ def test_the_program_comes_last_with_its_arguments_untouched(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MPIS)
-def test_the_number_of_ranks_is_said(name: str) -> None:
+def test_the_number_of_ranks_is_given(name: str) -> None:
     launched = registry.launcher(name).launch(PROGRAM, placed(layout=Layout(2, 3, 2)))
     assert launched.argv[-6:-4] == ("-n", "3")
 

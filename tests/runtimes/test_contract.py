@@ -78,7 +78,7 @@ def test_bytes_that_are_no_text_arrive_as_they_are(subject: Subject) -> None:
     assert subject.output == b"\xff\x00\x80\r\n\x1b[1m"
 
 
-def test_a_program_that_is_not_there_is_told_as_shells_do(subject: Subject) -> None:
+def test_a_program_that_is_not_there_is_reported_as_shells_do(subject: Subject) -> None:
     ended = subject.run("/no/such/program")
     assert ended.code in (127, 1)  # ch-run 0.31 ends with 1 whatever was wrong
     assert (subject.folder / "stderr").read_text()

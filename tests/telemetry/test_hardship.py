@@ -63,7 +63,7 @@ def _line(at_s: float, **more: object) -> dict[str, object]:
     return {"t": at_s, "w": at_s, "s": {"memory": [f"MemTotal: {at_s:.0f} kB"]}, **more}
 
 
-def test_a_disk_that_fills_up_between_two_commands_is_told_at_the_next(
+def test_a_disk_that_fills_up_between_two_commands_is_reported_at_the_next(
     started: Started, tmp_path: Path
 ) -> None:
     path = tmp_path / raw_name("n1")
@@ -99,7 +99,7 @@ def test_files_of_a_source_that_cannot_be_read_leave_it_the_others(tmp_path: Pat
     assert set(host.faults) == {"/proc", "/none"}
 
 
-def test_what_a_source_said_before_it_failed_does_not_pass_for_what_it_says_now(tmp_path: Path) -> None:
+def test_the_records_of_a_source_before_it_failed_do_not_count_as_current_ones(tmp_path: Path) -> None:
     _write(tmp_path / raw_name("n1"), HEAD, _line(1), {"t": 2, "w": 2, "s": {}, "faults": {"memory": "gone"}})
     assert [sample.lines.keys() for sample in _recorded(tmp_path).samples] == [{"memory"}, set()]
 
@@ -187,7 +187,7 @@ def test_what_costs_much_to_read_waits_but_is_there_at_the_begin_and_at_the_end(
     assert n_with < n_samples / 2
 
 
-def test_a_source_pauses_for_as_long_as_it_says(tmp_path: Path) -> None:
+def test_a_source_pauses_for_its_own_pause(tmp_path: Path) -> None:
     pausing = (
         "HAS_PATHS = False\ndef paths(root):\n    return ['/proc/uptime']\n"
         "def shorten(lines):\n    return lines\ndef pause_s(lines):\n    return 3600.0\n"
@@ -204,7 +204,7 @@ def test_single_cores_are_in_every_sample_unless_they_are_very_many() -> None:
     assert [pause_s(n_cores) for n_cores in (1, 128, 256, 1024)] == [0.0, 0.0, 2.0, 8.0]
 
 
-def test_single_cores_are_told_as_often_as_all_together(started: Started, tmp_path: Path) -> None:
+def test_single_cores_are_recorded_as_often_as_all_together(started: Started, tmp_path: Path) -> None:
     path = tmp_path / raw_name("n1")
     started.told("begin", str(path), "0.1")
     while path.read_bytes().count(b"\n") < 6:

@@ -85,7 +85,7 @@ def test_every_declared_figure_is_computed_by_the_source_that_declares_it(lines_
     assert len(figures()) == sum(len(one.FIGURES) for one in sources().values())
 
 
-def test_what_is_drawn_against_time_is_told_in_every_step() -> None:
+def test_what_is_drawn_against_time_has_a_value_in_every_step() -> None:
     told = {
         name for one in drawn_against_time().values() for name in one.over_time({"cpu.idle": 1.0}, 1.0, None)
     }

@@ -94,7 +94,7 @@ def test_what_others_took_is_what_the_node_did_without_the_run() -> None:
     assert found["cpu_others"] == pytest.approx(15.0)
 
 
-def test_of_a_run_shorter_than_what_ticks_can_tell_nothing_is_said_of_others() -> None:
+def test_of_a_run_shorter_than_the_ticks_can_show_others_have_no_share() -> None:
     """In 70 ms of two cores one tick of a stranger would be 7 %, and may be nobody's."""
     assert others_share(0.0, {"cpu.user": 1, "cpu.idle": 13}) is None
     assert others_share(0.0, {"cpu.user": 1, "cpu.idle": 99}) == pytest.approx(1.0)
@@ -126,7 +126,7 @@ def test_memory_that_has_no_peak_in_the_kernel_is_that_of_the_largest_sample() -
     assert found["run_memory_peak"] == 4000
 
 
-def test_the_sampler_reads_a_group_until_it_goes_and_says_what_it_could_not_read(
+def test_the_sampler_reads_a_group_until_it_goes_and_records_what_it_could_not_read(
     started: Started, tmp_path: Path
 ) -> None:
     group = tmp_path / "group"
@@ -182,7 +182,7 @@ class TestRealGroups:
         (attempt,) = read_campaign(folder / "c").measured()
         return attempt
 
-    def test_a_run_is_told_from_its_neighbours(self, neighbours: None, tmp_path: Path) -> None:
+    def test_a_run_is_distinguished_from_its_neighbours(self, neighbours: None, tmp_path: Path) -> None:
         """Its programs' time is theirs alone, a child's in a session of its own included."""
         burn = "import time\nwhile time.process_time() < 0.5: pass\n"
         command = (
@@ -196,7 +196,7 @@ class TestRealGroups:
         assert took["cpu_others"] > 5
         assert took["cpu_others"] < 100
 
-    def test_what_the_kernel_did_not_tell_is_named_in_the_evidence(self, tmp_path: Path) -> None:
+    def test_what_the_kernel_did_not_count_is_named_in_the_evidence(self, tmp_path: Path) -> None:
         attempt = self._run(tmp_path, "print('value: 1')")
         (host,) = read_hosts(tmp_path / "c" / attempt.folder)
         read_files = {line.split()[0] for line in host.samples[-1].lines["run"]}
@@ -206,7 +206,7 @@ class TestRealGroups:
         assert read_files | missing >= GROUP.keys() - {"io.stat"}  # which is empty before the first read
 
 
-def test_the_report_says_beside_which_runs_others_took_much() -> None:
+def test_the_report_names_beside_which_runs_others_took_much() -> None:
     campaign = make_campaign(blocks=3)
     took = [0.0, 12.0, 31.0, 9.0, 5.0, 0.0]
     attempts = tuple(

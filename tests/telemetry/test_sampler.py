@@ -138,7 +138,7 @@ def test_what_was_written_before_a_kill_is_readable(started: Started, tmp_path: 
     assert [sample.mark for sample in recording.hosts[0].samples] == ["", "solve"]
 
 
-def test_a_folder_that_it_cannot_write_to_is_told(started: Started, tmp_path: Path) -> None:
+def test_a_folder_that_it_cannot_write_to_is_reported(started: Started, tmp_path: Path) -> None:
     answer = started.told("begin", str(tmp_path / "no" / "folder.jsonl"), "1")
     assert "No such file" in str(answer["fault"])
     assert started.told("begin", str(tmp_path / raw_name("n1")), "1")["fault"] == ""

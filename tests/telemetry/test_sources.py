@@ -40,7 +40,7 @@ def test_a_source_understands_the_files_of_a_node(name: str, node: Path) -> None
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_source_finds_nothing_where_nothing_is_or_says_why(name: str, tmp_path: Path) -> None:
+def test_a_source_finds_nothing_where_nothing_is_or_reports_why(name: str, tmp_path: Path) -> None:
     source = _source(name)
     try:
         paths = source.paths(str(tmp_path))
@@ -160,7 +160,7 @@ def test_disks_are_read_in_the_columns_of_every_kernel(tmp_path: Path, n_columns
     ]
 
 
-def test_lustre_that_tells_root_alone_says_so(tmp_path: Path) -> None:
+def test_lustre_stats_that_root_alone_may_read_is_reported(tmp_path: Path) -> None:
     (tmp_path / "sys/fs/lustre/llite/scratch-ffff9d").mkdir(parents=True)
     with pytest.raises(PermissionError, match="root alone"):
         _source("lustre").paths(str(tmp_path))
@@ -175,7 +175,7 @@ def test_the_cores_whose_clock_is_asked_are_few_and_evenly_spread(tmp_path: Path
     assert n_cores - asked[-1] <= n_cores / len(asked) + 1
 
 
-def test_an_efa_and_irdma_tell_bytes_in_counters_of_their_drivers(tmp_path: Path) -> None:
+def test_an_efa_and_irdma_report_bytes_in_counters_of_their_drivers(tmp_path: Path) -> None:
     octets = {f"hw_counters/ip{version}{way}Octets": 100 for version in (4, 6) for way in ("In", "Out")}
     Node(tmp_path).efa(8_000_000).port("irdma0", driver="ice", files=octets)
     found = _read_ports(tmp_path)
@@ -188,7 +188,7 @@ def test_counters_of_a_driver_do_not_replace_those_of_the_port(tmp_path: Path) -
     assert _read_ports(tmp_path)["port.mlx5_0:1/tx_bytes"] == 4000
 
 
-def test_a_slingshot_adapter_tells_octets_with_their_time(tmp_path: Path) -> None:
+def test_a_slingshot_adapter_reports_octets_with_their_time(tmp_path: Path) -> None:
     Node(tmp_path).cxi(9_000)
     assert _read_ports(tmp_path) == {"port.cxi0:1/tx_bytes": 4500.0, "port.cxi0:1/rx_bytes": 4500.0}
 

@@ -69,7 +69,7 @@ def test_export_has_telemetry_as_rows(folder: Path) -> None:
     assert sizes == {"1", "9"}
 
 
-def test_the_clearest_difference_is_told_first(campaign: Campaign) -> None:
+def test_the_clearest_difference_is_shown_first(campaign: Campaign) -> None:
     effects = [one.effect for one in explanations(campaign)]
     assert effects == sorted(effects, reverse=True)
     for one in explanations(campaign):

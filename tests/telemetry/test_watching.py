@@ -78,7 +78,7 @@ def test_a_host_that_is_away_is_a_fault_and_the_others_are_watched(
     assert "no route to away" in watch.hosts()["away"].fault
 
 
-def test_a_sampler_that_is_killed_is_told_and_there_again_for_the_next_run(
+def test_a_sampler_that_is_killed_is_reported_and_there_again_for_the_next_run(
     samplers: Samplers, tmp_path: Path
 ) -> None:
     with samplers.watch(["n1"], tmp_path, 60.0) as watch:
@@ -95,7 +95,7 @@ def test_a_sampler_that_is_killed_is_told_and_there_again_for_the_next_run(
     assert watch.hosts()["n1"].fault == ""
 
 
-def test_a_node_without_python_is_told_once(tmp_path: Path) -> None:
+def test_a_node_without_python_is_reported_once(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_text('#!/bin/sh\nshift; PATH=/nowhere; exec /bin/sh -c "$*"\n')
     agent.chmod(0o755)

@@ -38,7 +38,7 @@ def open_telemetry(
         return counters.count({host: packets.command(name) for host, name in interfaces.items()})
 
     def keep(folder: Path, outputs: Mapping[str, str]) -> None:
-        counts = {host: packets.read_answer(text, packet_cure) for host, text in outputs.items()}
+        counts = {host: packets.read_counts(text, packet_cure) for host, text in outputs.items()}
         packets.store(folder, counts)
 
     with closing(samplers):

@@ -177,8 +177,8 @@ def _hardware(numbers: dict[str, int], sent: tuple[str, ...], received: tuple[st
 def _slingshot(values: dict[str, str]) -> Counters | None:
     """Return the octets that a Slingshot adapter sent and received. Each is written as ``VALUE@TIME``."""
     folder = "device/telemetry/hni_sts_"
-    told = [values.get(f"{folder}{way}_ok_octets", "").partition("@")[0] for way in ("rx", "tx")]
-    received, sent = (whole_number(one) for one in told)
+    octets = [values.get(f"{folder}{way}_ok_octets", "").partition("@")[0] for way in ("rx", "tx")]
+    received, sent = (whole_number(one) for one in octets)
     return None if received is None or sent is None else Counters(received, 0, sent, 0)
 
 
@@ -186,9 +186,9 @@ def _count_for_ethtool(tree: _Tree, port: str) -> Counters | None:
     """Return the RDMA traffic that the driver of the port's interface counts (ethtool -S, mlx5)."""
     device = port.rpartition(":")[0]
     for interface, devices in tree.devices.items():
-        told = tree.of_interfaces[interface]
+        statistics = tree.of_interfaces[interface]
         received, n_received, sent, n_sent = (
-            whole_number(told.get(f"ethtool/{way}_vport_rdma_unicast_{what}", ""))
+            whole_number(statistics.get(f"ethtool/{way}_vport_rdma_unicast_{what}", ""))
             for way in ("rx", "tx")
             for what in ("bytes", "packets")
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tare.plugins.collectors.source import Answers, Facts, Source, listed, whole
+from tare.plugins.collectors.source import Facts, Records, Source, listed, whole
 
 _SYS = "/sys/devices/system/cpu"
 _WHOLE = {
@@ -22,13 +22,13 @@ _WHOLE = {
 _VULNERABILITIES = f"{_SYS}/vulnerabilities"
 
 
-def _read(answers: Answers) -> Facts:
-    facts = {name: whole(answers[path]) for path, name in _WHOLE.items() if path in answers}
-    facts |= _model(answers.get("/proc/cpuinfo", ""))
-    governors = Counter(whole(text) for path, text in answers.items() if path.endswith("/scaling_governor"))
+def _read(records: Records) -> Facts:
+    facts = {name: whole(records[path]) for path, name in _WHOLE.items() if path in records}
+    facts |= _model(records.get("/proc/cpuinfo", ""))
+    governors = Counter(whole(text) for path, text in records.items() if path.endswith("/scaling_governor"))
     if governors:
         facts["cpu.governor"] = _counted(governors)
-    for name, state in listed(answers, _VULNERABILITIES).items():
+    for name, state in listed(records, _VULNERABILITIES).items():
         facts[f"cpu.mitigation.{name}"] = state
     return facts
 
@@ -46,15 +46,15 @@ def _model(cpuinfo: str) -> Facts:
     Missing parts of the topology are left out.
     """
     lines = [line.partition(":") for line in cpuinfo.splitlines()]
-    told: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for name, _, value in lines:
-        told.setdefault(name.strip(), []).append(value.strip())
-    facts = {"cpu.logical": str(len(told["processor"]))} if "processor" in told else {}
+        fields.setdefault(name.strip(), []).append(value.strip())
+    facts = {"cpu.logical": str(len(fields["processor"]))} if "processor" in fields else {}
     for fact, names in (("cpu.model", ("model name", "Model")), ("cpu.microcode", ("microcode",))):
-        values = next((told[name] for name in names if name in told), None)
+        values = next((fields[name] for name in names if name in fields), None)
         if values:
             facts[fact] = ", ".join(dict.fromkeys(values))
-    sockets, cores = told.get("physical id", []), told.get("core id", [])
+    sockets, cores = fields.get("physical id", []), fields.get("core id", [])
     if sockets and len(sockets) == len(cores):
         n_cores = len(set(zip(sockets, cores, strict=True)))
         facts["cpu.sockets"] = str(len(set(sockets)))

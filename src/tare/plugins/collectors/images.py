@@ -41,7 +41,6 @@ def container_facts(platform: Platform, texts: Mapping[str, str], image_digest: 
 
 
 def _distribution(text: str) -> dict[str, str]:
-    """Parse os-release(5)."""
     for line in text.splitlines():
         name, _, value = line.partition("=")
         if name == "PRETTY_NAME":

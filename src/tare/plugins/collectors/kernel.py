@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 _WHOLE = {
     "/proc/sys/kernel/hostname": "hostname",
@@ -21,12 +21,12 @@ _WHOLE = {
 }
 
 
-def _read(answers: Answers) -> Facts:
-    facts = {name: whole(answers[path]) for path, name in _WHOLE.items() if path in answers}
-    command_line = answers.get("/proc/cmdline")
+def _read(records: Records) -> Facts:
+    facts = {name: whole(records[path]) for path, name in _WHOLE.items() if path in records}
+    command_line = records.get("/proc/cmdline")
     if command_line:
         facts["kernel.command_line"] = whole(command_line)
-    for line in answers.get("/etc/os-release", "").splitlines():
+    for line in records.get("/etc/os-release", "").splitlines():
         key, _, value = line.partition("=")
         if key == "PRETTY_NAME":
             facts["distribution"] = value.strip("\"'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 _LIMITS = {
     "Max locked memory": "limit.locked_memory",
@@ -20,14 +20,14 @@ _CGROUP = ("cpu.max", "memory.max", "memory.high", "cpuset.cpus.effective", "cpu
 _V1_UNLIMITED = 2**62  # bytes; the kernel has the last page of a signed long (cgroup-v1/memory.txt)
 
 
-def _read(answers: Answers) -> Facts:
+def _read(records: Records) -> Facts:
     facts = {}
-    for line in answers.get("/proc/self/limits", "").splitlines():
+    for line in records.get("/proc/self/limits", "").splitlines():
         columns = re.split(r"\s{2,}", line.strip())
         if columns[0] in _LIMITS:
             facts[_LIMITS[columns[0]]] = columns[1]  # the soft limit, which is the effective one
     for name in _CGROUP:
-        upwards = [whole(text) for record, text in answers.items() if record.partition(" ")[0] == name]
+        upwards = [whole(text) for record, text in records.items() if record.partition(" ")[0] == name]
         if upwards:
             facts[f"cgroup.{name}"] = upwards[0] if name.startswith("cpuset.") else _least(upwards)
     return facts

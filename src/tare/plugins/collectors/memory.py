@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Answers, Facts, Source, listed
+from tare.plugins.collectors.source import Facts, Records, Source, listed
 
 _NODES = "/sys/devices/system/node"
 _MEMINFO = {
@@ -12,18 +12,18 @@ _MEMINFO = {
 }
 
 
-def _read(answers: Answers) -> Facts:
-    told = {
+def _read(records: Records) -> Facts:
+    fields = {
         line.split(":")[0]: line.split()[1]
-        for line in answers.get("/proc/meminfo", "").splitlines()
+        for line in records.get("/proc/meminfo", "").splitlines()
         if len(line.split()) > 1
     }
-    facts = {fact: told[name] for fact, name in _MEMINFO.items() if name in told}
-    nodes = listed(answers, _NODES, "/cpulist")
+    facts = {fact: fields[name] for fact, name in _MEMINFO.items() if name in fields}
+    nodes = listed(records, _NODES, "/cpulist")
     if nodes:
         facts["numa.nodes"] = str(len(nodes))
         facts |= {f"numa.{node}.cpus": cpus for node, cpus in nodes.items()}
-        facts |= {f"numa.{node}.distance": far for node, far in listed(answers, _NODES, "/distance").items()}
+        facts |= {f"numa.{node}.distance": far for node, far in listed(records, _NODES, "/distance").items()}
     return facts
 
 

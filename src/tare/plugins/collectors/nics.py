@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from tare.plugins.collectors.source import Answers, Facts, Source, listed, whole
+from tare.plugins.collectors.source import Facts, Records, Source, listed, whole
 
 _NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
 _OTHERS = re.compile(r"lo$|veth|cali|lxc|docker|virbr|br-[0-9a-f]|cni|flannel\.|tunl|ip6tnl|sit\d|gre|erspan")
@@ -21,34 +21,34 @@ _DRIVER_FACTS = {
 _PORT_FACTS = ("rate", "link_layer", "state")
 
 
-def _read(answers: Answers) -> Facts:
+def _read(records: Records) -> Facts:
     facts: Facts = {}
     for name in ("mtu", "speed", "tx_queue_len"):
-        for nic, value in listed(answers, _NET, f"/{name}").items():
+        for nic, value in listed(records, _NET, f"/{name}").items():
             if not _OTHERS.match(nic) and value != "-1":  # -1: it has no speed of its own
                 facts[f"nic.{nic}.{name}"] = value
-    for record, text in answers.items():
+    for record, text in records.items():
         kind, _, nic = record.partition(" ")
         if kind == "driver" and not _OTHERS.match(nic):
             facts |= {f"nic.{nic}.{name}": value for name, value in _driver(text).items()}
-    for device, name in ((device, name) for device in _devices(answers) for name in _RDMA_FACTS):
-        facts[f"rdma.{device}.{_RDMA_FACTS[name]}"] = whole(answers.get(f"{_RDMA}/{device}/{name}", ""))
-    return facts | _ports(answers)
+    for device, name in ((device, name) for device in _devices(records) for name in _RDMA_FACTS):
+        facts[f"rdma.{device}.{_RDMA_FACTS[name]}"] = whole(records.get(f"{_RDMA}/{device}/{name}", ""))
+    return facts | _ports(records)
 
 
 def _driver(text: str) -> Facts:
     """Parse ``driver: mlx5_core`` and, if ethtool(8) was available, the driver's version and firmware."""
-    told = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-    return {fact: whole(told[name]) for name, fact in _DRIVER_FACTS.items() if told.get(name, "").strip()}
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    return {fact: whole(fields[name]) for name, fact in _DRIVER_FACTS.items() if fields.get(name, "").strip()}
 
 
-def _devices(answers: Answers) -> list[str]:
-    return sorted({path.split("/")[4] for path in answers if path.startswith(f"{_RDMA}/")})
+def _devices(records: Records) -> list[str]:
+    return sorted({path.split("/")[4] for path in records if path.startswith(f"{_RDMA}/")})
 
 
-def _ports(answers: Answers) -> Facts:
+def _ports(records: Records) -> Facts:
     facts = {}
-    for path, text in answers.items():
+    for path, text in records.items():
         match path.removeprefix(f"{_RDMA}/").split("/"):
             case [device, "ports", port, name] if name in _PORT_FACTS:
                 facts[f"rdma.{device}.port{port}.{name}"] = whole(text)

@@ -5,23 +5,23 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 _ENABLED = "/proc/sys/kernel/sched_autogroup_enabled"
 
 
-def _read(answers: Answers) -> Facts:
+def _read(records: Records) -> Facts:
     facts: Facts = {}
-    for line in answers.get("/proc/self/status", "").splitlines():
+    for line in records.get("/proc/self/status", "").splitlines():
         key, _, value = line.partition(":")
         if key == "Cpus_allowed_list":
             facts["affinity.cpus"] = value.strip()
-    if _ENABLED in answers:
-        facts["priority.autogroups"] = "on" if whole(answers[_ENABLED]) == "1" else "off"
-    if "nice" in answers:
-        facts["priority.nice"] = whole(answers["nice"])
-    if "may boost" in answers:
-        facts["priority.may_boost"] = whole(answers["may boost"])
+    if _ENABLED in records:
+        facts["priority.autogroups"] = "on" if whole(records[_ENABLED]) == "1" else "off"
+    if "nice" in records:
+        facts["priority.nice"] = whole(records["nice"])
+    if "may boost" in records:
+        facts["priority.may_boost"] = whole(records["may boost"])
     return facts
 
 
@@ -29,11 +29,11 @@ SOURCE = Source(
     "priority",
     f"""
 files {_ENABLED} /proc/self/status
-told nice nice
+capture nice nice
 command -v setsid >/dev/null && [ -e /proc/self/autogroup ] && {{
   record 'may boost'
-  said=$(setsid sh -c '{{ echo -20 >/proc/self/autogroup; }} 2>/dev/null && echo yes')
-  echo "${{said:-no}}"
+  boosted=$(setsid sh -c '{{ echo -20 >/proc/self/autogroup; }} 2>/dev/null && echo yes')
+  echo "${{boosted:-no}}"
 }}
 """,
     _read,

@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 _LIBRARY = re.compile(r"\s*(\S+) => (/.*) \(0x[0-9a-f]+\)")
 _STATIC = ("statically linked", "not a dynamic executable", "Not a valid dynamic program")  # glibc, musl
 _DIGITS = 16  # of a SHA-256: enough to tell files apart
 
 
-def _read(answers: Answers) -> Facts:
-    pairs = (line.split(maxsplit=1) for line in answers.get("digests", "").splitlines())
+def _read(records: Records) -> Facts:
+    pairs = (line.split(maxsplit=1) for line in records.get("digests", "").splitlines())
     digests = {path: digest for digest, path in pairs}
     facts: Facts = {}
     libraries: dict[str, set[str]] = {}
-    for record, text in answers.items():
+    for record, text in records.items():
         kind, _, program = record.partition(" ")
         if kind != "program":
             continue
@@ -28,8 +28,8 @@ def _read(answers: Answers) -> Facts:
         path, *lines = text.splitlines()
         facts[f"{name}.path"] = path
         facts[f"{name}.sha256"] = digests.get(path, "")
-        facts[f"{name}.compiler"] = "; ".join(sorted(answers.get(f"compiler {program}", "").splitlines()))
-        facts[f"{name}.interpreter"] = interpreter = whole(answers.get(f"interpreter {program}", ""))
+        facts[f"{name}.compiler"] = "; ".join(sorted(records.get(f"compiler {program}", "").splitlines()))
+        facts[f"{name}.interpreter"] = interpreter = whole(records.get(f"interpreter {program}", ""))
         if not interpreter and any(words in text for words in _STATIC):
             facts[f"{name}.linked"] = "statically"
         for library, found in _libraries(lines):

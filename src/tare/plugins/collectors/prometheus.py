@@ -58,7 +58,7 @@ def read_range(answer: bytes, figure: str, host_label: str, step_s: float) -> li
     except NOT_JSON as error:
         raise RefusedQuery(f"this is no answer of Prometheus: {error}") from error
     if found.status != "success" or found.data is None:
-        raise RefusedQuery(found.error or "Prometheus does not say why")
+        raise RefusedQuery(found.error or "Prometheus gives no reason")
     readings: dict[tuple[str, float], Reading] = {}
     for series in found.data.result:
         host = _without_port(series.metric.get(host_label, ""))

@@ -96,7 +96,7 @@ _BLANKS = re.compile(r"[ ]+")
 _OF_SSHPASS = re.compile(r"[ ]+-p[ ]*")
 
 
-def is_told(name: str) -> bool:
+def is_recordable(name: str) -> bool:
     """Return whether the value of the environment variable `name` may be recorded."""
     return bool(_ALLOWED.search(name)) and not _is_denied(name) and not _VOLATILE.search(name)
 

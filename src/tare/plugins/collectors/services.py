@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 _VERSIONS = {
     "slurm": "sinfo --version",
@@ -16,13 +16,13 @@ _VERSIONS = {
 }
 
 
-def _read(answers: Answers) -> Facts:
+def _read(records: Records) -> Facts:
     facts = {}
-    profile = whole(answers.get("/etc/tuned/active_profile", ""))
+    profile = whole(records.get("/etc/tuned/active_profile", ""))
     if profile:
         facts["tuned.profile"] = profile
     for name in _VERSIONS:
-        lines = answers.get(name, "").strip().splitlines()
+        lines = records.get(name, "").strip().splitlines()
         if lines:
             facts[f"version.{name}"] = whole(lines[0])
     return facts
@@ -32,7 +32,7 @@ SOURCE = Source(
     "services",
     "files /etc/tuned/active_profile\n"
     + "\n".join(
-        f"command -v {command.split()[0]} >/dev/null && told {name} {command}"
+        f"command -v {command.split()[0]} >/dev/null && capture {name} {command}"
         for name, command in _VERSIONS.items()
     ),
     _read,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-Answers = Mapping[str, str]
+Records = Mapping[str, str]
 """The output of a node: the text of each record, by the path or name that the script gave it."""
 
 Facts = dict[str, str]
@@ -16,14 +16,14 @@ class Source(msgspec.Struct, frozen=True):
     """One source of facts about a node.
 
     `script` runs in any POSIX shell. It can use ``files PATTERN…``, which records each readable file under
-    its path; ``told NAME COMMAND…``, which records what a command prints unless it fails; ``hide``, a filter
-    for text that may hold secrets; and the variables of Subject. It leaves out what it cannot find out.
+    its path; ``capture NAME COMMAND…``, which records what a command prints unless it fails; ``hide``, a
+    filter for text that may hold secrets; and the variables of Subject. It leaves out what it cannot find.
     `read` turns the records of this source into facts. `order` is its position among the sources.
     """
 
     name: str
     script: str
-    read: Callable[[Answers], Facts]
+    read: Callable[[Records], Facts]
     order: int = 500
 
 
@@ -47,10 +47,10 @@ def whole(text: str) -> str:
     return " ".join(text.replace("\0", " ").split())
 
 
-def listed(answers: Answers, folder: str, name: str = "") -> dict[str, str]:
+def listed(records: Records, folder: str, name: str = "") -> dict[str, str]:
     """Return the one-line texts of ``folder/ITEM[/name]`` by ITEM, in the order of their names."""
     found = {}
-    for path, text in sorted(answers.items()):
+    for path, text in sorted(records.items()):
         if path.startswith(folder) and path.endswith(name):
             item = path[len(folder) : len(path) - len(name)].strip("/")
             if item and "/" not in item and text.strip():

@@ -165,7 +165,7 @@ def _values(one: _Statistic, interface: str | None) -> dict[str, float]:
     return found
 
 
-def _cpu(told: dict[str, float]) -> dict[str, float]:
+def _cpu(shares: dict[str, float]) -> dict[str, float]:
     """Return CPU shares by figure. In short outputs, ``system`` already includes interrupts (sar(1), -u)."""
     kinds = {
         "cpu_user": ("user", "usr", "nice"),
@@ -176,9 +176,9 @@ def _cpu(told: dict[str, float]) -> dict[str, float]:
         "cpu_idle": ("idle",),
     }
     return {
-        figure: sum(told[name] for name in names if name in told)
+        figure: sum(shares[name] for name in names if name in shares)
         for figure, names in kinds.items()
-        if any(name in told for name in names)
+        if any(name in shares for name in names)
     }
 
 
@@ -186,8 +186,8 @@ def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _inner(told: dict[str, float | dict[str, float]], key: str, name: str) -> float | None:
-    inner = told.get(key)
+def _inner(groups: dict[str, float | dict[str, float]], key: str, name: str) -> float | None:
+    inner = groups.get(key)
     return inner.get(name) if isinstance(inner, dict) else None
 
 
@@ -261,13 +261,13 @@ def _is_row(words: list[str], columns: list[str]) -> bool:
     return len(words) == 1 and len(columns) == 1
 
 
-def _row(told: dict[str, str], interface: str | None) -> dict[str, float]:
-    if told.get("CPU", "all") != "all" or ("IFACE" in told and not _counts(told["IFACE"], interface)):
+def _row(cells: dict[str, str], interface: str | None) -> dict[str, float]:
+    if cells.get("CPU", "all") != "all" or ("IFACE" in cells and not _counts(cells["IFACE"], interface)):
         return {}
-    if "call/s" in told:  # retrans/s of NFS, not of TCP
+    if "call/s" in cells:  # retrans/s of NFS, not of TCP
         return {}
     found: dict[str, float] = {}
-    for column, text in told.items():
+    for column, text in cells.items():
         value = _number(text)
         if column in SAR_COLUMNS and value is not None:
             figure, factor = SAR_COLUMNS[column]
@@ -290,7 +290,7 @@ def _day(text: str) -> float:
                 moment = datetime.datetime(year, int(found["m"]), int(found["d"]), tzinfo=datetime.UTC)
                 return moment.timestamp()
     raise UnreadableSysstat(
-        f"{text!r} is no date that can be told; run sar with LC_ALL=C or S_TIME_FORMAT=ISO"
+        f"{text!r} is not a date in a known format; run sar with LC_ALL=C or S_TIME_FORMAT=ISO"
     )
 
 

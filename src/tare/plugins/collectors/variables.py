@@ -6,8 +6,8 @@ recorded pass through ``hide`` there. Without awk, nothing is recorded.
 
 from __future__ import annotations
 
-from tare.plugins.collectors.secrets import ALLOWED, DENIED, VOLATILE, is_told
-from tare.plugins.collectors.source import Answers, Facts, Source, whole
+from tare.plugins.collectors.secrets import ALLOWED, DENIED, VOLATILE, is_recordable
+from tare.plugins.collectors.source import Facts, Records, Source, whole
 
 _AWK = f"""
 BEGIN {{
@@ -26,11 +26,11 @@ BEGIN {{
 _NOT_THE_NODES = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "TARE_LABEL", "TARE_LAB_DIR"})
 
 
-def _read(answers: Answers) -> Facts:
+def _read(records: Records) -> Facts:
     facts, hidden = {}, []
-    for line in answers.get("variables", "").splitlines():
+    for line in records.get("variables", "").splitlines():
         name, is_assigned, value = line.partition("=")
-        if not is_assigned or not is_told(name):
+        if not is_assigned or not is_recordable(name):
             hidden += [name] if name not in _NOT_THE_NODES else []
         elif name == "LOADEDMODULES":
             facts["modules"] = " ".join(part for part in value.split(":") if part)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tare.core.launch import Invocation
 from tare.core.site import Platform
-from tare.plugins.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+from tare.plugins.runtimes.contents import binds_of, options_of, require_host_resources
 from tare.plugins.runtimes.variables import PROXIES, exec_without_others
 
 _OWN = "^(APPTAINER|SINGULARITY|XDG_RUNTIME_DIR$|DBUS_SESSION_BUS_ADDRESS$)"
@@ -26,8 +26,7 @@ class Apptainer:
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` inside apptainer exec (see core.launch.Runtime)."""
         options = options_of(self.name, platform)
-        require_no_stay(self.name, options)
-        require_host(self.name, options)
+        require_host_resources(self.name, options)
         argv = ["sh", "-c", self._script(program.env, options.source), options.program or self.name, "exec"]
         for bind in binds_of(self.name, options, folder):
             argv += ["--bind", f"{bind.source}:{bind.target}{':ro' if bind.is_read_only else ''}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.core.errors import UsageError
 from tare.core.launch import Invocation
 from tare.core.site import Platform
-from tare.plugins.runtimes.contents import binds_of, options_of, require_host, require_no_stay
+from tare.plugins.runtimes.contents import binds_of, options_of, require_host_resources
 from tare.plugins.runtimes.variables import exec_without_others
 
 _SCRIPT = 'export USER="${USER:-$(id -un)}"; '
@@ -24,8 +24,7 @@ class Charliecloud:
     def wrap(self, program: Invocation, platform: Platform, folder: str) -> Invocation:
         """Return `program` inside ch-run (see core.launch.Runtime)."""
         options = options_of(self.name, platform)
-        require_no_stay(self.name, options)
-        require_host(self.name, options)
+        require_host_resources(self.name, options)
         if options.network != "host":
             raise UsageError(f"{self.name} always has the host's network; remove 'network'")
         argv = ["sh", "-c", _SCRIPT + exec_without_others(program.env), options.program or "ch-run"]

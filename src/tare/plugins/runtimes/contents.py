@@ -48,16 +48,15 @@ def parse_bind(text: str) -> Bind:
     return Bind(source, target or source, mode == "ro")
 
 
-def require_no_stay(runtime: str, options: ContainerOptions) -> None:
-    """Raise UsageError if long-lived containers are asked of a runtime without them."""
+def require_host_resources(runtime: str, options: ContainerOptions) -> None:
+    """Raise UsageError for options of a runtime that has no containers of its own beside the ranks.
+
+    It starts no long-lived containers, and always shares shared memory and limits with its host.
+    """
     if options.shape is ContainerShape.NODE:
         raise UsageError(
             f"{runtime} has no containers that stay; use 'shape: rank', or the runtime podman or docker"
         )
-
-
-def require_host(runtime: str, options: ContainerOptions) -> None:
-    """Raise UsageError if a runtime is asked not to share what it always shares with its host."""
     if options.shm_bytes is not None:
         raise UsageError(f"{runtime} always has the host's /dev/shm; remove 'shm'")
     if options.is_memlock_unlimited:

@@ -52,7 +52,7 @@ class Engine:
     def start(self, platform: Platform, container: str, binds: Sequence[str]) -> Invocation:
         """Return the command that starts a long-lived container (see core.launch.Engine)."""
         options = options_of(self.name, platform)
-        before = self._prologue + self._make_room(container)
+        before = self._prologue + self._free_name(container)
         script = f'{before}exec "$0" run --label "{LABEL}=${VARIABLE}" {self._given} "$@"'
         argv = ["bash", "-c", script, self._program(options)]
         argv += ["--rm", "--detach", "--name", container, "--env", VARIABLE, *self._sharing(options)]
@@ -117,7 +117,7 @@ class Engine:
         """
         raise NotImplementedError
 
-    def _make_room(self, container: str) -> str:
+    def _free_name(self, container: str) -> str:
         """Return shell text that frees a container's name if the engine keeps it for no container."""
         return ""
 

@@ -43,7 +43,7 @@ class Podman(Engine):
             f'{print_passed(names)} {self._given} "$@"'
         )
 
-    def _make_room(self, container: str) -> str:
+    def _free_name(self, container: str) -> str:
         """Return shell text that removes a container that podman lost track of because it was killed."""
         name = shlex.quote(container)
         return f'"$0" container exists {name} || "$0" rm --force {name} >/dev/null 2>&1; '

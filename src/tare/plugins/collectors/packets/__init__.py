@@ -39,7 +39,7 @@ def command(interface: str) -> str:
     return f"exec python3 -I -S -c {shlex.quote(program())} {shlex.quote(interface)}"
 
 
-def read_answer(text: str, cure: str = "") -> Counted:
+def read_counts(text: str, cure: str = "") -> Counted:
     """Return the last counts in a counter's output.
 
     If the counts are incomplete, their `fault` has the reason, and `cure` if the counter lacked the
@@ -47,11 +47,11 @@ def read_answer(text: str, cure: str = "") -> Counted:
     """
     for line in reversed(text.splitlines()):
         with contextlib.suppress(msgspec.DecodeError):
-            said = msgspec.json.decode(line.encode(), type=_Line)
-            if said.is_refused:
+            report = msgspec.json.decode(line.encode(), type=_Line)
+            if report.is_refused:
                 return Counted(fault=f"{_REFUSED}: {cure}" if cure else _REFUSED)
-            return said.counted if said.is_over else msgspec.structs.replace(said.counted, fault=_CUT)
-    return Counted(fault=text.strip()[-200:] or "the counter said nothing; is there a python3?")
+            return report.counted if report.is_over else msgspec.structs.replace(report.counted, fault=_CUT)
+    return Counted(fault=text.strip()[-200:] or "the counter printed nothing; is there a python3?")
 
 
 def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
@@ -64,11 +64,11 @@ def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
     for one in sorted(SafeFolder(folder).files(_RAW), key=lambda one: one.path.stem):
         host, _, second = one.path.stem.removeprefix("packets.").partition("+")
         name = f"{host}/{second}" if host in found else host
-        found[name] = read_answer(one.read().decode(errors="replace"), cure)
+        found[name] = read_counts(one.read().decode(errors="replace"), cure)
         one.remove()
     for host in hosts:
         if host.partition("/")[0] not in found:
-            found[host] = Counted(fault="no word came from its counter")
+            found[host] = Counted(fault="its counter reported nothing")
     if found:
         store(folder, found)
 

@@ -30,10 +30,8 @@ PRIVILEGED = "python3-packets"
 """A copy of Python with CAP_NET_RAW (setcap(8)), which root may put on the PATH of a group."""
 DUTY = 0.1  # of one core, at most
 PAUSE_S = 0.1
-SAY_S, SAY_SHARE = (
-    1.0,
-    0.05,
-)  # least pause between lines: in seconds, and as a share of the time so far (some 120 an hour)
+# The least pause between lines: in seconds, and as a share of the time so far (some 120 an hour).
+PRINT_S, PRINT_SHARE = 1.0, 0.05
 LAYOUT = "=I12xII34xB"  # tp_next_offset, tp_len, tp_status; sll_pkttype of the address after it
 ENTRY = struct.Struct(LAYOUT)
 BLOCK = struct.Struct("=8xIII")  # block_status, num_pkts, offset_to_first_pkt
@@ -89,19 +87,19 @@ def count_block(blocks: mmap.mmap, start: int, tally: Tally) -> bool:
     status, n_packets, offset = BLOCK.unpack_from(blocks, start)
     if not status & TO_USER:
         return False
-    place = start + offset
-    stride = ENTRY.unpack_from(blocks, place)[0] if n_packets > 1 else ENTRY.size
+    position = start + offset
+    stride = ENTRY.unpack_from(blocks, position)[0] if n_packets > 1 else ENTRY.size
     row = struct.Struct(f"{LAYOUT}{stride - ENTRY.size}x")
     with memoryview(blocks) as view:
-        found = collections.Counter(row.iter_unpack(view[place : place + n_packets * stride]))
+        found = collections.Counter(row.iter_unpack(view[position : position + n_packets * stride]))
     if all(step in (stride, 0) for step, _, _, _ in found):  # the last packet has 0
         for (_, length, status, kind), n in found.items():
             tally.seen[length, status, kind] += n
     else:  # headers of several lengths: after the first odd one, offsets were wrong
         for _ in range(n_packets):
-            step, length, status, kind = ENTRY.unpack_from(blocks, place)
+            step, length, status, kind = ENTRY.unpack_from(blocks, position)
             tally.seen[length, status, kind] += 1
-            place += step
+            position += step
     struct.pack_into("=I", blocks, start + 8, 0)
     return True
 
@@ -120,8 +118,8 @@ def count(interface: str) -> None:
     """Count and print the counts until standard input ends."""
     ring, blocks = open_ring(interface)
     tally = Tally(interface)
-    say({"counted": tally.counted()})
-    began_at = said_at = time.monotonic()
+    print_line({"counted": tally.counted()})
+    began_at = printed_at = time.monotonic()
     number = 0
     pause_s = PAUSE_S
     is_over = False
@@ -136,15 +134,15 @@ def count(interface: str) -> None:
             number = (number + 1) % N_BLOCKS
         look(ring, tally)
         now = time.monotonic()
-        if is_over or now - said_at >= max(SAY_S, SAY_SHARE * (now - began_at)):
-            said_at = now
-            say({"counted": tally.counted(), "is_over": is_over})
+        if is_over or now - printed_at >= max(PRINT_S, PRINT_SHARE * (now - began_at)):
+            printed_at = now
+            print_line({"counted": tally.counted(), "is_over": is_over})
         pause_s = max(PAUSE_S, (time.process_time() - spent_s) / DUTY)
 
 
-def say(answer: "dict[str, object]") -> None:
+def print_line(line: "dict[str, object]") -> None:
     """Print one line of JSON."""
-    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
@@ -167,12 +165,12 @@ def run(interface: str) -> None:
             count(interface)
         except PermissionError:
             become_privileged()
-            say({"is_refused": True})
+            print_line({"is_refused": True})
     except PermissionError:  # this process may not gain the capability (execve(2), EPERM)
-        say({"is_refused": True})
+        print_line({"is_refused": True})
     except OSError as error:
         fault = f"{interface}: {error.strerror or error}"
-        say({"counted": {"interface": interface, "fault": fault}, "is_over": True})
+        print_line({"counted": {"interface": interface, "fault": fault}, "is_over": True})
 
 
 if __name__ == "__main__":

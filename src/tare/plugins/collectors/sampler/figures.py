@@ -13,6 +13,9 @@ from tare.plugins.collectors.sampler.recording import HostRecording, Recording, 
 
 Counters = dict[str, float]
 
+Figures = Mapping[str, float | None]
+"""The figures of a source by name; None for an unknown figure."""
+
 _WAVERING = ("cpu.idle", "cpu.iowait")  # these may decrease (proc_stat(5)): the kernel recomputes them
 _MOST_WAVERING = 1000.0  # ticks; a larger loss means that a core was removed or came back
 
@@ -153,7 +156,7 @@ def derive(recording: Recording) -> Counters:
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def _figures(source: Source, watched: Watched) -> Mapping[str, float | None]:
+def _figures(source: Source, watched: Watched) -> Figures:
     """Return the figures of one source. An error in a source does not stop the others."""
     try:
         return source.figures(watched)

@@ -39,7 +39,7 @@ def add_source(name: str, text: str) -> None:
     try:
         exec(compile(text, name + ".py", "exec"), module.__dict__)  # noqa: S102  # our own text, shipped with this
     except Exception as error:  # one broken source does not stop the others
-        FAULTS[name] = _tell(error)
+        FAULTS[name] = _describe(error)
     else:
         SOURCES[name] = module
 
@@ -68,7 +68,7 @@ class Reader:
             except OSError as error:
                 if len(paths) == 1:
                     raise
-                self.faults[path] = _tell(error)
+                self.faults[path] = _describe(error)
 
     def __bool__(self) -> bool:
         return bool(self._files or self.faults)
@@ -90,7 +90,7 @@ class Reader:
         try:
             self._last = lines = list(self._module.shorten(self._lines()))
         except Exception as error:  # an error in one source does not stop the others
-            self.faults[self._name] = _tell(error)
+            self.faults[self._name] = _describe(error)
             self.has_failed = True
             return None
         self.faults.pop(self._name, None)
@@ -124,7 +124,7 @@ class Reader:
             except OSError as error:  # a core, port or group that is gone and may come back
                 if len(self._files) == 1:
                     raise
-                self.faults[path] = _tell(error)
+                self.faults[path] = _describe(error)
                 self.has_failed = True
                 continue
             self.faults.pop(path, None)
@@ -143,7 +143,7 @@ class Readers:
             try:
                 reader = Reader(name, root)
             except Exception as error:  # as in Reader
-                self._faults[name] = _tell(error)
+                self._faults[name] = _describe(error)
             else:
                 if reader:
                     self.by_name[name] = reader
@@ -194,7 +194,7 @@ class Recording:
     def __init__(self, path: str, period_s: float, readers: Readers) -> None:
         self.period_s = period_s
         self._readers = readers
-        self._told = {}  # type: dict[str, str]
+        self._written_faults = {}  # type: dict[str, str]
         for reader in readers.by_name.values():
             reader.forget()
         name = path.encode("utf-8", "surrogateescape")  # Python 3.6 would use ASCII in the C locale
@@ -221,8 +221,8 @@ class Recording:
         if mark:
             line["mark"] = mark
         faults = self._readers.faults()
-        if faults != self._told:
-            line["faults"] = self._told = faults
+        if faults != self._written_faults:
+            line["faults"] = self._written_faults = faults
         self._write(line)
 
     def close(self) -> None:
@@ -292,7 +292,7 @@ class Sampler:
 
         What is written stays readable; the next answer has the error.
         """
-        self._fault = _tell(error)
+        self._fault = _describe(error)
         recording, self.recording = self.recording, None
         if recording is not None:
             recording.close()
@@ -361,6 +361,6 @@ def _read(descriptor: int) -> "list[str]":
         length += len(part)
 
 
-def _tell(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     text = "{}: {}".format(type(error).__name__, error)
     return text.encode("utf-8", "replace").decode()  # a path may hold bytes that are not text

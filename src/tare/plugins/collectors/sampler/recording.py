@@ -1,6 +1,6 @@
 """Store the recordings of nodes in one compressed file for each attempt, and read them again.
 
-The format is compressed JSON lines, not Parquet. It takes less room and less time, as `python -m bench
+The format is compressed JSON lines, not Parquet. It takes less space and less time, as `python -m bench
 telemetry` shows. In Parquet, a run of one second would consist mostly of headings. The kernel's text stays
 readable with zcat(1).
 """
@@ -94,8 +94,8 @@ def raw_name(host: str) -> str:
 
 def store(folder: Path, span: Span) -> Recording:
     """Store the recordings of `folder` as one compressed file, host by host, and return their content."""
-    place = SafeFolder(folder)
-    files = _raw_files(place)
+    source = SafeFolder(folder)
+    files = _raw_files(source)
     hosts = []
     if files:
         packed = io.BytesIO()
@@ -105,7 +105,7 @@ def store(folder: Path, span: Span) -> Recording:
                 data = _whole_lines(one.read())
                 kept.write(msgspec.json.encode(_Opening(host=host)) + b"\n" + data)
                 hosts.append(_read_host(host, data.splitlines()))
-        (place / STORED).replace(packed.getvalue(), is_synced=False)
+        (source / STORED).replace(packed.getvalue(), is_synced=False)
         for one in files.values():
             one.remove()
     return Recording(hosts=tuple(one for one in hosts if one is not None), span=span)
@@ -125,7 +125,6 @@ def read(folder: SafeFolder) -> Recording | None:
 
 
 def _parts(folder: SafeFolder) -> Iterator[tuple[str, list[bytes]]]:
-    """Yield the lines of each host."""
     if not (folder / STORED).exists():
         for host, one in _raw_files(folder).items():
             yield host, _whole_lines(one.read()).splitlines()
@@ -143,10 +142,10 @@ def _parts(folder: SafeFolder) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def _stored_lines(folder: SafeFolder) -> list[bytes]:
-    place = folder / STORED
-    data = place.unpack(_MOST_BYTES)
+    stored = folder / STORED
+    data = stored.unpack(_MOST_BYTES)
     if data.count(b"\n") > _MOST_LINES:
-        raise OSError(errno.EFBIG, f"more than the {_MOST_LINES} lines that are read of it", str(place.path))
+        raise OSError(errno.EFBIG, f"more than the {_MOST_LINES} lines that are read of it", str(stored.path))
     return data.splitlines() or [b""]
 
 

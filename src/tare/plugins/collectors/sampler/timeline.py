@@ -52,12 +52,12 @@ def _track(one: HostRecording, span: Span, *, has_cores: bool) -> Track:
             counted = difference(parse(before, (name,)), parse(after, (name,)))
             for what, value in source.over_time(counted, seconds, span.interface).items():
                 values[what].append(value)
-    told = {name for name in drawn if any(name in sample.lines for sample in one.samples)}
+    recorded = {name for name in drawn if any(name in sample.lines for sample in one.samples)}
     kept = [
         what
         for name, source in drawn.items()
         for what in source.TIME_SERIES
-        if ((has_cores and name in told) if time_series()[what].is_of_machine else is_of_ranks)
+        if ((has_cores and name in recorded) if time_series()[what].is_of_machine else is_of_ranks)
     ]
     return Track(
         host=one.host,

@@ -8,9 +8,7 @@ import os
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = True
 ORDER = 40
@@ -38,8 +36,8 @@ def _stats(root: str, controllers: str, group: str) -> "list[str]":
         return []
     mount = root + "/sys/fs/cgroup"
     if controllers:  # RHEL 7's kernel writes cpuacct,cpu, although the folder is called cpu,cpuacct
-        places = [mount + "/" + name for name in (controllers, "cpu,cpuacct", "cpu")]
-        mount = next((place for place in places if os.path.isdir(place)), places[0])
+        mounts = [mount + "/" + name for name in (controllers, "cpu,cpuacct", "cpu")]
+        mount = next((mount for mount in mounts if os.path.isdir(mount)), mounts[0])
     names = [name for name in group.split("/") if name not in ("", "..")]
     return ["/".join([mount] + names[:depth] + ["cpu.stat"]) for depth in range(len(names), -1, -1)]
 
@@ -59,7 +57,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return for how many seconds threads were throttled on all nodes together."""
     found = [
         one.counted["cgroup.throttled_s"] for one in watched.machines if "cgroup.throttled_s" in one.counted

@@ -7,9 +7,7 @@ stage.
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 20
@@ -17,16 +15,7 @@ FIGURES = {
     "cpu_busiest_core": ("%", None, "time in which the busiest core of any node worked"),
 }
 _MOST_A_SECOND = 128
-_KINDS = (
-    "user",
-    "nice",
-    "system",
-    "idle",
-    "iowait",
-    "irq",
-    "softirq",
-    "steal",
-)  # guests are in user and nice
+_KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")  # guests: user and nice
 
 
 def paths(root: str) -> "list[str]":
@@ -65,7 +54,7 @@ def busy(lines: "list[str]") -> "dict[str, tuple[float, float]]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the share of the busiest core. In older recordings, the source `cpu` has these lines."""
     found = []
     for host in watched.machines:

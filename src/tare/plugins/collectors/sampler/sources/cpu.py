@@ -2,9 +2,9 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from tare.plugins.collectors.sampler.figures import Passed, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Passed, Watched
 
 HAS_PATHS = False
 ORDER = 10
@@ -73,7 +73,7 @@ def shares(counted: "dict[str, float]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return means over nodes, the kernel's highest share in any sample, and the run queue."""
     found = {}  # type: dict[str, float | None]
     by_host = [shares(one.counted) for one in watched.machines]

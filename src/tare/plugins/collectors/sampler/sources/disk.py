@@ -2,9 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 90
@@ -14,16 +12,8 @@ FIGURES = {
     "disk_busy": ("%", None, "time in which the busiest disk of any node worked"),
 }
 _SECTOR = 512  # the kernel's unit, for any sector size of the disk
-_ON_OTHERS = (
-    "loop",
-    "ram",
-    "zram",
-    "dm-",
-    "md",
-    "zd",
-    "bcache",
-    "drbd",
-)  # their bytes are counted on the disks below them
+# The bytes of these are counted on the disks below them.
+_ON_OTHERS = ("loop", "ram", "zram", "dm-", "md", "zd", "bcache", "drbd")
 
 
 def paths(root: str) -> "list[str]":
@@ -57,7 +47,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the rates of all disks together, and the share of time in which the busiest disk worked."""
     found = watched.rates("disk", "disk.")
     busy = [

@@ -4,9 +4,7 @@ import glob
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = True
 ORDER = 30
@@ -36,7 +34,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return {"frequency.hertz": sum(clocks) / len(clocks)} if clocks else {}
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the mean over samples and nodes, in megahertz."""
     return {
         "cpu_frequency": watched.mean([one / 1e6 for one in watched.levels("frequency", "frequency.hertz")])

@@ -4,9 +4,7 @@ import glob
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = True
 ORDER = 80
@@ -99,7 +97,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return what the ports of all nodes sent, waited for and lost."""
     return {
         "fabric_sent": watched.total("port.", "tx_bytes"),

@@ -2,9 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 60
@@ -67,7 +65,7 @@ def by_interface(counted: "dict[str, float]") -> "dict[str, dict[str, float]]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return what hosts sent through interfaces. Only sent bytes count, so that nothing is counted twice."""
     hosts = [(one, by_interface(one.counted)) for one in watched.hosts]
     if not all(found for _, found in hosts):

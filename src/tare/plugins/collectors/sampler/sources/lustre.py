@@ -4,9 +4,7 @@ import glob
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = True
 ORDER = 110
@@ -41,6 +39,6 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the rates of all mounts together."""
     return watched.rates("lustre", "lustre.")

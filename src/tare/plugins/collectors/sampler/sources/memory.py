@@ -2,9 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 50
@@ -39,7 +37,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the highest memory in use of any sample and node."""
     read = [one for host in watched.machines for one in host.read("memory")]
     kept = [one for one in read if "memory.total" in one and "memory.available" in one]

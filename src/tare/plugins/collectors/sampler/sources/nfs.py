@@ -6,9 +6,7 @@ volume: each mount shows those of all. So they are counted once, by the file sys
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 100
@@ -16,11 +14,8 @@ FIGURES = {
     "nfs_read": ("B/s", None, "bytes that came from NFS servers, all nodes together"),
     "nfs_written": ("B/s", None, "bytes that went to NFS servers, all nodes together"),
 }
-_COUNTS = (
-    "\tbytes:",
-    "\t        READ:",
-    "\t       WRITE:",
-)  # in the kernel's layout; a mount has some 60 lines
+# In the kernel's layout; a mount has some 60 lines.
+_COUNTS = ("\tbytes:", "\t        READ:", "\t       WRITE:")
 _MOUNTED, _TYPE = " mounted on ", " with fstype "
 
 
@@ -32,7 +27,7 @@ def paths(root: str) -> "list[str]":
 
 
 def shorten(lines: "list[str]") -> "list[str]":
-    """Keep for each NFS file system its number, one place, its bytes, and its reads and writes."""
+    """Keep for each NFS file system its number, one mount point, its bytes, and its reads and writes."""
     numbers = {}  # type: dict[str, str]
     kept = []
     seen = {""}
@@ -42,12 +37,12 @@ def shorten(lines: "list[str]") -> "list[str]":
             if is_new:
                 kept.append(line.strip())
         elif line.startswith("device "):
-            place = line.partition(_MOUNTED)[2].partition(_TYPE)[0]
-            number = numbers.get(place, "") if _TYPE + "nfs" in line else ""
+            mount_point = line.partition(_MOUNTED)[2].partition(_TYPE)[0]
+            number = numbers.get(mount_point, "") if _TYPE + "nfs" in line else ""
             is_new = number not in seen
             if is_new:
                 seen.add(number)
-                kept.append("device " + number + " on " + place)
+                kept.append("device " + number + " on " + mount_point)
         elif " - nfs" in line:
             fields = line.split(None, 5)
             numbers[fields[4]] = fields[2]
@@ -71,6 +66,6 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the rates of all mounts together."""
     return watched.rates("nfs", "nfs.")

@@ -9,9 +9,7 @@ import os
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = True
 ORDER = 120
@@ -127,7 +125,7 @@ _PRESSED = {
 }
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the counts of the run's own control group, and the CPU share of other programs."""
     found = {}  # type: dict[str, float]
     for host in watched.hosts:

@@ -4,9 +4,7 @@ import os
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 130
@@ -38,7 +36,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return {"sampler." + line.split()[0]: float(line.split()[1]) for line in lines}
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the share of a core that the sampler used, and its memory, over all hosts."""
     taken = [one for one in watched.hosts if "sampler.cpu_s" in one.counted]
     sizes = [host.read("sampler")[-1].get("sampler.resident_bytes") for host in watched.hosts]

@@ -2,16 +2,14 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from collections.abc import Mapping
-
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import Figures, Watched
 
 HAS_PATHS = False
 ORDER = 70
 FIGURES = {
     "tcp_segments": ("packets", None, "TCP segments sent, all hosts together"),
     "tcp_retransmits": ("packets", "lower", "TCP segments sent once more, all hosts together"),
-    "udp_overflows": ("packets", "lower", "UDP datagrams for which a receiver had no room"),
+    "udp_overflows": ("packets", "lower", "UDP datagrams dropped because a receiver's buffer was full"),
 }
 _KEPT = {
     ("Tcp", "OutSegs"): "tcp.segments_out",
@@ -45,7 +43,7 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(watched: "Watched") -> "Figures":
     """Return the counts of all hosts together. Pods are included, because each has its own TCP."""
     return {
         "tcp_segments": watched.sum_over_hosts("tcp.segments_out"),
