@@ -20,7 +20,7 @@ from tare.core.campaign import Campaign
 from tare.core.plan import Plan
 from tare.core.values import Scalar
 from tare.core.workload import Better
-from tare.report.sections.quality_warnings import doubts
+from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
 from tare.stats.intervals import Floats
 from truth.campaigns import Figure, Truth, campaign
@@ -77,7 +77,7 @@ def test_a_drift_of_writes_is_not_hidden_by_reads_and_the_doubt_names_the_operat
     known = {("rate", "write"), ("rate", "read")}
     assert {(one.fom, *one.labels.values()) for one in drifts} == {("rate", "write")}
     assert {(one.fom, *one.labels.values()) for one in trust(found).scatters} == known
-    told = doubts(trust(found), found, lay_out(found, ()))
+    told = quality_warnings(trust(found), found, lay_out(found, ()))
     assert {plain(row.foms) for row in told.rows} == {"rate (operation write)"}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from report.studies import content_of, words_of
+from report.studies import content_of, part_of, words_of
 from support.synthetic import make_campaign, make_case, make_plan
 from tare.analysis.check import Outcome, check
 from tare.analysis.compare import aggregates, comparisons
@@ -20,6 +20,7 @@ from tare.core.attempt import Attempt, Proof, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Layout
 from tare.core.verdict import Verdict
+from tare.report.sections.overview import Overview
 
 ONE, TWO = Layout(1, 2, 2), Layout(2, 2, 1)
 
@@ -147,7 +148,9 @@ def test_the_sentence_tells_that_one_node_is_left_out_and_a_side_of_one_node_has
 
 def test_a_heat_map_shows_what_nothing_crossed_without_a_number() -> None:
     campaign = alone("ring")
-    cells = [cell for row in content_of(campaign).heat_maps[0].rows for cell in row.cells if cell]
+    cells = [
+        cell for row in part_of(content_of(campaign), Overview).maps[0].rows for cell in row.cells if cell
+    ]
     bare = [cell for cell in cells if cell.paint == "missing"]
     assert len(bare) == 2
     assert {cell.details for cell in bare} == {(("Result", NOTHING_CROSSED),)}

@@ -15,7 +15,7 @@ from support.synthetic import make_campaign, write_campaign
 from tare.core.attempt import State
 from tare.core.case import Run
 from tare.live.watch import FollowedCampaign, Hub
-from tare.report.sections.accounting import account
+from tare.report.words.accounting import account
 from tare.storage.campaign import JOURNAL, PLAN, read_campaign
 from tare.storage.journal import AttemptBegan, AttemptEnded, AttemptWaits, Journal
 

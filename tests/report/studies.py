@@ -13,12 +13,12 @@ from tare.core.case import Case
 from tare.core.telemetry import Epoch, Timeline, Track
 from tare.core.workload import Better, Fom
 from tare.report.charts.painting import Here
-from tare.report.content import Content, content
+from tare.report.content import Content, PartT, content
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
-from tare.report.sections.accounting import account
-from tare.report.sections.quality import facts, noises
+from tare.report.sections.quality import noises, quality_facts
 from tare.report.variants import lay_out
+from tare.report.words.accounting import account
 from tare.report.words.answer import Answer, answer_all
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u202e\x1b[31m\ufffe"
@@ -38,11 +38,21 @@ def words_of(campaign: Campaign) -> list[Answer]:
 def facts_of(campaign: Campaign) -> dict[str, str]:
     answers = answers_of(campaign)
     sides = lay_out(campaign, answers.comparisons)
-    return dict(facts(campaign, account(campaign), noises(answers.estimates, campaign, sides)))
+    return dict(quality_facts(campaign, account(campaign), noises(answers.estimates, campaign, sides)))
 
 
 def content_of(campaign: Campaign) -> Content:
-    return content(campaign, answers_of(campaign), painter=Here(), read_timeline=steady)
+    found = content(campaign, answers_of(campaign), painter=Here(), read_timeline=steady)
+    for one in found.sections:
+        assert "could not be made" not in str(one.part), one.part
+    return found
+
+
+def part_of(found: Content, kind: type[PartT]) -> PartT:
+    """Return the content of the section that has one of type `kind`."""
+    part = found.part(kind)
+    assert part is not None
+    return part
 
 
 def steady(attempt: Attempt) -> Timeline | None:

@@ -10,10 +10,10 @@ from tare.analysis.accounting import state_of
 from tare.core.attempt import Attempt, Proof, State
 from tare.core.campaign import Campaign
 from tare.core.job import Counters, Link
-from tare.report.sections.accounting import account
 from tare.report.sections.environment import surroundings
 from tare.report.sections.traffic import crossings
 from tare.report.variants import lay_out
+from tare.report.words.accounting import account
 
 
 def test_sides_are_named_by_the_settings_in_which_they_differ() -> None:

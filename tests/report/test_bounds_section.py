@@ -11,9 +11,9 @@ from report.studies import words_of
 from tare.analysis.compare import comparisons
 from tare.analysis.estimate import estimates
 from tare.core.workload import Better
-from tare.report.sections.bounds import bound_rows, with_bounds
-from tare.report.sections.panels import measured_panels
+from tare.report.charts.panels import measured_panels
 from tare.report.variants import lay_out
+from tare.report.words.bounds import bound_rows, with_bounds
 
 
 def rows(rate: float) -> list[str]:

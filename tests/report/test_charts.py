@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from report.studies import answers_of, content_of, three_networks
+from report.studies import answers_of, content_of, part_of, three_networks
 from support.synthetic import SIZES, make_campaign, make_case
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, x_axis
 from tare.report.charts.labels import end_labels
+from tare.report.charts.panels import Panel
 from tare.report.content import Content
-from tare.report.sections.panels import Panel
+from tare.report.sections.charts import Charts
+from tare.report.sections.overview import Overview
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +194,7 @@ def test_of_many_places_those_farthest_from_the_reference_have_panels() -> None:
     found = content_of(make_campaign(cases, ratio=ratio, noise=0.001, blocks=3))
     titles = [panel["title"]["text"] for panel in specs(found, "ratio")]
     assert sorted({title[:3] for title in titles}) == [f"w{number:02}" for number in range(14, 20)]
-    assert found.places_left_out.startswith("6 of 20 workloads and scales are shown")
+    assert part_of(found, Charts).left_out.startswith("6 of 20 workloads and scales are shown")
 
 
 def test_figures_without_coordinates_are_drawn_along_the_number_that_varies_most() -> None:
@@ -217,4 +219,5 @@ def test_figures_without_coordinates_are_drawn_along_the_number_that_varies_most
         f"synthetic.pingpong · block {size} KiB" for size in (16, 512)
     ]
     assert all({row["x"] for row in rows(panel)} == {1, 2, 4} for panel in panels)
-    assert [column.place.step for column in found.heat_maps[0].columns][:3] == ["jobs 1", "jobs 2", "jobs 4"]
+    columns = part_of(found, Overview).maps[0].columns
+    assert [column.place.step for column in columns][:3] == ["jobs 1", "jobs 2", "jobs 4"]

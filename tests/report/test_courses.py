@@ -13,9 +13,7 @@ from tare.report.charts.drawing import alone
 from tare.report.charts.figures import watched_figure
 from tare.report.charts.node_timelines import course_charts
 from tare.report.charts.painting import Here
-from tare.report.report_answers import ReportAnswers
-from tare.report.sections.reasons import watched_words
-from tare.report.sections.telemetry import (
+from tare.report.charts.telemetry import (
     MOST_CASES,
     MOST_LAYERS,
     NodeTimeline,
@@ -23,6 +21,8 @@ from tare.report.sections.telemetry import (
     courses,
     describe_course,
 )
+from tare.report.report_answers import ReportAnswers
+from tare.report.sections.reasons import watched_words
 from tare.report.variants import lay_out
 
 

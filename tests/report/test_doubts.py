@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from report.html_reader import Page
-from report.studies import content_of, page_of, three_networks
+from report.studies import content_of, page_of, part_of, three_networks
 from support.slowing import slowed
 from tare.analysis.quality import trust
 from tare.analysis.variability import variabilities
@@ -15,7 +15,8 @@ from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.report.content import Content
 from tare.report.formats.page import render
-from tare.report.sections.quality_warnings import QualityWarningRow, QualityWarnings, doubts
+from tare.report.sections.quality_warnings import QualityWarningRow, QualityWarnings, quality_warnings
+from tare.report.sections.trust import Trust
 from tare.report.variants import lay_out
 from tare.report.words.numbers import NARROW
 
@@ -40,7 +41,7 @@ def troubled(blocks: int = 10) -> Campaign:
 
 
 def doubts_of(campaign: Campaign) -> QualityWarnings:
-    return doubts(trust(campaign), campaign, lay_out(campaign, ()))
+    return quality_warnings(trust(campaign), campaign, lay_out(campaign, ()))
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +174,13 @@ def test_the_page_tells_doubts_links_to_runs_and_holds_noises_against_each_other
 
 
 def test_a_scatter_that_a_doubt_explains_says_so(found: Content) -> None:
-    notes = {(row.side, row.place): row.note for row in found.variabilities}
+    notes = {(row.side, row.place): row.note for row in part_of(found, Trust).variabilities}
     assert notes["overlay", "synthetic.pingpong · 2 nodes"] == "overlay: warm-up"
     assert notes["macvlan", "synthetic.pingpong · 4 nodes"] == "host: outliers; macvlan: modes"
 
 
 def test_noise_of_a_case_has_the_interval_of_its_mean_over_sizes(found: Content) -> None:
-    wholes = [noise.whole for noise in found.noises]
+    wholes = [noise.whole for noise in part_of(found, Trust).noises]
     assert len(wholes) == 6
     assert all("[" in whole and f"{NARROW}%" in whole for whole in wholes)
 

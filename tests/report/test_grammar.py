@@ -13,10 +13,10 @@ from support.scales import make_application, usl
 from support.synthetic import make_campaign
 from tare.report.charts.drawing import alone
 from tare.report.charts.node_timelines import course_charts
+from tare.report.charts.panels import Line, Panel, Point
 from tare.report.charts.scripts import VEGALITE
+from tare.report.charts.telemetry import Bar, Epoch, NodeTimeline
 from tare.report.content import Content
-from tare.report.sections.panels import Line, Panel, Point
-from tare.report.sections.telemetry import Bar, Epoch, NodeTimeline
 from tare.report.variants import Variant
 
 KINDS = ("figures", "time", "rate", "ratio", "nodes", "speedup", "efficiency", "blocks", "telemetry")

@@ -7,7 +7,7 @@ import msgspec
 from support.synthetic import make_campaign
 from tare.core.packets import Counted
 from tare.plugins.collectors.packets import store
-from tare.report.sections.packets import packet_sizes
+from tare.report.charts.packets import packet_sizes
 
 
 def test_sizes_of_all_runs_and_hosts_of_a_case_are_taken_together(tmp_path: Path) -> None:

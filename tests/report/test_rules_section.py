@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.test_bounds import limited
-from report.studies import content_of
+from report.studies import content_of, part_of
 from support.scales import make_application, usl
 from support.synthetic import make_attempt, make_campaign
 from tare.core.attempt import Source, State
@@ -18,12 +18,13 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.plan import LeftOut
 from tare.core.study import Scaling
+from tare.report.sections.methods import Methods
 from tare.report.sections.rules import Keeping, ReportingRule
 from tare.stats.normality import normality_p_values
 
 
 def rule(campaign: Campaign, number: int) -> ReportingRule:
-    found = content_of(campaign).rules
+    found = part_of(content_of(campaign), Methods).rules
     assert [one.number for one in found] == list(range(1, 13))
     return found[number - 1]
 

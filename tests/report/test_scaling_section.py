@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from report.html_reader import Page, unpacked
-from report.studies import content_of, page_of, three_networks
+from report.studies import content_of, page_of, part_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case
 from tare.analysis.compare import aggregates
@@ -21,6 +21,7 @@ from tare.core.workload import Better
 from tare.published import as_campaign, read_publication
 from tare.report.content import Content
 from tare.report.sections.curves import curve_tables
+from tare.report.sections.scaling import Scaling
 from tare.report.variants import lay_out
 from tare.report.words.scaling import sentences, share
 
@@ -40,7 +41,7 @@ def found(campaign: Campaign) -> Content:
 
 
 def sentence(found: Content, side: str) -> str:
-    (text,) = [text for one, text in found.scaling[0].sentences if one.name == side]
+    (text,) = [text for one, text in part_of(found, Scaling).blocks[0].sentences if one.name == side]
     return text.translate(SPACES)
 
 
@@ -68,7 +69,7 @@ def test_negative_scaling_is_named_where_it_begins(found: Content) -> None:
 
 def test_what_is_missing_is_said_in_words_and_in_the_table(found: Content) -> None:
     assert sentence(found, "overlay").endswith("Not measured: 4 nodes.")
-    (row,) = [row for row in found.scaling[0].rows if row.is_missing]
+    (row,) = [row for row in part_of(found, Scaling).blocks[0].rows if row.value == "–"]
     assert (row.side.name, row.value, row.speedup, row.remark) == ("overlay", "–", "–", "not measured")
 
 

@@ -21,9 +21,9 @@ from tare.core.campaign import Campaign
 from tare.core.workload import Better, Fom
 from tare.live.charts import changes
 from tare.report.charts.forest import describe_forest, forest_panels
+from tare.report.charts.panels import scale_panels
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
-from tare.report.sections.panels import scale_panels
 from tare.report.variants import lay_out
 from tare.report.words.changes import legend
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -11,10 +13,12 @@ import pytest
 from live.conftest import running
 from report.studies import content_of, page_of
 from support.synthetic import make_campaign, write_campaign
+from tare.core.errors import UsageError
 from tare.report import section
+from tare.report.formats import templates
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
-from tare.report.section import PLACES, Section, sections
+from tare.report.section import LAST, Section, sections
 
 
 def test_every_format_has_the_section_of_another_package(stranger: Path) -> None:
@@ -55,6 +59,34 @@ def test_without_that_package_the_report_has_none_of_it() -> None:
     assert "stranger-time" not in page_of(make_campaign())
 
 
-def test_the_page_has_every_place_after_which_a_section_may_stand() -> None:
-    template = (Path(section.__file__).parent / "formats/template.html").read_text()
-    assert re.findall(r'further\("([a-z]+)"\)', template) == list(PLACES)
+def test_a_section_may_bring_a_template_and_a_heading_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Energy(NamedTuple):
+        title: str
+        joules: float
+
+    template = tmp_path / "energy.html"
+    template.write_text("<p>{{ part.joules|number }}&#8239;J in {{ found.study }}</p>")
+    energy = Section(
+        "energy", "-", "trust", lambda facts: Energy("What did it <take>?", 12.5), template=template
+    )
+    for place in (section, templates):
+        monkeypatch.setattr(place, "sections", lambda: (*sections(), energy))
+    page = page_of(make_campaign())
+    assert '<h2 id="energy-title">What did it &lt;take&gt;?</h2>' in page
+    assert "<p>12.5&#8239;J in synthetic</p>" in page
+
+
+def test_sections_of_tare_stand_in_a_chain_with_room_for_others_after_each() -> None:
+    own = [one for one in sections() if one.order == LAST]
+    assert [one.after for one in own] == ["answer", *(one.name for one in own[:-1])]
+    assert all(one.template is not None and one.template.is_file() for one in own)
+
+
+def test_a_section_after_none_that_is_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = ModuleType("lost")
+    lost.SECTION = Section("lost", "Where?", "nowhere", lambda facts: None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(section, "modules", lambda folder, group: {"lost": lost})
+    with pytest.raises(UsageError, match="report section lost: no 'nowhere'; use one of answer"):
+        sections.__wrapped__()

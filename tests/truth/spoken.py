@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from report.studies import part_of
 from tare.analysis.check import check
 from tare.analysis.rule_parser import parse_rules
 from tare.analysis.rules import Kind, RuleSource
@@ -18,6 +19,13 @@ from tare.core.workload import Better
 from tare.report.checks.words import why_words
 from tare.report.content import Content, content
 from tare.report.report_answers import ReportAnswers
+from tare.report.sections.curves import CurveTables
+from tare.report.sections.methods import Methods
+from tare.report.sections.overview import Overview
+from tare.report.sections.scaling import Scaling
+from tare.report.sections.trust import Trust
+from tare.report.sections.verdicts import Verdicts
+from tare.report.sections.why import Activity
 from tare.report.words.numbers import coordinate, words
 from truth.campaigns import Figure
 from truth.claimed import Asked
@@ -72,18 +80,20 @@ def spoken(study: Wild, found: Campaign) -> Told:
 
 def _rows(told: Told, page: Content) -> None:
     """Read what stands in rows and beside them."""
+    trust, verdicts, activity = part_of(page, Trust), page.part(Verdicts), page.part(Activity)
+    curves, scaling = page.part(CurveTables), page.part(Scaling)
     texts: Sequence[tuple[str, Sequence[str]]] = (
-        ("tested", [page.doubts.tested]),
-        ("doubts", [one.finding for one in page.doubts.rows]),
-        ("doubts", [one.finding for one in page.doubts.odd_runs]),
-        ("scatter", [one.verdict for one in page.variabilities]),
-        ("crossovers", [one.text for one in page.curves.crossovers]),
-        ("saturations", [one.reached for one in page.curves.saturations]),
-        ("watched", [page.watched]),
+        ("tested", [trust.warnings.tested]),
+        ("doubts", [one.finding for one in trust.warnings.rows]),
+        ("doubts", [one.finding for one in trust.warnings.odd_runs]),
+        ("scatter", [one.verdict for one in trust.variabilities]),
+        ("crossovers", [one.text for one in curves.crossovers] if curves else []),
+        ("saturations", [one.reached for one in curves.saturations] if curves else []),
+        ("watched", [activity.watched] if activity else []),
         ("account", [page.account.sentence]),
-        ("notes", [one.note for one in page.verdicts.rows.shown if one.note]),
-        ("facts", [text for _, text in page.facts]),
-        ("scaling", [text for block in page.scaling for _, text in block.sentences]),
+        ("notes", [one.note for one in verdicts.rows.shown if one.note] if verdicts else []),
+        ("facts", [text for _, text in trust.facts]),
+        ("scaling", [text for block in scaling.blocks for _, text in block.sentences] if scaling else []),
     )
     for place, found in texts:
         for text in found:
@@ -106,11 +116,13 @@ def _reading(told: Told, page: Content) -> None:
         match = re.search(r"from n = (\d+)", sentence)
         if match:
             told.expect(sentence, is_so=int(match[1]) >= 3)
-    for rule in page.rules:
+    overview = page.part(Overview)
+    for rule in part_of(page, Methods).rules:
         for sentence in told.read("rules", rule.what):
             match = re.match(r"(\d+) (?:of \d+ )?quoted ratios? ha", sentence)
             if match:
-                cells = [one for heat in page.heat_maps for row in heat.rows for one in row.cells if one]
+                maps = overview.maps if overview else ()
+                cells = [one for heat in maps for row in heat.rows for one in row.cells if one]
                 told.expect(sentence, is_so=int(match[1]) == sum("[" in one.interval for one in cells))
 
 
@@ -141,7 +153,7 @@ def _design(told: Told, study: Wild, found: Campaign, page: Content) -> None:
         (r"Of \d+ passes .* in another order", lambda n: False),
         (r"What the nodes did during the runs was not recorded", lambda n: study.rises is None),
     )
-    for text in page.design:
+    for text in part_of(page, Methods).design:
         for sentence in told.read("design", text):
             for pattern, is_so in facts:
                 match = re.match(pattern, sentence)

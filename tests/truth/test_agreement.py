@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from click.testing import CliRunner
 
+from report.studies import part_of
 from tare.analysis.check import Outcome, check
 from tare.analysis.compare import aggregates
 from tare.analysis.quoted_figures import quoted
@@ -24,6 +25,7 @@ from tare.report.charts.painting import Here
 from tare.report.content import content
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
+from tare.report.sections.overview import Overview
 from tare.report.variants import lay_out
 from tare.report.words.changes import change, figure
 from tare.storage.campaign import read_campaign
@@ -72,7 +74,7 @@ def of_heat_map(found: Campaign) -> dict[tuple[str, str, str], Told]:
             plain(f"{cell.number} {cell.interval}".removesuffix(" no interval")),
             int(match[1]) if (match := re.match(r"\+(\d+) block", cell.settling)) else None,
         )
-        for one in page.heat_maps
+        for one in part_of(page, Overview).maps
         for row in one.rows
         for column, cell in zip(one.columns, row.cells, strict=True)
         if cell is not None

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from report.studies import part_of
 from tare.analysis.compare import aggregates
 from tare.analysis.family_tests import Terms, findings
 from tare.analysis.interim_looks import SessionEnds
@@ -25,6 +26,8 @@ from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
+from tare.report.sections.overview import Overview
+from tare.report.sections.verdicts import Verdicts
 from tare.report.words.assumed import FOOTNOTE, assumed_words
 from truth.campaigns import Truth, by_level, campaign, write
 from truth.noise import autocorrelated, lognormal, sides
@@ -105,12 +108,12 @@ def test_rows_that_rest_on_independence_have_a_sign_with_a_footnote(tmp_path: Pa
     assert table.count("†") == 2, "one row, and the footnote"
     assert FOOTNOTE in table
     page = content(found, ReportAnswers.of(found))
-    rows = {one.side: (one.verdict, one.state) for one in page.verdicts.rows.shown}
+    rows = {one.side: (one.verdict, one.state) for one in part_of(page, Verdicts).rows.shown}
     assert rows == {"overlay": ("worse†", "worse"), "macvlan": ("worse", "worse")}
-    (heat,) = page.heat_maps
+    (heat,) = part_of(page, Overview).maps
     marks = {row.side.name: cell.mark for row in heat.rows for cell in row.cells if cell}
     assert marks == {"overlay": "†", "macvlan": ""}
-    assert page.verdicts.footnote == heat.footnote == FOOTNOTE
+    assert part_of(page, Verdicts).footnote == heat.footnote == FOOTNOTE
     drawn = content(found, ReportAnswers.of(found), painter=Here())
     assert render(found, drawn).count(FOOTNOTE) >= 3, "the title of the map, its key, and the table's caption"
     assert FOOTNOTE in render_markdown(page, "..")

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from report.studies import part_of
 from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.quoted_figures import quoted
 from tare.core.campaign import Campaign
@@ -23,6 +24,8 @@ from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
+from tare.report.sections.overview import Overview
+from tare.report.sections.verdicts import Verdicts
 from tare.report.words.assumed import FOOTNOTE
 from truth.campaigns import TIME, Truth, campaign, write
 from truth.noise import lognormal
@@ -108,9 +111,9 @@ def test_every_format_of_the_report_has_it(found: Campaign) -> None:
     assert FOOTNOTE in markdown
     assert r"\dag{} rests on blocks being independent" in tex
     assert "may miss" in tex, "beside what is equivalent, as in every output"
-    (heat,) = page.heat_maps
+    (heat,) = part_of(page, Overview).maps
     assert {row.side.name: bool(cell.mark) for row in heat.rows for cell in row.cells if cell} == MARKED
-    assert {row.side: "†" in row.verdict for row in page.verdicts.rows.shown} == MARKED
+    assert {row.side: "†" in row.verdict for row in part_of(page, Verdicts).rows.shown} == MARKED
     assert plain(html.unescape(render(found, page))).count(FOOTNOTE) >= 2
 
 

@@ -26,7 +26,7 @@ from tare.core.comparison import Comparison
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
 from tare.report.sections.design import design
-from tare.report.sections.quality_warnings import doubts
+from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
 from tare.report.words.answer import reading
 from tare.storage.campaign import read_campaign
@@ -194,7 +194,7 @@ def test_how_much_the_machine_changed_between_sessions_is_told_as_a_number_every
     )
     assert sentence.search(plain(" ".join(design(found))))
     sides = lay_out(found, ())
-    told = doubts(trust(found), found, sides)
+    told = quality_warnings(trust(found), found, sides)
     assert sentence.search(plain(" ".join(row.finding for row in told.rows)))
     assert not told.is_clear
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from report.studies import part_of
 from tare.analysis.check import check
 from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.headline import headlines
@@ -18,6 +19,7 @@ from tare.live.charts import changes
 from tare.live.statistics import answer
 from tare.report.content import content
 from tare.report.report_answers import ReportAnswers
+from tare.report.sections.overview import Overview
 from truth.campaigns import RATE, Figure, Truth, campaign, write
 from truth.noise import lognormal
 from truth.test_agreement import plain, tare
@@ -95,7 +97,7 @@ def test_every_output_says_the_same(tmp_path: Path) -> None:
     verdicts = [one.verdict for one in check(found, parse_rules([rule])).verdicts[0].judged]
     assert verdicts == [Verdict.EQUIVALENT, Verdict.UNDECIDED]
     page = content(found, ReportAnswers.of(found))
-    cells = [cell for one in page.heat_maps for row in one.rows for cell in row.cells if cell]
+    cells = [cell for one in part_of(page, Overview).maps for row in one.rows for cell in row.cells if cell]
     assert [cell.settling for cell in cells if cell.sign == "?"] == ["elapsed time is worse"] * 2
     live = answer(found, 1)
     bars = [one for one in changes(live.figures, live.sides, 0.02).bars if one.sign == "?"]

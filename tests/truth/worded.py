@@ -6,8 +6,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 
+from report.studies import part_of
 from tare.core.campaign import Campaign
 from tare.report.content import Content
+from tare.report.sections.curves import CurveTables
+from tare.report.sections.scaling import Scaling
+from tare.report.sections.trust import Trust
 from truth.campaigns import Truth
 from truth.claimed import Asked
 from truth.shapes import line_of, speed, together
@@ -29,7 +33,8 @@ def of_words(study: Wild, found: Campaign, page: Content) -> Iterator[Asked]:
         if study.truth.decimals is None:
             yield from _of_curves(study.truth, found, page)
         return
-    for block in page.scaling:
+    scaling = page.part(Scaling)
+    for block in scaling.blocks if scaling else ():
         if "solver" in study.truth.workloads:
             for side, text in block.sentences:
                 yield from _of_scaling(study.truth, found, side.name, plain(text))
@@ -119,7 +124,8 @@ def _of_curves(truth: Truth, found: Campaign, page: Content) -> Iterator[Asked]:
     shares = 1 / lines["a"][1] - 1 / lines["b"][1]
     at = starts / shares if shares else math.inf
     crosses = starts * shares > 0
-    for row in page.curves.crossovers:
+    curves = page.part(CurveTables)
+    for row in curves.crossovers if curves else ():
         text = plain(row.text)
         sure = re.match(r"(\w+) is better below ([^,]+), (\w+) above \(measured at", text)
         if sure is None:
@@ -130,7 +136,7 @@ def _of_curves(truth: Truth, found: Campaign, page: Content) -> Iterator[Asked]:
         if is_so and len(ends) == 2:
             yield Asked("interval in words: crossover", True, _is_beyond(ends, at), text=f"{at} {text}")
     yield Asked("crossover in words", False, False, not crosses)
-    for saturation in page.curves.saturations:
+    for saturation in curves.saturations if curves else ():
         if saturation.fom == "bandwidth" and saturation.side is not None:
             yield from of_saturation(lines[saturation.side.name], plain(saturation.reached))
 
@@ -163,7 +169,9 @@ _WARM_UP = re.compile(r"stands? apart from the rest|are (?:worse|better) alike i
 def _of_doubts(study: Wild, page: Content) -> Iterator[Asked]:
     """Yield what is said of change in time: false where nothing moves, and a drift where it only wanders."""
     truth = study.truth
-    told = [plain(sentence) for row in page.doubts.rows for sentence in sentences(row.finding)]
+    told = [
+        plain(sentence) for row in part_of(page, Trust).warnings.rows for sentence in sentences(row.finding)
+    ]
     leads = truth.drift or truth.step or truth.late_slower != 1 or truth.late
     if truth.blocks < 5 or leads:
         return

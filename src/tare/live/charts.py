@@ -13,7 +13,7 @@ from tare.analysis.equivalence_limits import withheld_words
 from tare.core.comparison import Comparison
 from tare.live.statistics import Dot
 from tare.report.charts.palette import sign_of
-from tare.report.sections.heatmap import css_class
+from tare.report.sections.overview import css_class
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure

@@ -10,7 +10,7 @@ from tare.analysis.headline import Headline, headlines
 from tare.analysis.quoted_figures import quoted
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
-from tare.report.sections.panels import is_shown
+from tare.report.charts.panels import is_shown
 from tare.report.variants import Variant, Variants, lay_out
 from tare.report.words.answer import Answer, answer_all, reading
 

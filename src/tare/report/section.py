@@ -1,8 +1,9 @@
-"""The interface of a report section that consists of sentences and tables.
+"""The interface of a report section.
 
-Every format of the report can show such a section. To add one, define `SECTION` in a module in
-`report/sections/`. Other packages can register such a module under the entry point group
-``tare.report_sections``. No other code has to change.
+To add one, define `SECTION` in a module in `report/sections/`. A section of sentences and tables needs no
+more: every format of the report can show it. Another one brings an HTML template beside its module. Other
+packages can register such a module under the entry point group ``tare.report_sections``. No other code has to
+change.
 
 Example::
 
@@ -12,39 +13,44 @@ Example::
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tare.core.campaign import Campaign
 from tare.core.entry_points import installed, modules
 from tare.core.errors import UsageError
+from tare.report.charts.figures import Figure
+from tare.report.charts.packets import PacketSizes
+from tare.report.charts.scaling import Problems
 from tare.report.report_answers import ReportAnswers
 from tare.report.variants import Variant, Variants
+from tare.report.words.accounting import Account
+from tare.report.words.bounds import BoundRow
 from tare.report.words.numbers import visible
 
-PLACES = (
-    "overview",
-    "scaling",
-    "charts",
-    "curves",
-    "why",
-    "trust",
-    "missing",
-    "methods",
-    "environment",
-    "verdicts",
-)
-"""The parts of the page after which a section can be placed."""
+LAST = 1000
+"""The `order` of Tare's own sections: each comes after all others that stand after the same section."""
 
+_FIRST = "answer"
 _FOLDER, _GROUP = "tare.report.sections", "tare.report_sections"
 
 
 class SectionFacts(NamedTuple):
-    """The data from which a section is made."""
+    """The data from which a section is made; what several sections show is computed once.
+
+    `account` counts the planned runs by state. `figures` are the drawn figures; there are none in the summary
+    and in the LaTeX tables.
+    """
 
     campaign: Campaign
     sides: Variants
     answers: ReportAnswers
+    account: Account
+    bounds: tuple[BoundRow, ...]
+    scaling: Problems
+    packet_sizes: tuple[PacketSizes, ...]
+    figures: tuple[Figure, ...]
 
 
 class Sentence(NamedTuple):
@@ -83,31 +89,37 @@ class SectionText(NamedTuple):
 class Section(NamedTuple):
     """A section of the report.
 
-    `name` is its id on the page, and `title` its heading, which is a question. It is placed after the part
-    `after`; sections after the same part are sorted by `order`. `make` returns the section's text, or None if
-    there is nothing to say. If `is_summarised`, the Markdown summary and the LaTeX tables have it too.
+    `name` is its id on the page, and `title` its heading, which is a question. It stands after the section
+    `after`; of several after the same section, by `order`. The first one stands after ``answer``.
+
+    `make` returns the content, or None if there is nothing to show. The content is a SectionText, which every
+    format can show, unless the section has a `template`: an HTML file in which it is ``part``. A content with
+    a `title` has that heading. If `is_summarised`, the Markdown summary and the LaTeX tables have the
+    section's text too.
     """
 
     name: str
     title: str
     after: str
-    make: Callable[[SectionFacts], SectionText | None]
+    make: Callable[[SectionFacts], object | None]
     order: int = 500
     is_summarised: bool = False
+    template: Path | None = None
 
 
 class MadeSection(NamedTuple):
-    """A section and its text for one campaign."""
+    """A section, its heading, and its content for one campaign."""
 
     section: Section
-    text: SectionText
+    title: str
+    part: object
 
 
 @functools.cache
 def sections() -> tuple[Section, ...]:
     """Return all sections in their order.
 
-    Raises UsageError if a package's module has no SECTION, or if a section's `after` is not one of PLACES.
+    Raises UsageError if a package's module has no SECTION, or if a section stands after one that is unknown.
     """
     found = {name: getattr(one, "SECTION", None) for name, one in modules(_FOLDER, _GROUP).items()}
     for name in installed(_GROUP):
@@ -116,19 +128,30 @@ def sections() -> tuple[Section, ...]:
                 f"report section {name} has no SECTION; mend or uninstall the package that it comes from"
             )
     known = [one for one in found.values() if isinstance(one, Section)]
+    ordered = tuple(_after(_FIRST, sorted(known, key=lambda one: (one.order, one.name))))
     for one in known:
-        if one.after not in PLACES:
-            raise UsageError(f"report section {one.name}: no {one.after!r}; use one of {', '.join(PLACES)}")
-    return tuple(sorted(known, key=lambda one: (one.order, one.name)))
+        if one not in ordered:
+            names = ", ".join([_FIRST, *(other.name for other in ordered)])
+            raise UsageError(f"report section {one.name}: no {one.after!r}; use one of {names}")
+    return ordered
+
+
+def _after(name: str, known: Sequence[Section]) -> Iterator[Section]:
+    """Yield the sections that stand after `name`, each followed by those after it."""
+    for one in known:
+        if one.after == name:
+            yield one
+            yield from _after(one.name, known)
 
 
 def made_sections(facts: SectionFacts) -> Iterator[MadeSection]:
-    """Yield each section that has a text; the text of a section that fails is its error message."""
+    """Yield each section that has a content; that of a section that fails is its error message."""
     for section in sections():
         try:
-            text = section.make(facts)
+            part = section.make(facts)
         except Exception as error:  # a plug-in may raise anything
             why = visible(f"{type(error).__name__}: {error}")
-            text = SectionText((Sentence(f"This section could not be made: {why}"),))
-        if text is not None:
-            yield MadeSection(section, text)
+            part = SectionText((Sentence(f"This section could not be made: {why}"),))
+            section = section._replace(template=None)
+        if part is not None:
+            yield MadeSection(section, getattr(part, "title", section.title), part)

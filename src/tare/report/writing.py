@@ -11,11 +11,11 @@ from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.report.charts.painting import Here, Painter
+from tare.report.charts.telemetry import ReadTimeline
 from tare.report.content import Content, content
 from tare.report.formats import latex, markdown
 from tare.report.formats.page import render
 from tare.report.report_answers import ReportAnswers
-from tare.report.sections.telemetry import ReadTimeline
 
 
 class Format(enum.StrEnum):

@@ -29,7 +29,7 @@ from tare.terminal.output import at_work, echo, json_option, print_json
     "--template",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Use template.html, style.css, page.js, summary.md or tables.tex from this folder if it has them.",
+    help="Use templates of this folder instead of Tare's own: template.html, style.css, verdicts.html …",
 )
 @click.option(
     "--format",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from tare.report.charts.grammar import Spec, quantity
-from tare.report.sections.panels import IN_TIME, ZERO_AT, Panel
+from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
 from tare.report.words.numbers import counts_bytes, words
 
 _X_TITLES = {

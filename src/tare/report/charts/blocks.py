@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
-from tare.report.sections.panels import IN_TIME, Panel, Point, first_fom, lines_of
+from tare.report.charts.panels import IN_TIME, Panel, Point, first_fom, lines_of
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.numbers import SPACE, ratio
 

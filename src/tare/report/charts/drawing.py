@@ -14,7 +14,7 @@ from tare.report.charts.axes import Domain, x_axis, x_domain, x_title, y_axis, y
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.charts.labels import end_labels
 from tare.report.charts.look import LOOK
-from tare.report.sections.panels import Line, Panel
+from tare.report.charts.panels import Line, Panel
 from tare.report.words.numbers import SPACE
 
 HEIGHT = 230

@@ -20,8 +20,8 @@ from tare.report.charts.forest import describe_forest, forest_charts
 from tare.report.charts.grammar import Chart
 from tare.report.charts.node_timelines import course_charts
 from tare.report.charts.painting import Painter, Picture
-from tare.report.sections.panels import Line, Panel, Point
-from tare.report.sections.telemetry import NodeTimelines, describe_course
+from tare.report.charts.panels import Line, Panel, Point
+from tare.report.charts.telemetry import NodeTimelines, describe_course
 from tare.report.words.numbers import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
@@ -53,6 +53,11 @@ class Figure:
     def is_of_scale(self) -> bool:
         """Return whether the figure shows scaling, with the number of nodes or another number."""
         return self.name in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
+
+    @property
+    def is_of_activity(self) -> bool:
+        """Return whether the figure shows the activity of nodes and networks during the runs."""
+        return self.name.startswith(("telemetry", "packets"))
 
 
 def figures(

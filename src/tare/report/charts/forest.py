@@ -14,7 +14,7 @@ from tare.report.charts import palette
 from tare.report.charts.axes import Domain, ratio_x_axis, y_domain
 from tare.report.charts.drawing import framed
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
-from tare.report.sections.panels import Line, Panel, Point
+from tare.report.charts.panels import Line, Panel, Point
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.report.charts import palette
 from tare.report.charts.drawing import HEIGHT, framed
 from tare.report.charts.grammar import Chart, Row, Spec, end, layer, name, quantity, tooltip
-from tare.report.sections.telemetry import NodeTimeline, describe_course
+from tare.report.charts.telemetry import NodeTimeline, describe_course
 from tare.report.words.numbers import number, scaled
 
 _LEAST_OPACITY = 0.35

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.report.sections.heatmap import HeatMap, HeatMapCell
+from tare.report.sections.overview import HeatMap, HeatMapCell
 from tare.report.variants import Variant
 
 

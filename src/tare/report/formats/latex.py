@@ -10,7 +10,9 @@ from tare.report.content import Content
 from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import latex
 from tare.report.formats.templates import Plain, text_environment
-from tare.report.sections.heatmap import HeatMapCell
+from tare.report.sections.environment import Surroundings
+from tare.report.sections.overview import HeatMapCell, Overview
+from tare.report.sections.trust import Trust
 
 NAME = "tables.tex"
 
@@ -22,10 +24,16 @@ def render_latex(found: Content, template: Path | None = None) -> str:
     environment = text_environment(template, latex, marks="<%<<")
     environment.filters["change"] = change
     environment.filters["plain"] = Plain
-    sides, rows = change_rows(found.heat_maps)
-    facts = found.surroundings.shared
+    overview = found.part(Overview)
+    sides, rows = change_rows(overview.maps if overview else ())
     return environment.get_template(NAME).render(
-        found=found, contenders=sides, rows=rows, facts=facts, label=_label(found.study)
+        found=found,
+        overview=overview,
+        trust=found.part(Trust),
+        surroundings=found.part(Surroundings),
+        contenders=sides,
+        rows=rows,
+        label=_label(found.study),
     )
 
 

@@ -9,6 +9,8 @@ from tare.report.content import Content
 from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import markdown
 from tare.report.formats.templates import text_environment
+from tare.report.sections.overview import Overview
+from tare.report.sections.trust import Trust
 from tare.report.words.changes import legend
 
 NAME = "summary.md"
@@ -20,7 +22,15 @@ def render_markdown(found: Content, home: str, template: Path | None = None) -> 
     """Return the summary of `found`; `home` is the relative path from it to the campaign folder."""
     environment = text_environment(template, markdown)
     environment.filters["sign"] = sign_of
-    sides, rows = change_rows(found.heat_maps)
+    overview = found.part(Overview)
+    sides, rows = change_rows(overview.maps if overview else ())
     return environment.get_template(NAME).render(
-        found=found, home=home, contenders=sides, rows=rows, most_gaps=MOST_GAPS, legend=legend()
+        found=found,
+        home=home,
+        overview=overview,
+        trust=found.part(Trust),
+        contenders=sides,
+        rows=rows,
+        most_gaps=MOST_GAPS,
+        legend=legend(),
     )

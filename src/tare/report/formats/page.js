@@ -224,7 +224,9 @@
     const link = event.target.closest("a.evidence");
     if (!link) return;
     listings.get("runs").only(link.dataset.cases.split(" "), link.dataset.label);
-    one("#runs").focus({ preventScroll: true });
+    const runs = one("#runs");
+    runs.tabIndex = -1;  // so that it can have the focus
+    runs.focus({ preventScroll: true });
   });
   addEventListener("hashchange", openTarget);
   function openTarget() {  // a link into a closed part opens it

@@ -23,7 +23,7 @@ from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
 from tare.report.formats.templates import html_environment
 from tare.report.listing import MOST_ROWS
 from tare.report.packing import pack
-from tare.report.sections.runs import telling
+from tare.report.sections.runs import Runs, telling
 from tare.report.words.numbers import count, number, percent, ratio, visible
 
 if TYPE_CHECKING:
@@ -64,22 +64,19 @@ def render(
     scripts = [_script(text) for text in _scripts(environment, found, live)]
     specs = pack([figure.specs for figure in found.figures])
     pictures = sum(len(figure.picture.svg) for figure in found.figures) * 4 // 3
-    carried = sum(map(len, (*scripts, specs))) + pictures + _ROW_SIZE * len(found.runs)
-    room = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
+    runs = found.part(Runs)
+    rows = _ROW_SIZE * len(runs.rows) if runs else 0
+    carried = sum(map(len, (*scripts, specs))) + pictures + rows
+    headroom = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
     return environment.get_template("template.html").render(
         found=found,
         home=home,
-        most_evidence=MOST_RUNS,
-        most_numbers=MOST_NUMBERS,
-        most_rows=MOST_ROWS,
-        most_items=MOST_ITEMS,
-        most_scalings=MOST_SCALINGS,
         style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
         scripts=[_raw(text) for text in scripts],
         hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
         specs=json_block(specs),
         dark=json_block(dark_by_light()),
-        evidence=json_block(pack_all(telling(campaign), campaign.folder, room, campaign.signs)),
+        evidence=json_block(pack_all(telling(campaign), campaign.folder, headroom, campaign.signs)),
     )
 
 
@@ -109,6 +106,13 @@ def breakable(text: str) -> Markup:
 
 def _environment(template: Path | None) -> Environment:
     environment = html_environment(template)
+    environment.globals |= {
+        "most_evidence": MOST_RUNS,
+        "most_numbers": MOST_NUMBERS,
+        "most_rows": MOST_ROWS,
+        "most_items": MOST_ITEMS,
+        "most_scalings": MOST_SCALINGS,
+    }
     environment.filters |= {
         "picture": picture,
         "sign": sign_of,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import UsageError
 from tare.core.verdict import verdicts
+from tare.report.section import sections
 from tare.report.words.changes import signs_told
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = ("template.html", "style.css", "page.js", "summary.md", "tables.tex")
-"""The template files of the report; a user's template folder can replace any of them."""
+"""The template files of the report. A user's template folder can replace any of them, and any of sections."""
 
 
 class Plain(str):
@@ -26,7 +27,8 @@ class Plain(str):
 def html_environment(folder: Path | None) -> Environment:
     """Return the Jinja environment for HTML, in which every inserted value is escaped.
 
-    Files in `folder` replace those of the same name in TEMPLATES. Raises UsageError if it has none of them.
+    Files in `folder` replace those of the same name in TEMPLATES, and those of sections. Raises UsageError if
+    it has none of them.
     """
     return _environment(folder, is_html=True)
 
@@ -64,10 +66,16 @@ def _environment(folder: Path | None, *, is_html: bool) -> Environment:
         select_autoescape,
     )
 
-    loaders: list[FileSystemLoader | PackageLoader] = [PackageLoader("tare.report.formats", "")]
+    own = [one.template for one in sections() if one.template]
+    folders = dict.fromkeys(one.parent for one in own)
+    loaders: list[FileSystemLoader | PackageLoader] = [
+        PackageLoader("tare.report.formats", ""),
+        *map(FileSystemLoader, folders),
+    ]
     if folder is not None:
-        if not any((folder / name).is_file() for name in TEMPLATES):
-            raise UsageError(f"template {folder}: no file there is called {', '.join(TEMPLATES)}")
+        names = (*TEMPLATES, *(one.name for one in own))
+        if not any((folder / name).is_file() for name in names):
+            raise UsageError(f"template {folder}: no file there is called {', '.join(names)}")
         loaders.insert(0, FileSystemLoader(folder))
     environment = Environment(
         loader=ChoiceLoader(loaders),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 from tare.analysis.curves import Curves
 from tare.core.curves import Crossover, HockneyFit, Saturation
 from tare.core.units import format_bytes
 from tare.core.values import Settings
+from tare.report.section import LAST, Section, SectionFacts
 from tare.report.variants import Variant, Variants
 from tare.report.words.curves import crossover_words, misfit_words, saturation_words
 from tare.report.words.numbers import NARROW, words
@@ -58,17 +60,27 @@ class SaturationRow:
 
 @dataclasses.dataclass(frozen=True)
 class CurveTables:
-    """The tables of the section; `is_empty` is true if the campaign has no curves."""
+    """The tables of the section."""
 
     hockney: tuple[HockneyRow, ...]
     crossovers: tuple[CrossoverRow, ...]
     saturations: tuple[SaturationRow, ...]
     margin: float | None
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to show."""
-        return not (self.hockney or self.crossovers or self.saturations)
+
+def _made(facts: SectionFacts) -> CurveTables | None:
+    found = curve_tables(facts.answers.curves, facts.sides)
+    return found if found.hockney or found.crossovers or found.saturations else None
+
+
+SECTION = Section(
+    "curves",
+    "Where do they cross, and where does more stop paying?",
+    after="charts",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)
 
 
 def curve_tables(curves: Curves, sides: Variants) -> CurveTables:

@@ -1,14 +1,16 @@
-"""The recorded facts about the hosts: those that all share, and those that differ."""
+"""The section on the recorded facts about the hosts: those that all share, and those that differ."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from tare.analysis.confounding import confounders
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
+from tare.report.section import LAST, Section, SectionFacts
 from tare.report.words.numbers import visible
 
 
@@ -37,6 +39,20 @@ class Surroundings:
     n_hosts: int
     n_environments: int
     unexplained: tuple[str, ...] = ()
+
+
+def _made(facts: SectionFacts) -> Surroundings:
+    return surroundings(facts.campaign, {case: side.name for case, side in facts.sides.side_of.items()})
+
+
+SECTION = Section(
+    "environment",
+    "Where did it run, and what differs between the sides?",
+    after="methods",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)
 
 
 def surroundings(campaign: Campaign, sides: Mapping[str, str]) -> Surroundings:

@@ -12,11 +12,11 @@ from tare.analysis.proofs import Weakness, uncrossed
 from tare.core.attempt import Attempt, Proof
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
-from tare.report.sections.accounting import Account
+from tare.report.charts.panels import is_shown
 from tare.report.sections.design import further_sentences, order_sentences
 from tare.report.sections.imported import imported_order
-from tare.report.sections.panels import is_shown
 from tare.report.variants import Configuration, Variant, Variants
+from tare.report.words.accounting import Account
 from tare.report.words.numbers import NARROW, coordinate, count, number, percent, words
 
 
@@ -65,7 +65,7 @@ def _noise(case: str, alike: list[Estimate], sides: Variants, whole: str) -> Noi
     )
 
 
-def facts(
+def quality_facts(
     campaign: Campaign, account: Account, noise: Sequence[Noise], calibration: Calibration | None = None
 ) -> list[tuple[str, str]]:
     """Return the facts on which trust rests, each as a term and a text."""

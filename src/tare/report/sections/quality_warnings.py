@@ -71,7 +71,7 @@ class VariabilityRow:
     cases: tuple[str, ...]
 
 
-def doubts(trust: Quality, campaign: Campaign, sides: Variants) -> QualityWarnings:
+def quality_warnings(trust: Quality, campaign: Campaign, sides: Variants) -> QualityWarnings:
     """Return the quality warnings of `trust` for the page.
 
     Figures of a case with the same warning share a row.

@@ -11,7 +11,7 @@ from tare.core.campaign import Campaign
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.core.verdict import Claim
-from tare.report.sections.heatmap import css_class
+from tare.report.sections.overview import css_class
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words

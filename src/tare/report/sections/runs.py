@@ -1,4 +1,4 @@
-"""The table of all runs: the result, the state and the evidence folder of each."""
+"""The section with the table of all runs: the result, the state and the evidence folder of each."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
 
 from tare.analysis.accounting import state_of
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Run
+from tare.report.charts.panels import is_shown
 from tare.report.listing import Listing, PackedCell, PackedRow, split
-from tare.report.sections.panels import is_shown
+from tare.report.section import LAST, Section, SectionFacts
 from tare.report.variants import Variants
+from tare.report.words.accounting import Account
 from tare.report.words.numbers import NARROW, number, quantity, visible, words
 
 
@@ -38,6 +42,27 @@ class RunRow:
     started: str
     remark: str
     folder: str
+
+
+class Runs(NamedTuple):
+    """The table of runs, and their number by state."""
+
+    rows: Listing[RunRow]
+    account: Account
+
+
+def _made(facts: SectionFacts) -> Runs:
+    return Runs(run_listing(run_rows(facts.campaign, facts.sides)), facts.account)
+
+
+SECTION = Section(
+    "runs",
+    "What did every run give?",
+    after="verdicts",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)
 
 
 def run_rows(campaign: Campaign, sides: Variants) -> list[RunRow]:

@@ -1,16 +1,18 @@
-"""The table of verdicts: a row per comparison, or per aggregate if there are too many comparisons."""
+"""The section on verdicts: a row per comparison, or per aggregate if there are too many comparisons."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.verdict import Claim
 from tare.report.listing import Listing, PackedCell, PackedRow, split
-from tare.report.sections.heatmap import css_class
+from tare.report.section import LAST, Section, SectionFacts
+from tare.report.sections.overview import css_class
 from tare.report.variants import Variants
 from tare.report.words.assumed import MARK, assumed_mark, footnote
 from tare.report.words.changes import change, levels
@@ -75,6 +77,21 @@ class Verdicts:
     title: str
     left_out: str
     footnote: str = ""
+
+
+def _made(facts: SectionFacts) -> Verdicts | None:
+    found = verdicts(facts.answers.comparisons, facts.answers.aggregates, facts.campaign, facts.sides)
+    return found if len(found.rows) else None
+
+
+SECTION = Section(
+    "verdicts",
+    "What is the verdict on each figure?",
+    after="environment",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)
 
 
 def verdicts(

@@ -12,7 +12,7 @@ from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.telemetry import Timeline, Track
 from tare.core.telemetry_sources import time_series
-from tare.report.sections.panels import Line, Panel, Point
+from tare.report.charts.panels import Line, Panel, Point
 from tare.report.variants import Variants
 from tare.report.words.numbers import count, scaled, visible
 from tare.stats.intervals import Floats

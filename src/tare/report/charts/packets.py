@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tare.core.campaign import Campaign
 from tare.core.packets import Counted, by_power_of_two, peaks, read
-from tare.report.sections.panels import Panel, Point, lines_of
+from tare.report.charts.panels import Panel, Point, lines_of
 from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import coordinate, percent, visible
 

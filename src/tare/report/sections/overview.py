@@ -1,4 +1,4 @@
-"""The tables at the top of the page: the change of each figure by each contender, workload and scale."""
+"""The section at the top of the page: the change of each figure by each contender, workload and scale."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from tare.analysis.quoted_figures import quoted
 from tare.core.comparison import Comparison, Mean
 from tare.core.verdict import Claim, Verdict
+from tare.report.section import LAST, Section, SectionFacts
 from tare.report.shown_configurations import MOST_COLUMNS, left_out
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
@@ -95,8 +98,41 @@ class HeatMap:
 _Cells = Mapping[tuple[Variant, HeatMapColumn], Comparison]
 
 
-def heat_maps(aggregates: Sequence[Comparison], sides: Variants) -> tuple[list[HeatMap], str]:
-    """Return the quoted figures as tables, and a sentence on what they leave out.
+class Overview(NamedTuple):
+    """The heat maps, and a sentence on what they leave out."""
+
+    maps: tuple[HeatMap, ...]
+    left_out: str
+
+    @property
+    def has_factors(self) -> bool:
+        """Return whether a cell shows its change as a factor, not in percent."""
+        cells = (cell for one in self.maps for row in one.rows for cell in row.cells)
+        return any(cell is not None and cell.number.endswith("×") for cell in cells)
+
+    @property
+    def footnote(self) -> str:
+        """Return what the mark of cells means; empty if no cell has it."""
+        return next((one.footnote for one in self.maps if one.footnote), "")
+
+
+def _made(facts: SectionFacts) -> Overview | None:
+    found = overview(facts.answers.aggregates, facts.sides)
+    return found if found.maps else None
+
+
+SECTION = Section(
+    "overview",
+    "What does each change, by workload and scale?",
+    after="answer",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)
+
+
+def overview(aggregates: Sequence[Comparison], sides: Variants) -> Overview:
+    """Return the quoted figures as tables.
 
     The columns are in the order of the plan. Several workloads share a table as long as it is not wider than
     a page. The columns of one workload stay together if they fit into one table.
@@ -125,9 +161,8 @@ def heat_maps(aggregates: Sequence[Comparison], sides: Variants) -> tuple[list[H
                 tables[-1] += part
             else:
                 tables.append(part)
-    return [_heat_map(columns, cells, sides) for columns in tables], left_out(
-        len(shown), len(every), "columns"
-    )
+    maps = tuple(_heat_map(columns, cells, sides) for columns in tables)
+    return Overview(maps, left_out(len(shown), len(every), "columns"))
 
 
 def _most_telling(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatMapColumn]:

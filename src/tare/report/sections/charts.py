@@ -1,0 +1,47 @@
+"""The section with the charts that show neither scaling nor what the nodes did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.report.charts.figures import Figure
+from tare.report.section import LAST, Section, SectionFacts
+from tare.report.shown_configurations import left_out, telling_places
+
+
+class Charts(NamedTuple):
+    """The figures, the heading for them, and a sentence on what they leave out."""
+
+    title: str
+    left_out: str
+    figures: tuple[Figure, ...]
+
+
+def _made(facts: SectionFacts) -> Charts | None:
+    figures = tuple(
+        one for one in facts.figures if not one.is_of_activity and not (facts.scaling and one.is_of_scale)
+    )
+    if not figures:
+        return None
+    drawn = telling_places(facts.answers.overview, facts.sides)
+    rest = left_out(len(drawn), len(facts.sides.places), "workloads and scales")
+    return Charts(_title({one.name for one in figures}, has_scaling=bool(facts.scaling)), rest, figures)
+
+
+def _title(names: set[str], *, has_scaling: bool) -> str:
+    if names == {"blocks"}:
+        return "How did the runs go?"
+    if names <= {"figures", "blocks"}:
+        return "How far apart are the figures, and did they drift?"
+    return SECTION.title if has_scaling else "How does it go with size and scale?"
+
+
+SECTION = Section(
+    "charts",
+    "How does it go with size?",
+    after="scaling",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)

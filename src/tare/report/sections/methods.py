@@ -1,0 +1,54 @@
+"""The section on how the runs were made and how everything was computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.analysis.quoted_figures import quoted
+from tare.core.comparison import Mean
+from tare.report.section import LAST, Section, SectionFacts
+from tare.report.sections.design import design
+from tare.report.sections.rules import ReportingRule, RuleFacts, rules
+
+
+class Methods(NamedTuple):
+    """The design in sentences, the reporting rules, and what decides which methods are described."""
+
+    design: tuple[str, ...]
+    has_pairs: bool
+    has_unpaired: bool
+    has_scaling: bool
+    mean: Mean
+    rules: tuple[ReportingRule, ...]
+
+
+def _made(facts: SectionFacts) -> Methods:
+    answers = facts.answers
+    return Methods(
+        design=design(facts.campaign),
+        has_pairs=any(one.is_paired and one.low is not None for one in answers.comparisons),
+        has_unpaired=any(not one.is_paired for one in answers.comparisons),
+        has_scaling=bool(facts.scaling),
+        mean=facts.campaign.mean,
+        rules=rules(
+            RuleFacts(
+                campaign=facts.campaign,
+                sides=facts.sides,
+                quoted=quoted(answers.aggregates),
+                scalings=answers.scalings,
+                diagnosis=answers.diagnosis,
+                bounds=facts.bounds,
+            )
+        ),
+    )
+
+
+SECTION = Section(
+    "methods",
+    "How was this computed?",
+    after="missing",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)

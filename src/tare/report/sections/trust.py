@@ -1,0 +1,49 @@
+"""The section on how far the results can be trusted: quality warnings, noise, and other facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.report.section import LAST, Section, SectionFacts
+from tare.report.sections.quality import Noise, noises, quality_facts
+from tare.report.sections.quality_warnings import (
+    QualityWarnings,
+    VariabilityRow,
+    quality_warnings,
+    variability_rows,
+    whole_run_scatters,
+)
+
+
+class Trust(NamedTuple):
+    """The quality warnings, the facts as pairs of a term and a text, and the noise of each case.
+
+    `variabilities` compare the noise of contenders with that of their reference.
+    """
+
+    warnings: QualityWarnings
+    facts: tuple[tuple[str, str], ...]
+    noises: tuple[Noise, ...]
+    variabilities: tuple[VariabilityRow, ...]
+
+
+def _made(facts: SectionFacts) -> Trust:
+    answers, campaign, sides = facts.answers, facts.campaign, facts.sides
+    noise = noises(answers.estimates, campaign, sides, whole_run_scatters(answers.trust.scatters))
+    return Trust(
+        warnings=quality_warnings(answers.trust, campaign, sides),
+        facts=tuple(quality_facts(campaign, facts.account, noise, answers.calibration)),
+        noises=tuple(noise),
+        variabilities=tuple(variability_rows(answers.variabilities, answers.trust, sides)),
+    )
+
+
+SECTION = Section(
+    "trust",
+    "Can I trust it?",
+    after="why",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)

@@ -1,0 +1,50 @@
+"""The section on what the nodes and networks did during the runs, which may explain differences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.report.charts.figures import Figure
+from tare.report.charts.packets import PacketSizes
+from tare.report.section import LAST, Section, SectionFacts
+from tare.report.sections.reasons import ReasonRow, reason_rows, watched_words
+from tare.report.sections.traffic import Crossing, crossings, summaries
+from tare.report.variants import Variant
+
+
+class Activity(NamedTuple):
+    """The differences in telemetry, the traffic by interface, the sizes of packets, and their figures.
+
+    `watched` says what the differences leave out. `traffic` has a text for each variant.
+    """
+
+    reasons: tuple[ReasonRow, ...]
+    watched: str
+    figures: tuple[Figure, ...]
+    crossings: tuple[Crossing, ...]
+    traffic: tuple[tuple[Variant, str], ...]
+    packet_sizes: tuple[PacketSizes, ...]
+
+
+def _made(facts: SectionFacts) -> Activity | None:
+    crossed = crossings(facts.campaign, facts.answers.comparisons)
+    found = Activity(
+        reasons=tuple(reason_rows(facts.answers.reasons, facts.sides)),
+        watched=watched_words(facts.campaign, has_reasons=bool(facts.answers.reasons)),
+        figures=tuple(one for one in facts.figures if one.is_of_activity),
+        crossings=tuple(crossed),
+        traffic=tuple(summaries(crossed, facts.sides)),
+        packet_sizes=facts.packet_sizes,
+    )
+    return found if found.crossings or found.reasons or found.figures or found.packet_sizes else None
+
+
+SECTION = Section(
+    "why",
+    "What differed meanwhile?",
+    after="curves",
+    make=_made,
+    order=LAST,
+    template=Path(__file__).with_suffix(".html"),
+)
