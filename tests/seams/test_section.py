@@ -63,7 +63,7 @@ def test_a_section_may_bring_a_template_and_a_heading_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Energy(NamedTuple):
-        title: str
+        heading: str
         joules: float
 
     template = tmp_path / "energy.html"

@@ -94,7 +94,7 @@ class Section(NamedTuple):
 
     `make` returns the content, or None if there is nothing to show. The content is a SectionText, which every
     format can show, unless the section has a `template`: an HTML file in which it is ``part``. A content with
-    a `title` has that heading. If `is_summarised`, the Markdown summary and the LaTeX tables have the
+    a `heading` has that instead of `title`. If `is_summarised`, the Markdown summary and the LaTeX tables have the
     section's text too.
     """
 
@@ -111,7 +111,7 @@ class MadeSection(NamedTuple):
     """A section, its heading, and its content for one campaign."""
 
     section: Section
-    title: str
+    heading: str
     part: object
 
 
@@ -154,4 +154,4 @@ def made_sections(facts: SectionFacts) -> Iterator[MadeSection]:
             part = SectionText((Sentence(f"This section could not be made: {why}"),))
             section = section._replace(template=None)
         if part is not None:
-            yield MadeSection(section, getattr(part, "title", section.title), part)
+            yield MadeSection(section, getattr(part, "heading", section.title), part)

@@ -13,7 +13,7 @@ from tare.report.shown_configurations import left_out, telling_places
 class Charts(NamedTuple):
     """The figures, the heading for them, and a sentence on what they leave out."""
 
-    title: str
+    heading: str
     left_out: str
     figures: tuple[Figure, ...]
 
@@ -26,10 +26,10 @@ def _made(facts: SectionFacts) -> Charts | None:
         return None
     drawn = telling_places(facts.answers.overview, facts.sides)
     rest = left_out(len(drawn), len(facts.sides.places), "workloads and scales")
-    return Charts(_title({one.name for one in figures}, has_scaling=bool(facts.scaling)), rest, figures)
+    return Charts(_heading({one.name for one in figures}, has_scaling=bool(facts.scaling)), rest, figures)
 
 
-def _title(names: set[str], *, has_scaling: bool) -> str:
+def _heading(names: set[str], *, has_scaling: bool) -> str:
     if names == {"blocks"}:
         return "How did the runs go?"
     if names <= {"figures", "blocks"}:
