@@ -181,6 +181,6 @@ def test_the_dashboard_asks_only_for_metrics_that_there_are() -> None:
     dashboard = json.loads(text)
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
     for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        assert place["x"] + place["w"] <= 24
+        position = panel["gridPos"]
+        assert position["x"] + position["w"] <= 24
         assert panel["description"]

@@ -26,12 +26,12 @@ def ordinary(folder: Path) -> Campaign:
     networks = {case.id: str(case.network) for case in campaign.plan.cases}
     attempts = []
     for index, one in enumerate(campaign.attempts):
-        place = folder / one.folder
-        place.mkdir(parents=True)
-        (place / "stdout").write_text("\n".join(f"{size:>10} {size / 7:>10.2f}" for size in range(40)))
-        (place / "command.json").write_text('[{"argv": ["mpirun", "-n", "2", "IMB-MPI1", "PingPong"]}]')
+        evidence = folder / one.folder
+        evidence.mkdir(parents=True)
+        (evidence / "stdout").write_text("\n".join(f"{size:>10} {size / 7:>10.2f}" for size in range(40)))
+        (evidence / "command.json").write_text('[{"argv": ["mpirun", "-n", "2", "IMB-MPI1", "PingPong"]}]')
         counted = Counted(interface="fab0", n_packets=40, sent=[(66, 30), (1514 - one.block, 9), (65226, 1)])
-        store(place, {"n1": counted})
+        store(evidence, {"n1": counted})
         sent = Counters(tx_bytes=10**8, tx_packets=10**5)
         attempts.append(
             msgspec.structs.replace(

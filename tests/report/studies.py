@@ -31,14 +31,14 @@ def answers_of(campaign: Campaign) -> ReportAnswers:
 
 def words_of(campaign: Campaign) -> list[Answer]:
     answers = answers_of(campaign)
-    sides = lay_out(campaign, answers.comparisons)
-    return answer_all(answers.headlines, answers.overview, sides, campaign.plan.margin)
+    variants = lay_out(campaign, answers.comparisons)
+    return answer_all(answers.headlines, answers.overview, variants, campaign.plan.margin)
 
 
 def facts_of(campaign: Campaign) -> dict[str, str]:
     answers = answers_of(campaign)
-    sides = lay_out(campaign, answers.comparisons)
-    return dict(quality_facts(campaign, account(campaign), noises(answers.estimates, campaign, sides)))
+    variants = lay_out(campaign, answers.comparisons)
+    return dict(quality_facts(campaign, account(campaign), noises(answers.estimates, campaign, variants)))
 
 
 def content_of(campaign: Campaign) -> Content:

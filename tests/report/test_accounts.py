@@ -22,9 +22,13 @@ def test_sides_are_named_by_the_settings_in_which_they_differ() -> None:
         for platform, network in (("bare", "host"), ("openshift", "host"), ("openshift", "sdn"))
     ]
     campaign = make_campaign(cases, reference={"platform": "bare", "network": "host"}, blocks=3)
-    sides = lay_out(campaign, answers_of(campaign).comparisons)
-    assert [side.name for side in sides.sides] == ["bare · host", "openshift · host", "openshift · sdn"]
-    assert [side.index for side in sides.sides] == [0, 1, 2]
+    variants = lay_out(campaign, answers_of(campaign).comparisons)
+    assert [variant.name for variant in variants.all] == [
+        "bare · host",
+        "openshift · host",
+        "openshift · sdn",
+    ]
+    assert [variant.index for variant in variants.all] == [0, 1, 2]
 
 
 def test_a_level_that_carries_a_name_is_called_by_it() -> None:
@@ -33,7 +37,7 @@ def test_a_level_that_carries_a_name_is_called_by_it() -> None:
         for network, name in (("host", "plain"), ("overlay", "SDN"))
     ]
     campaign = make_campaign(cases, blocks=3)
-    assert [side.name for side in lay_out(campaign, []).sides] == ["plain", "SDN"]
+    assert [variant.name for variant in lay_out(campaign, []).variants] == ["plain", "SDN"]
 
 
 def test_places_name_the_parameters_that_vary_and_not_those_that_follow_the_nodes() -> None:
@@ -42,8 +46,8 @@ def test_places_name_the_parameters_that_vary_and_not_those_that_follow_the_node
         for network in ("host", "overlay") for nodes in (2, 4) for size in (768, 1536)
     ]  # fmt: skip
     campaign = make_campaign(cases, blocks=3)
-    sides = lay_out(campaign, answers_of(campaign).comparisons)
-    assert [place.label for place in sides.places] == [
+    variants = lay_out(campaign, answers_of(campaign).comparisons)
+    assert [configuration.label for configuration in variants.configurations] == [
         f"synthetic.pingpong · size {size} · {nodes} nodes" for size in (768, 1536) for nodes in (2, 4)
     ]
 
@@ -64,8 +68,10 @@ def test_a_run_that_nobody_holds_is_lost_and_not_running() -> None:
 
 def test_facts_that_differ_between_sides_stand_apart_from_those_that_are_shared() -> None:
     campaign = make_campaign(blocks=3)
-    sides = {case.id: str(case.network) for case in campaign.plan.cases}
-    attempts = tuple(msgspec.structs.replace(one, environment=sides[one.case]) for one in campaign.attempts)
+    variants = {case.id: str(case.network) for case in campaign.plan.cases}
+    attempts = tuple(
+        msgspec.structs.replace(one, environment=variants[one.case]) for one in campaign.attempts
+    )
     environments = {
         "host": {
             "n1": {"kernel": "6.1", "mtu": "1500"},
@@ -77,14 +83,14 @@ def test_facts_that_differ_between_sides_stand_apart_from_those_that_are_shared(
         },
     }
     found = surroundings(
-        msgspec.structs.replace(campaign, attempts=attempts, environments=environments), sides
+        msgspec.structs.replace(campaign, attempts=attempts, environments=environments), variants
     )
     assert found.shared == {"kernel": "6.1"}
-    assert [(one.fact, one.is_between_sides) for one in found.differences] == [
+    assert [(one.fact, one.is_between_variants) for one in found.differences] == [
         ("mtu", True),
         ("turbo", False),
     ]
-    assert found.differences[0].by_side == {"host": ("1500",), "overlay": ("1450",)}
+    assert found.differences[0].by_variant == {"host": ("1500",), "overlay": ("1450",)}
 
 
 def test_traffic_is_the_median_over_runs_and_held_against_the_references_busiest_interface() -> None:

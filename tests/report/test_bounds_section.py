@@ -18,10 +18,10 @@ from tare.report.words.bounds import bound_rows, with_bounds
 
 def rows(rate: float) -> list[str]:
     campaign = limited(rate=rate)
-    sides = lay_out(campaign, comparisons(campaign))
+    variants = lay_out(campaign, comparisons(campaign))
     return [
         one.sentence.replace("\u202f", " ").replace("\xa0", " ")
-        for one in bound_rows(estimates(campaign), campaign, sides)
+        for one in bound_rows(estimates(campaign), campaign, variants)
     ]
 
 
@@ -44,8 +44,8 @@ def test_a_bound_within_reach_is_drawn_in_the_chart_and_one_far_away_is_not() ->
             campaign.plan, links=dict.fromkeys(("host", "overlay"), campaign.plan.links["host"])
         )
         campaign = msgspec.structs.replace(campaign, plan=plan)
-        sides = lay_out(campaign, comparisons(campaign))
-        (panel,) = measured_panels(estimates(campaign), campaign, sides, Better.HIGHER)
+        variants = lay_out(campaign, comparisons(campaign))
+        (panel,) = measured_panels(estimates(campaign), campaign, variants, Better.HIGHER)
         assert (panel.guide is not None) is is_drawn
         if panel.guide:
             assert {y for _, y in panel.guide.ends} == {1250.0}
@@ -57,9 +57,9 @@ def test_the_answer_says_beside_it_how_near_the_contender_comes() -> None:
         campaign.plan, links=dict.fromkeys(("host", "overlay"), campaign.plan.links["host"])
     )
     campaign = msgspec.structs.replace(campaign, plan=plan)
-    sides = lay_out(campaign, comparisons(campaign))
-    found = bound_rows(estimates(campaign), campaign, sides)
+    variants = lay_out(campaign, comparisons(campaign))
+    found = bound_rows(estimates(campaign), campaign, variants)
     (answer,) = (with_bounds(one, found) for one in words_of(campaign))
-    (told,) = (one for one in found if one.side == answer.side)
+    (told,) = (one for one in found if one.variant == answer.variant)
     assert answer.beside.endswith(f"At best {told.sentence}.")
     assert "of the link's 10" in answer.beside

@@ -220,4 +220,4 @@ def test_figures_without_coordinates_are_drawn_along_the_number_that_varies_most
     ]
     assert all({row["x"] for row in rows(panel)} == {1, 2, 4} for panel in panels)
     columns = part_of(found, Overview).maps[0].columns
-    assert [column.place.step for column in columns][:3] == ["jobs 1", "jobs 2", "jobs 4"]
+    assert [column.configuration.step for column in columns][:3] == ["jobs 1", "jobs 2", "jobs 4"]

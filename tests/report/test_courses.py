@@ -38,8 +38,8 @@ def track(host: str, value: float, *, shift_s: float = 0.0, n: int = 10, period_
 
 
 def drawn(campaign: Campaign, timeline: Timeline) -> NodeTimelines:
-    sides = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
-    return courses(watched(campaign), sides, frozenset(campaign.cases), lambda attempt: timeline)
+    variants = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
+    return courses(watched(campaign), variants, frozenset(campaign.cases), lambda attempt: timeline)
 
 
 def first(
@@ -122,7 +122,7 @@ def test_what_is_left_out_is_said() -> None:
 
 def test_a_run_whose_recording_is_gone_is_not_drawn() -> None:
     campaign = watched(make_campaign(blocks=3))
-    sides = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
+    variants = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
 
     def read(attempt: Attempt) -> Timeline | None:
         return (
@@ -131,17 +131,19 @@ def test_a_run_whose_recording_is_gone_is_not_drawn() -> None:
             else Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
         )
 
-    found = courses(campaign, sides, frozenset(campaign.cases), read)
+    found = courses(campaign, variants, frozenset(campaign.cases), read)
     assert [one.block for one in found.shown[0].runs] == [1, 3]
 
 
 def test_runs_that_others_watched_are_drawn_too() -> None:
     campaign = make_campaign(blocks=2)
-    sides = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
+    variants = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
     told = Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
-    found = courses(campaign, sides, frozenset(campaign.cases), lambda attempt: told)
+    found = courses(campaign, variants, frozenset(campaign.cases), lambda attempt: told)
     assert {len(course.runs) for course in found.shown} == {2}
-    assert courses(campaign, sides, frozenset(campaign.cases), lambda attempt: None) == NodeTimelines((), "")
+    assert courses(campaign, variants, frozenset(campaign.cases), lambda attempt: None) == NodeTimelines(
+        (), ""
+    )
 
 
 def test_a_chart_is_told_in_words_node_by_node() -> None:

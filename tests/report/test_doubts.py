@@ -174,7 +174,7 @@ def test_the_page_tells_doubts_links_to_runs_and_holds_noises_against_each_other
 
 
 def test_a_scatter_that_a_doubt_explains_says_so(found: Content) -> None:
-    notes = {(row.side, row.place): row.note for row in part_of(found, Trust).variabilities}
+    notes = {(row.variant, row.configuration): row.note for row in part_of(found, Trust).variabilities}
     assert notes["overlay", "synthetic.pingpong · 2 nodes"] == "overlay: warm-up"
     assert notes["macvlan", "synthetic.pingpong · 4 nodes"] == "host: outliers; macvlan: modes"
 

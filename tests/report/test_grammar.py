@@ -33,9 +33,9 @@ def by_kind() -> dict[str, str]:
 
 
 def course() -> NodeTimeline:
-    side = Variant("host", is_reference=True, index=0)
+    variant = Variant("host", is_reference=True, index=0)
     point = Point(x=0, y=50, low=None, high=None, at="0 s", value="50 %", interval="", n_blocks=1)
-    panel = Panel("pingpong · 2 nodes", "CPU", (Line(side, (point,)),), "time", "%")
+    panel = Panel("pingpong · 2 nodes", "CPU", (Line(variant, (point,)),), "time", "%")
     return NodeTimeline(panel, (Epoch(0, 2, 1),), (Bar(0, 1, 0, 50, "n1"),), ("n1",))
 
 

@@ -40,8 +40,8 @@ def found(campaign: Campaign) -> Content:
     return content_of(campaign)
 
 
-def sentence(found: Content, side: str) -> str:
-    (text,) = [text for one, text in part_of(found, Scaling).blocks[0].sentences if one.name == side]
+def sentence(found: Content, variant: str) -> str:
+    (text,) = [text for one, text in part_of(found, Scaling).blocks[0].sentences if one.name == variant]
     return text.translate(SPACES)
 
 
@@ -70,7 +70,7 @@ def test_negative_scaling_is_named_where_it_begins(found: Content) -> None:
 def test_what_is_missing_is_said_in_words_and_in_the_table(found: Content) -> None:
     assert sentence(found, "overlay").endswith("Not measured: 4 nodes.")
     (row,) = [row for row in part_of(found, Scaling).blocks[0].rows if row.value == "–"]
-    assert (row.side.name, row.value, row.speedup, row.remark) == ("overlay", "–", "–", "not measured")
+    assert (row.variant.name, row.value, row.speedup, row.remark) == ("overlay", "–", "–", "not measured")
 
 
 @pytest.mark.parametrize("name", ["speedup", "efficiency", "nodes", "rate"])
@@ -136,14 +136,14 @@ def test_a_campaign_of_one_scale_has_neither_section() -> None:
 
 def test_fits_of_latency_and_bandwidth_are_told_by_side() -> None:
     rows = content_of(make_campaign([make_case("host"), make_case("overlay")], noise=0.001)).curves.hockney
-    assert [row.side.name for row in rows] == ["host", "overlay"]
+    assert [row.variant.name for row in rows] == ["host", "overlay"]
     assert rows[0].latency.translate(SPACES).startswith("20.0 µs [")
     assert rows[0].bandwidth.translate(SPACES).startswith("1 000 MB/s [")
 
 
 @pytest.mark.parametrize(("reference", "side"), [({"jobs": 1}, None), ({"network": "host"}, "host")])
 def test_a_saturation_along_what_tells_sides_apart_is_of_no_side(
-    reference: dict[str, str | int], side: str | None
+    reference: dict[str, str | int], variant: str | None
 ) -> None:
     cases = [make_case(network, parameters={"jobs": n}) for network in ("host", "lan") for n in (1, 2)]
     campaign = make_campaign(cases, reference=reference)
@@ -166,9 +166,9 @@ def test_a_saturation_along_what_tells_sides_apart_is_of_no_side(
         plateau=Bounded(1.0, None, None),
         share=Bounded(1.0, None, None),
     )
-    sides = lay_out(campaign, aggregates(campaign))
-    (row,) = curve_tables(Curves(saturations=(found,)), sides).saturations
-    assert (row.side.name if row.side else None) == side
+    variants = lay_out(campaign, aggregates(campaign))
+    (row,) = curve_tables(Curves(saturations=(found,)), variants).saturations
+    assert (row.variant.name if row.variant else None) == variant
 
 
 def test_a_published_single_run_seems_negative_and_says_why_it_is_not_sure() -> None:

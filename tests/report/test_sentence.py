@@ -83,8 +83,8 @@ def test_each_contender_has_a_sentence_of_its_own_and_every_place_is_named() -> 
         overlay,
     )
     assert macvlan.startswith("macvlan is equivalent to host, within ± 2 %")
-    places = rf"in {LATENCY} \([^)]*\) at 2 and 4 nodes, and in {BANDWIDTH} \([^)]*\) at 2 nodes;"
-    assert re.search(places, macvlan)
+    configurations = rf"in {LATENCY} \([^)]*\) at 2 and 4 nodes, and in {BANDWIDTH} \([^)]*\) at 2 nodes;"
+    assert re.search(configurations, macvlan)
     assert re.search(rf"is undecided in {BANDWIDTH} \([^)]*\) at 4 nodes\.$", macvlan)
 
 

@@ -103,8 +103,8 @@ def test_the_texts_have_them_with_their_signs(campaign: Campaign) -> None:
 
 
 def test_the_charts_have_the_ratio_and_the_change_of_the_figure_itself(campaign: Campaign) -> None:
-    sides = lay_out(campaign, comparisons(campaign))
-    (panel,) = forest_panels(quoted(aggregates(campaign)), comparisons(campaign), sides)
+    variants = lay_out(campaign, comparisons(campaign))
+    (panel,) = forest_panels(quoted(aggregates(campaign)), comparisons(campaign), variants)
     said = plain(describe_forest(panel))
     assert re.search(LATENCY, said)
     assert re.search(BANDWIDTH, said)
@@ -114,8 +114,8 @@ def test_the_charts_have_the_ratio_and_the_change_of_the_figure_itself(campaign:
 
 
 def test_the_live_page_has_them_with_their_signs(campaign: Campaign) -> None:
-    sides = lay_out(campaign, comparisons(campaign))
-    found = changes(aggregates(campaign), sides, campaign.plan.margin)
+    variants = lay_out(campaign, comparisons(campaign))
+    found = changes(aggregates(campaign), variants, campaign.plan.margin)
     latency, bandwidth = found.bars
     assert re.match(LATENCY, plain(latency.change))
     assert re.match(BANDWIDTH, plain(bandwidth.change))

@@ -97,6 +97,6 @@ def test_thousands_of_cases_are_laid_out_in_one_pass() -> None:
     read: Callable[[Case], dict[str, Scalar]] = vars(Case)["settings"].fget
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Case, "settings", property(settings))
-        sides = lay_out(msgspec.structs.replace(campaign, plan=plan), ())
-    assert len(sides.places) == 100
+        variants = lay_out(msgspec.structs.replace(campaign, plan=plan), ())
+    assert len(variants.configurations) == 100
     assert max(asked.values()) < 20

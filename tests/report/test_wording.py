@@ -163,9 +163,12 @@ def test_the_plan_says_which_settings_count_bytes_and_not_their_names() -> None:
         make_plan(cases),
         kinds={"copy": {"block": ParameterKind.BYTES}, "threads": {"block": ParameterKind.WHOLE}},
     )
-    sides = lay_out(msgspec.structs.replace(make_campaign(cases), plan=plan), ())
-    assert [plain(place.title) for place in sides.places] == [
+    variants = lay_out(msgspec.structs.replace(make_campaign(cases), plan=plan), ())
+    assert [plain(configuration.title) for configuration in variants.configurations] == [
         *("copy · block 128 B", "copy · block 1 KiB"),
         *("threads · block 128", "threads · block 1024"),
     ]
-    assert [plain(place.step) for place in sides.places][1::2] == ["block 1 KiB", "block 1024"]
+    assert [plain(configuration.step) for configuration in variants.configurations][1::2] == [
+        "block 1 KiB",
+        "block 1024",
+    ]

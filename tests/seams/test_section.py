@@ -71,8 +71,8 @@ def test_a_section_may_bring_a_template_and_a_heading_of_its_own(
     energy = Section(
         "energy", "-", "trust", lambda facts: Energy("What did it <take>?", 12.5), template=template
     )
-    for place in (section, templates):
-        monkeypatch.setattr(place, "sections", lambda: (*sections(), energy))
+    for module in (section, templates):
+        monkeypatch.setattr(module, "sections", lambda: (*sections(), energy))
     page = page_of(make_campaign())
     assert '<h2 id="energy-title">What did it &lt;take&gt;?</h2>' in page
     assert "<p>12.5&#8239;J in synthetic</p>" in page

@@ -291,12 +291,12 @@ def _answers(told: Told, study: Wild, found: Campaign, page: Content) -> None:
     """Read the answers, and hold each clause against the truth."""
     kinds = list(_kinds(study))
     names = list(dict.fromkeys(words(one) for one in study.truth.workloads))
-    reference = page.sides.reference
+    reference = page.variants.reference
     assert reference is not None
     grammar = Grammar(names, list(dict.fromkeys(words(one.figure.name) for one in kinds)), reference.name)
     plan = found.plan
     for answer in page.answers:
-        mine = [case for case in plan.cases if page.sides.side_of[case.id] == answer.side]
+        mine = [case for case in plan.cases if page.variants.variant_of[case.id] == answer.variant]
         pairs = [(one, case) for case in mine if (one := plan.reference_of(case)) is not None]
         judge = _Judge(study, pairs, kinds)
         told.n_sentences += 1

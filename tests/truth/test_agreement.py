@@ -69,7 +69,7 @@ def of_heat_map(found: Campaign) -> dict[tuple[str, str, str], Told]:
     """Return what each cell of the report's heat map says, by contender, place and figure."""
     page = content(found, ReportAnswers.of(found))
     return {
-        (row.side.name, column.place.label, column.fom): (
+        (row.variant.name, column.configuration.label, column.fom): (
             (_SIGNS | _NO_RATIO)[cell.sign],
             plain(f"{cell.number} {cell.interval}".removesuffix(" no interval")),
             int(match[1]) if (match := re.match(r"\+(\d+) block", cell.settling)) else None,
@@ -95,7 +95,7 @@ def operation(at: Mapping[str, object]) -> object:
 def agree(folder: Path) -> None:
     """Hold every output of a campaign against its rows: the verdict, the number and the need of blocks."""
     found = read_campaign(folder)
-    sides = lay_out(found, aggregates(found))
+    variants = lay_out(found, aggregates(found))
     rows = [one for one in aggregates(found) if one.is_primary]
     told: list[Told] = [(one.verdict.value, plain(str(change(one))), one.more_blocks) for one in rows]
 
@@ -118,8 +118,11 @@ def agree(folder: Path) -> None:
     cells = of_heat_map(found)
     assert len(cells) == len(quoted(aggregates(found)))
     for one, expected in zip(rows, told, strict=True):
-        side, place = sides.side_of[one.contender_case].name, sides.place_of[one.contender_case].label
-        cell = cells[side, place, figure(one)]
+        variant, configuration = (
+            variants.variant_of[one.contender_case].name,
+            variants.configuration_of[one.contender_case].label,
+        )
+        cell = cells[variant, configuration, figure(one)]
         assert cell == expected or (one.ratio is None and cell[0] == expected[0])
 
     live = answer(found, 1)
@@ -137,13 +140,16 @@ def agree(folder: Path) -> None:
         for one in (*rows, *quoted(aggregates(found)))
     }
     bars = {
-        (bar.side.name, bar.place, bar.fom): bar
-        for bar in changes(live.figures, live.sides, found.plan.margin).bars
+        (bar.variant.name, bar.configuration, bar.fom): bar
+        for bar in changes(live.figures, live.variants, found.plan.margin).bars
     }
     n_bars = 0
     for one in rows:
-        side, place = sides.side_of[one.contender_case].name, sides.place_of[one.contender_case].label
-        if bar := bars.get((side, place, figure(one))):
+        variant, configuration = (
+            variants.variant_of[one.contender_case].name,
+            variants.configuration_of[one.contender_case].label,
+        )
+        if bar := bars.get((variant, configuration, figure(one))):
             n_bars += 1
             verdict, number, _ = known[one.contender_case, one.fom, operation(one.at)]
             if one.ratio is None:

@@ -108,17 +108,17 @@ def test_rows_that_rest_on_independence_have_a_sign_with_a_footnote(tmp_path: Pa
     assert table.count("†") == 2, "one row, and the footnote"
     assert FOOTNOTE in table
     page = content(found, ReportAnswers.of(found))
-    rows = {one.side: (one.verdict, one.state) for one in part_of(page, Verdicts).rows.shown}
+    rows = {one.variant: (one.verdict, one.state) for one in part_of(page, Verdicts).rows.shown}
     assert rows == {"overlay": ("worse†", "worse"), "macvlan": ("worse", "worse")}
     (heat,) = part_of(page, Overview).maps
-    marks = {row.side.name: cell.mark for row in heat.rows for cell in row.cells if cell}
+    marks = {row.variant.name: cell.mark for row in heat.rows for cell in row.cells if cell}
     assert marks == {"overlay": "†", "macvlan": ""}
     assert part_of(page, Verdicts).footnote == heat.footnote == FOOTNOTE
     drawn = content(found, ReportAnswers.of(found), painter=Here())
     assert render(found, drawn).count(FOOTNOTE) >= 3, "the title of the map, its key, and the table's caption"
     assert FOOTNOTE in render_markdown(page, "..")
     live = answer(found, 1)
-    beside = {one.side.name: one.beside for one in changes(live.figures, live.sides, 0.02).bars}
+    beside = {one.variant.name: one.beside for one in changes(live.figures, live.variants, 0.02).bars}
     assert beside == {"overlay": "rests on independent blocks", "macvlan": ""}
 
 

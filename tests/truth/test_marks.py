@@ -112,8 +112,8 @@ def test_every_format_of_the_report_has_it(found: Campaign) -> None:
     assert r"\dag{} rests on blocks being independent" in tex
     assert "may miss" in tex, "beside what is equivalent, as in every output"
     (heat,) = part_of(page, Overview).maps
-    assert {row.side.name: bool(cell.mark) for row in heat.rows for cell in row.cells if cell} == MARKED
-    assert {row.side: "†" in row.verdict for row in part_of(page, Verdicts).rows.shown} == MARKED
+    assert {row.variant.name: bool(cell.mark) for row in heat.rows for cell in row.cells if cell} == MARKED
+    assert {row.variant: "†" in row.verdict for row in part_of(page, Verdicts).rows.shown} == MARKED
     assert plain(html.unescape(render(found, page))).count(FOOTNOTE) >= 2
 
 
@@ -137,8 +137,8 @@ def test_charts_say_it_in_words() -> None:
 
 def test_the_live_page_says_it_in_words(found: Campaign) -> None:
     live = answer(found, 1)
-    bars = changes(live.figures, live.sides, found.plan.margin).bars
-    assert {one.side.name: "rests on independent blocks" in one.beside for one in bars} == MARKED
+    bars = changes(live.figures, live.variants, found.plan.margin).bars
+    assert {one.variant.name: "rests on independent blocks" in one.beside for one in bars} == MARKED
 
 
 def test_many_blocks_have_no_mark_anywhere(tmp_path: Path) -> None:

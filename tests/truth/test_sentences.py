@@ -276,7 +276,7 @@ def test_sentences_of_random_campaigns_are_true() -> None:
             with_false += not all(is_true(truth, found, one) for one in told)
             assert all(words_are_those_of_the_value(clause) for clause in answer.clauses)
             assert all(
-                clause.text in answer.text and clause.place in answer.text for clause in answer.clauses
+                clause.text in answer.text and clause.where in answer.text for clause in answer.clauses
             )
             rows = aggregates(found)
             is_slow = any(row.verdict is Verdict.WORSE and row.unit == "s" for row in rows)
@@ -431,7 +431,7 @@ def test_a_longer_elapsed_time_is_in_every_overview_and_the_rest_is_counted() ->
     rows = aggregates(found)
     assert [one.fom for one in quoted(rows)] == ["rate", "boot"]
     live = live_answer(found, 1)
-    bars = changes(live.figures, live.sides, found.plan.margin).bars
+    bars = changes(live.figures, live.variants, found.plan.margin).bars
     assert [(bar.fom, bar.verdict) for bar in bars] == [("rate", "undecided"), ("boot", "worse")]
     (said_live,) = live.sentences
     assert "is within ± 2 % of host in a’s rate" in plain(said_live.text)

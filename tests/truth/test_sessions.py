@@ -193,8 +193,8 @@ def test_how_much_the_machine_changed_between_sessions_is_told_as_a_number_every
         "in session 2 next to session 1"
     )
     assert sentence.search(plain(" ".join(design(found))))
-    sides = lay_out(found, ())
-    told = quality_warnings(trust(found), found, sides)
+    variants = lay_out(found, ())
+    told = quality_warnings(trust(found), found, variants)
     assert sentence.search(plain(" ".join(row.finding for row in told.rows)))
     assert not told.is_clear
 

@@ -100,6 +100,6 @@ def test_every_output_says_the_same(tmp_path: Path) -> None:
     cells = [cell for one in part_of(page, Overview).maps for row in one.rows for cell in row.cells if cell]
     assert [cell.settling for cell in cells if cell.sign == "?"] == ["elapsed time is worse"] * 2
     live = answer(found, 1)
-    bars = [one for one in changes(live.figures, live.sides, 0.02).bars if one.sign == "?"]
+    bars = [one for one in changes(live.figures, live.variants, 0.02).bars if one.sign == "?"]
     assert [one.verdict for one in bars] == ["undecided"] * 2
     assert all(one.beside.startswith(WHY) for one in bars)

@@ -137,8 +137,8 @@ def _of_curves(truth: Truth, found: Campaign, page: Content) -> Iterator[Asked]:
             yield Asked("interval in words: crossover", True, _is_beyond(ends, at), text=f"{at} {text}")
     yield Asked("crossover in words", False, False, not crosses)
     for saturation in curves.saturations if curves else ():
-        if saturation.fom == "bandwidth" and saturation.side is not None:
-            yield from of_saturation(lines[saturation.side.name], plain(saturation.reached))
+        if saturation.fom == "bandwidth" and saturation.variant is not None:
+            yield from of_saturation(lines[saturation.variant.name], plain(saturation.reached))
 
 
 def _is_beyond(ends: list[tuple[str, str]], truth: float) -> bool:

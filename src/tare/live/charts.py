@@ -48,8 +48,8 @@ class Bar:
     `beside` holds the remarks that must stand next to the verdict.
     """
 
-    place: str
-    side: Variant
+    configuration: str
+    variant: Variant
     mark: str
     fom: str
     low: float | None
@@ -82,7 +82,7 @@ class Changes:
 class Cloud:
     """The runs of one variant, as one SVG path."""
 
-    side: Variant
+    variant: Variant
     path: str
 
 
@@ -100,7 +100,7 @@ class Scatter:
     text: str
 
 
-def changes(figures: Sequence[Comparison], sides: Variants, margin: float) -> Changes:
+def changes(figures: Sequence[Comparison], variants: Variants, margin: float) -> Changes:
     """Return the comparisons as bars on one axis, ordered by configuration, figure and variant.
 
     At most 60 bars are returned; `n_left_out` counts the rest. `margin` is a share, such as 0.05.
@@ -109,9 +109,9 @@ def changes(figures: Sequence[Comparison], sides: Variants, margin: float) -> Ch
     ordered = sorted(
         figures,
         key=lambda one: (
-            sides.places.index(sides.place_of[one.contender_case]),
+            variants.configurations.index(variants.configuration_of[one.contender_case]),
             names.index(figure(one)),
-            sides.side_of[one.contender_case].index,
+            variants.variant_of[one.contender_case].index,
         ),
     )
     shown = ordered[:_MOST_ROWS]
@@ -122,19 +122,19 @@ def changes(figures: Sequence[Comparison], sides: Variants, margin: float) -> Ch
     room = (high - low) * 0.04
     low, high = low - room, high + room
 
-    def place(log: float) -> float:
+    def position(log: float) -> float:
         return round(100 * (log - low) / (high - low), 2)
 
-    ticks = [(place(math.log(tick)), tick) for tick in _TICKS]
+    ticks = [(position(math.log(tick)), tick) for tick in _TICKS]
     inside = _apart([(at, tick) for at, tick in ticks if 0 <= at <= 100])
     return Changes(
         bars=tuple(
-            _bar(one, sides, *(None if log is None else place(log) for log in three))
+            _bar(one, variants, *(None if log is None else position(log) for log in three))
             for one, three in zip(shown, farness, strict=True)
         ),
         n_left_out=len(ordered) - len(shown),
-        one=place(0.0),
-        band=(place(-math.log1p(margin)), place(math.log1p(margin))),
+        one=position(0.0),
+        band=(position(-math.log1p(margin)), position(math.log1p(margin))),
         ticks=tuple((at, f"×\u202f{tick:g}") for at, tick in inside),
     )
 
@@ -153,13 +153,13 @@ def _apart(ticks: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return sorted(kept)
 
 
-def _bar(one: Comparison, sides: Variants, low: float | None, at: float | None, high: float | None) -> Bar:
-    side = sides.side_of[one.contender_case]
+def _bar(one: Comparison, variants: Variants, low: float | None, at: float | None, high: float | None) -> Bar:
+    variant = variants.variant_of[one.contender_case]
     is_measured = one.ratio is not None
     return Bar(
-        place=sides.place_of[one.contender_case].label,
-        side=side,
-        mark=sign_of(side),
+        configuration=variants.configuration_of[one.contender_case].label,
+        variant=variant,
+        mark=sign_of(variant),
         fom=figure(one),
         low=low,
         at=at,
@@ -180,7 +180,7 @@ def _beside(one: Comparison) -> str:
     return "; ".join(filter(None, parts))
 
 
-def scatter(dots: Sequence[Dot], sides: Variants, n_planned: int) -> Scatter | None:
+def scatter(dots: Sequence[Dot], variants: Variants, n_planned: int) -> Scatter | None:
     """Return all runs in the order of time, or None if there are fewer than two.
 
     The axis is long enough for `n_planned` runs, so there is room for those that have not run yet.
@@ -189,22 +189,22 @@ def scatter(dots: Sequence[Dot], sides: Variants, n_planned: int) -> Scatter | N
         return None
     logs = sorted(math.log(dot.ratio) for dot in dots)
     edge = max(abs(logs[0]), abs(logs[-1]), 0.005) * 1.1
-    n_places = max(n_planned, max(dot.order for dot in dots) + 1)
+    n_positions = max(n_planned, max(dot.order for dot in dots) + 1)
     inner = _HEIGHT - _TOP - _BOTTOM
 
     def y(log: float) -> int:
         return round(_TOP + inner * (edge - log) / (2 * edge))
 
     def x(order: int) -> int:
-        return round(_LEFT + 8 + (_WIDTH - _LEFT - 16) * order / n_places)
+        return round(_LEFT + 8 + (_WIDTH - _LEFT - 16) * order / n_positions)
 
     clouds = []
-    for side in sides.sides:
-        mark = "h0" if len(dots) > _SMALL_FROM else _MARKS[side.index % len(_MARKS)]
-        mine = [dot for dot in dots if dot.side == side]
+    for variant in variants.all:
+        mark = "h0" if len(dots) > _SMALL_FROM else _MARKS[variant.index % len(_MARKS)]
+        mine = [dot for dot in dots if dot.variant == variant]
         path = "".join(f"M{x(dot.order)} {y(math.log(dot.ratio))}{mark}" for dot in mine)
         if path:
-            clouds.append(Cloud(side, path))
+            clouds.append(Cloud(variant, path))
     step = _step(edge)
     ticks = [(y(math.log1p(share)), percent(share) if share else "0") for share in (-step, 0.0, step)]
     spread = percent(math.expm1(max(abs(logs[0]), abs(logs[-1]))), is_signed=False)

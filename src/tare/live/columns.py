@@ -26,16 +26,18 @@ class CampaignColumn:
 class ComparedRow:
     """One figure of one variant in one configuration; `bars` has None for a campaign without this figure."""
 
-    place: str
+    configuration: str
     fom: str
-    side: str
+    variant: str
     bars: tuple[Bar | None, ...]
 
 
 def table(columns: Sequence[CampaignColumn]) -> list[ComparedRow]:
     """Return one row per configuration, figure and contender of any campaign, in the campaigns' order."""
     found = [
-        {(bar.place, bar.fom, bar.side.name): bar for bar in _bars(column)} if column.answers else {}
+        {(bar.configuration, bar.fom, bar.variant.name): bar for bar in _bars(column)}
+        if column.answers
+        else {}
         for column in columns
     ]
     keys = dict.fromkeys(key for bars in found for key in bars)
@@ -44,4 +46,4 @@ def table(columns: Sequence[CampaignColumn]) -> list[ComparedRow]:
 
 def _bars(column: CampaignColumn) -> tuple[Bar, ...]:
     answers = column.answers
-    return changes(answers.figures, answers.sides, column.margin).bars if answers else ()
+    return changes(answers.figures, answers.variants, column.margin).bars if answers else ()

@@ -34,14 +34,14 @@ def _render(watched: FollowedCampaign) -> str:
     campaign = read_shown(watched.folder, watched.signs.entries)
     shower = PseudonymousView(campaign.signs)
     campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
-    place = SafeFolder(watched.folder)
+    folder = SafeFolder(watched.folder)
     answers = ReportAnswers.of(campaign)
     found = content(
         campaign,
         answers,
         painter=Here(),
         read_timeline=lambda one: shower.signed(
-            read_timeline(place / one.folder) or imported_timeline(place / one.folder)
+            read_timeline(folder / one.folder) or imported_timeline(folder / one.folder)
         ),
     )
     return render(campaign, found)

@@ -37,7 +37,7 @@ def static(name: str) -> str:
     if name != "style.css":
         return (folder / name).read_text(encoding="utf-8")
     sheet = _environment("tare.report.formats", "").get_template("style.css")
-    return sheet.render(colours=_side_colours()) + (folder / "live.css").read_text(encoding="utf-8")
+    return sheet.render(colours=_variant_colours()) + (folder / "live.css").read_text(encoding="utf-8")
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def _shell(argv: Sequence[str]) -> str:
     return shlex.join(argv)
 
 
-def _side_colours() -> list[tuple[int, str, str]]:
+def _variant_colours() -> list[tuple[int, str, str]]:
     """Return an index and the light and dark colour of up to 65 variants; the report's palette repeats."""
     tones = [INK, *(CONTENDERS[index % len(CONTENDERS)] for index in range(64))]
     return [(index, tone.light, tone.dark) for index, tone in enumerate(tones)]

@@ -56,8 +56,8 @@ def campaign(request: Request) -> Response:
             values |= {
                 **_said(campaign_state, answers),
                 **_runs(request, watched, campaign_state, answers),
-                "matrix": matrix(campaign_state, answers.sides),
-                "sides": answers.sides,
+                "matrix": matrix(campaign_state, answers.variants),
+                "sides": answers.variants,
             }
         query = f"?{request.url.query}" if request.url.query else ""
         live = f"{campaign_url(watched.name)}/live{query}"
@@ -83,7 +83,7 @@ def campaign_parts(request: Request) -> Response:
             parts["answers"] = pages.render("answers.html", said)
             parts["chart"] = pages.render("chart.html", said)
         if campaign_state.matrix_revision > since:
-            values = {"card": found, "matrix": matrix(campaign_state, answers.sides)}
+            values = {"card": found, "matrix": matrix(campaign_state, answers.variants)}
             parts["matrix"] = pages.render("matrix.html", values)
             return _parts(watched.revision, parts)
         return _parts(
@@ -99,7 +99,7 @@ def run(request: Request) -> Response:
         campaign_state, answers = _require(opened)
         attempt = find_attempt(campaign_state, request)
         revision = watched.revision
-        found = run_page(watched.name, campaign_state, answers.sides, attempt, watched.signs)
+        found = run_page(watched.name, campaign_state, answers.variants, attempt, watched.signs)
     values = {"run": found, "name": watched.name}
     return _page("run.html", values, live=f"{found.url}/live", revision=revision, watch=watched.name)
 
@@ -114,7 +114,11 @@ def run_parts(request: Request) -> Response:
     with hub.opened(watched) as opened:
         campaign_state, answers = _require(opened)
         found = run_page(
-            watched.name, campaign_state, answers.sides, find_attempt(campaign_state, request), watched.signs
+            watched.name,
+            campaign_state,
+            answers.variants,
+            find_attempt(campaign_state, request),
+            watched.signs,
         )
         revision = watched.revision
     values = {"run": found, "name": watched.name}
@@ -245,8 +249,8 @@ def _said(campaign_state: CampaignState, answers: Answers) -> dict[str, object]:
     """Return the template values of a campaign's page that come from the statistics."""
     return {
         "answers": answers,
-        "changes": changes(answers.figures, answers.sides, campaign_state.plan.margin),
-        "scatter": scatter(answers.dots, answers.sides, len(campaign_state.planned)),
+        "changes": changes(answers.figures, answers.variants, campaign_state.plan.margin),
+        "scatter": scatter(answers.dots, answers.variants, len(campaign_state.planned)),
     }
 
 
@@ -256,7 +260,12 @@ def _runs(
     query = request.query_params
     state, words = query.get("state", ""), query.get("words", "")
     found = run_list(
-        watched.name, campaign_state, answers.sides, state=state, words=words, page=whole(request, "page", 1)
+        watched.name,
+        campaign_state,
+        answers.variants,
+        state=state,
+        words=words,
+        page=whole(request, "page", 1),
     )
     return {"runs": found, "state": state, "words": words}
 

@@ -56,7 +56,11 @@ class RunPage:
 
 
 def run_page(
-    name: str, campaign_state: CampaignState, sides: Variants, attempt: Attempt, signs: Pseudonyms = NO_SIGNS
+    name: str,
+    campaign_state: CampaignState,
+    variants: Variants,
+    attempt: Attempt,
+    signs: Pseudonyms = NO_SIGNS,
 ) -> RunPage:
     """Return the page's content for an attempt, with the ends of its output streams."""
     state = campaign_state.state_of(attempt)
@@ -65,7 +69,7 @@ def run_page(
     return RunPage(
         url=run_url(name, attempt),
         campaign_url=campaign_url(name),
-        label=sides.case_label(attempt.case),
+        label=variants.case_label(attempt.case),
         block=block_name(attempt.block),
         state=state,
         is_live=state is State.RUNNING,

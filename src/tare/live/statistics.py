@@ -20,7 +20,7 @@ class Dot:
     """One run: its ratio to the average of its case, and its index in the order of time."""
 
     order: int
-    side: Variant
+    variant: Variant
     ratio: float
 
 
@@ -33,7 +33,7 @@ class Answers:
     """
 
     revision: int
-    sides: Variants
+    variants: Variants
     sentences: tuple[Answer, ...]
     reading: str
     headlines: tuple[Headline, ...]
@@ -44,29 +44,29 @@ class Answers:
 
 def answer(campaign: Campaign, revision: int) -> Answers:
     """Return the statistics of `campaign` so far."""
-    sides = lay_out(campaign, ())
+    variants = lay_out(campaign, ())
     measured = bool(campaign.measured())
     every = aggregates(campaign) if measured else []
     rows = overview_of(every)
     heads = headlines(campaign, figures=every) if measured else []
     return Answers(
         revision=revision,
-        sides=sides,
-        sentences=tuple(answer_all(heads, rows, sides, campaign.plan.margin, every)),
+        variants=variants,
+        sentences=tuple(answer_all(heads, rows, variants, campaign.plan.margin, every)),
         reading=reading(heads, campaign.plan.margin),
         headlines=tuple(heads),
         overview=tuple(rows),
         figures=tuple(quoted(every)),
-        dots=tuple(_dots(campaign, sides)),
+        dots=tuple(_dots(campaign, variants)),
     )
 
 
-def _dots(campaign: Campaign, sides: Variants) -> list[Dot]:
+def _dots(campaign: Campaign, variants: Variants) -> list[Dot]:
     """Return each measured run as the ratio of its first primary figure of merit to its case's mean."""
     logs: dict[str, list[tuple[int, float]]] = {}
     shown: dict[tuple[str, str], bool] = {}
     for order, attempt in enumerate(campaign.measured()):
-        if attempt.case not in sides.side_of:
+        if attempt.case not in variants.variant_of:
             continue
         for series in attempt.series:
             key = (attempt.case, series.fom)
@@ -79,5 +79,5 @@ def _dots(campaign: Campaign, sides: Variants) -> list[Dot]:
     found = []
     for case, runs in logs.items():
         mean = math.fsum(log for _, log in runs) / len(runs)
-        found += [Dot(order, sides.side_of[case], math.exp(log - mean)) for order, log in runs]
+        found += [Dot(order, variants.variant_of[case], math.exp(log - mean)) for order, log in runs]
     return found

@@ -76,7 +76,7 @@ class MatrixRow:
 
     case: str
     label: str
-    side: Variant
+    variant: Variant
     states: tuple[State | None, ...]
     attempts: tuple[int, ...]
 
@@ -177,28 +177,30 @@ def segments(progress: RunCounts) -> tuple[Segment, ...]:
     return tuple(found)
 
 
-def matrix(campaign_state: CampaignState, sides: Variants) -> Matrix:
+def matrix(campaign_state: CampaignState, variants: Variants) -> Matrix:
     """Return the cases by configuration and variant, in the plan's order, over all planned or run blocks."""
     blocks = sorted(
         {run.block for run in campaign_state.planned} | {run.block for run in campaign_state.latest}
     )
     planned = set(campaign_state.planned)
-    grouped: dict[str, list[MatrixRow]] = {place.label: [] for place in sides.places}
-    for case in sorted(campaign_state.cases, key=lambda one: sides.side_of[one].index):
-        row = _row(campaign_state, planned, blocks, case, sides.side_of[case])
-        grouped[sides.place_of[case].label].append(row)
+    grouped: dict[str, list[MatrixRow]] = {
+        configuration.label: [] for configuration in variants.configurations
+    }
+    for case in sorted(campaign_state.cases, key=lambda one: variants.variant_of[one].index):
+        row = _row(campaign_state, planned, blocks, case, variants.variant_of[case])
+        grouped[variants.configuration_of[case].label].append(row)
     groups = tuple(MatrixGroup(label, tuple(rows)) for label, rows in grouped.items())
     return Matrix(tuple(blocks), groups)
 
 
 def _row(
-    campaign_state: CampaignState, planned: set[Run], blocks: Sequence[int], case: str, side: Variant
+    campaign_state: CampaignState, planned: set[Run], blocks: Sequence[int], case: str, variant: Variant
 ) -> MatrixRow:
     runs = [Run(block, case) for block in blocks]
     return MatrixRow(
         case=case,
-        label=side.name,
-        side=side,
+        label=variant.name,
+        variant=variant,
         states=tuple(
             campaign_state.state(run) if run in planned or run in campaign_state.latest else None
             for run in runs
@@ -226,7 +228,7 @@ def cell_news(campaign_state: CampaignState, runs: Iterable[Run]) -> list[tuple[
 def run_list(
     name: str,
     campaign_state: CampaignState,
-    sides: Variants,
+    variants: Variants,
     *,
     state: str = "",
     words: str = "",
@@ -241,17 +243,17 @@ def run_list(
     found: list[Attempt | Run] = [
         one
         for one in reversed(tuple(campaign_state.attempts.values()))
-        if one.case in sides.side_of
+        if one.case in variants.variant_of
         and _fits(campaign_state.state_of(one), state)
-        and _has(wanted, sides, one)
+        and _has(wanted, variants, one)
     ]
     if state in ("", State.PENDING):
         pending = (run for run in campaign_state.planned if run not in campaign_state.latest)
-        found += [run for run in pending if _has(wanted, sides, run)]
+        found += [run for run in pending if _has(wanted, variants, run)]
     n_pages = max(-(-len(found) // PAGE_ROWS), 1)
     page = min(max(page, 1), n_pages)
     shown = found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    lines = tuple(_line(name, campaign_state, sides, one) for one in shown)
+    lines = tuple(_line(name, campaign_state, variants, one) for one in shown)
     return RunList(lines, len(found), page, n_pages)
 
 
@@ -259,18 +261,18 @@ def _fits(state: State, wanted: str) -> bool:
     return not wanted or state == wanted
 
 
-def _has(words: Sequence[str], sides: Variants, one: Attempt | Run) -> bool:
+def _has(words: Sequence[str], variants: Variants, one: Attempt | Run) -> bool:
     if not words:
         return True
-    text = f"{sides.case_label(one.case)} {block_name(one.block)}"
+    text = f"{variants.case_label(one.case)} {block_name(one.block)}"
     if isinstance(one, Attempt):
         text = f"{text} {one.state} {one.reason} {one.check}"
     text = text.casefold()
     return all(word in text for word in words)
 
 
-def _line(name: str, campaign_state: CampaignState, sides: Variants, one: Attempt | Run) -> RunLine:
-    label = sides.case_label(one.case)
+def _line(name: str, campaign_state: CampaignState, variants: Variants, one: Attempt | Run) -> RunLine:
+    label = variants.case_label(one.case)
     if isinstance(one, Run):
         return RunLine("", block_name(one.block), label, State.PENDING, "", "", "")
     state = campaign_state.state_of(one)

@@ -21,7 +21,7 @@ from tare.report.report_answers import ReportAnswers
 from tare.report.section import MadeSection, SectionFacts, made_sections
 from tare.report.sections.quality_warnings import odd_runs
 from tare.report.sections.runs import moment
-from tare.report.shown_configurations import at_places, comparisons_at, estimates_at, telling_places
+from tare.report.shown_configurations import cases_in, comparisons_at, drawn_configurations, estimates_at
 from tare.report.variants import Variants, lay_out
 from tare.report.words.accounting import Account, account
 from tare.report.words.answer import Answer, answer_all, reading
@@ -44,7 +44,7 @@ class Content:
     reading: str
     nothing_yet: str
     account: Account
-    sides: Variants
+    variants: Variants
     figures: tuple[Figure, ...]
     sections: tuple[MadeSection, ...]
     margin: str
@@ -67,27 +67,29 @@ def content(
     `read_timeline` returns the telemetry of an attempt's nodes over time, or None.
     """
     plan = campaign.plan
-    sides = lay_out(campaign, answers.comparisons)
+    variants = lay_out(campaign, answers.comparisons)
     balance = account(campaign)
-    bounds = tuple(bound_rows(answers.estimates, campaign, sides))
-    scaling = scaling_problems(answers.scalings, sides)
+    bounds = tuple(bound_rows(answers.estimates, campaign, variants))
+    scaling = scaling_problems(answers.scalings, variants)
     sizes = tuple(packet_sizes(campaign))
-    drawn = _figures(campaign, answers, sides, scaling, sizes, read_timeline, painter) if painter else []
-    facts = SectionFacts(campaign, sides, answers, balance, bounds, scaling, sizes, tuple(drawn))
+    drawn = _figures(campaign, answers, variants, scaling, sizes, read_timeline, painter) if painter else []
+    facts = SectionFacts(campaign, variants, answers, balance, bounds, scaling, sizes, tuple(drawn))
     return Content(
         study=visible(plan.study),
-        question=visible(plan.question) or _question(sides),
+        question=visible(plan.question) or _question(variants),
         subtitle=_subtitle(campaign),
         progress=f"{balance.n_done}/{balance.n_planned} runs",
         is_running=campaign.is_running,
         answers=tuple(
             with_bounds(one, bounds)
-            for one in answer_all(answers.headlines, answers.overview, sides, plan.margin, answers.aggregates)
+            for one in answer_all(
+                answers.headlines, answers.overview, variants, plan.margin, answers.aggregates
+            )
         ),
         reading=reading(answers.headlines, plan.margin),
-        nothing_yet=_nothing_yet(campaign, sides, balance),
+        nothing_yet=_nothing_yet(campaign, variants, balance),
         account=balance,
-        sides=sides,
+        variants=variants,
         figures=facts.figures,
         sections=tuple(made_sections(facts)),
         margin=percent(plan.margin, is_signed=False, decimals=0),
@@ -98,38 +100,38 @@ def content(
 def _figures(
     campaign: Campaign,
     answers: ReportAnswers,
-    sides: Variants,
+    variants: Variants,
     scaling: Problems,
     sizes: Sequence[PacketSizes],
     read_timeline: ReadTimeline,
     painter: Painter,
 ) -> list[Figure]:
-    cases = at_places(campaign, sides, telling_places(answers.overview, sides))
+    cases = cases_in(campaign, variants, drawn_configurations(answers.overview, variants))
     estimates_shown = estimates_at(answers.estimates, cases)
     groups = {
         "figures": forest_panels(
-            comparisons_at(quoted(answers.aggregates), cases), answers.comparisons, sides
+            comparisons_at(quoted(answers.aggregates), cases), answers.comparisons, variants
         ),
-        "time": measured_panels(estimates_shown, campaign, sides, Better.LOWER),
-        "rate": measured_panels(estimates_shown, campaign, sides, Better.HIGHER),
-        "ratio": ratio_panels(comparisons_at(answers.comparisons, cases), campaign, sides),
-        "nodes": scale_panels(quoted(answers.aggregates), sides),
-        "speedup": scaling_panels(scaling, sides),
-        "efficiency": scaling_panels(scaling, sides, is_efficiency=True),
-        "packets": packet_panels([one for one in sizes if one.case in cases], sides),
-        "blocks": block_panels(campaign, sides, cases, odd_runs(answers.trust)),
+        "time": measured_panels(estimates_shown, campaign, variants, Better.LOWER),
+        "rate": measured_panels(estimates_shown, campaign, variants, Better.HIGHER),
+        "ratio": ratio_panels(comparisons_at(answers.comparisons, cases), campaign, variants),
+        "nodes": scale_panels(quoted(answers.aggregates), variants),
+        "speedup": scaling_panels(scaling, variants),
+        "efficiency": scaling_panels(scaling, variants, is_efficiency=True),
+        "packets": packet_panels([one for one in sizes if one.case in cases], variants),
+        "blocks": block_panels(campaign, variants, cases, odd_runs(answers.trust)),
     }
-    reference = sides.reference.name if sides.reference else "the reference"
-    timelines = courses(campaign, sides, cases, read_timeline)
+    reference = variants.reference.name if variants.reference else "the reference"
+    timelines = courses(campaign, variants, cases, read_timeline)
     drawn = figures(groups, reference, campaign.plan.margin, painter)
     return drawn + watched_figure(timelines, painter)
 
 
-def _question(sides: Variants) -> str:
-    names = " and ".join(side.name for side in sides.contenders)
+def _question(variants: Variants) -> str:
+    names = " and ".join(variant.name for variant in variants.contenders)
     return (
-        f"What does {names} cost, next to {sides.reference.name}?"
-        if sides.reference and names
+        f"What does {names} cost, next to {variants.reference.name}?"
+        if variants.reference and names
         else "What was measured?"
     )
 
@@ -145,12 +147,12 @@ def _subtitle(campaign: Campaign) -> str:
     return " · ".join(parts)
 
 
-def _nothing_yet(campaign: Campaign, sides: Variants, balance: Account) -> str:
+def _nothing_yet(campaign: Campaign, variants: Variants, balance: Account) -> str:
     if balance.n_done == 0:
         return f"No run is done yet, so nothing can be said. {balance.sentence}"
-    if sides.reference is None:
+    if variants.reference is None:
         return "The study names no reference, so nothing is compared; below is what was measured."
-    if not sides.contenders:
+    if not variants.contenders:
         return "The plan has no contender beside the reference, so nothing is compared."
     return ""
 

@@ -44,7 +44,7 @@ class SectionFacts(NamedTuple):
     """
 
     campaign: Campaign
-    sides: Variants
+    variants: Variants
     answers: ReportAnswers
     account: Account
     bounds: tuple[BoundRow, ...]
@@ -62,10 +62,10 @@ class Sentence(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a table; it has the colour of its `side`, if any, and a number is aligned right."""
+    """A cell of a table; it has the colour of its `variant`, if any, and a number is aligned right."""
 
     text: str
-    side: Variant | None = None
+    variant: Variant | None = None
     is_number: bool = False
 
 
@@ -93,9 +93,9 @@ class Section(NamedTuple):
     `after`; of several after the same section, by `order`. The first one stands after ``answer``.
 
     `make` returns the content, or None if there is nothing to show. The content is a SectionText, which every
-    format can show, unless the section has a `template`: an HTML file in which it is ``part``. A content with
-    a `heading` has that instead of `title`. If `is_summarised`, the Markdown summary and the LaTeX tables have the
-    section's text too.
+    format can show, unless the section has a `template`: an HTML file in which it is ``part``. If the content
+    has a `heading`, that replaces `title`. If `is_summarised`, the Markdown summary and the LaTeX tables have
+    the section's text too.
     """
 
     name: str

@@ -9,7 +9,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Estimate
 from tare.report.variants import Configuration, Variants
 
-MOST_PLACES = 12
+MOST_CONFIGURATIONS = 12
 """The most configurations that are all drawn, each with its own panel in every figure."""
 
 _SAMPLE = 6
@@ -19,15 +19,17 @@ MOST_COLUMNS = 45
 """The most columns of all heat maps together."""
 
 
-def telling_places(overview: Iterable[Comparison], sides: Variants) -> frozenset[Configuration]:
+def drawn_configurations(overview: Iterable[Comparison], variants: Variants) -> frozenset[Configuration]:
     """Return the configurations to draw: all, or if there are many, those with the largest differences."""
-    if len(sides.places) <= MOST_PLACES:
-        return frozenset(sides.places)
-    farness = dict.fromkeys(sides.places, 0.0)
+    if len(variants.configurations) <= MOST_CONFIGURATIONS:
+        return frozenset(variants.configurations)
+    farness = dict.fromkeys(variants.configurations, 0.0)
     for one in overview:
-        place = sides.place_of[one.contender_case]
-        farness[place] = max(farness[place], abs(math.log(one.ratio)) if one.ratio else 0.0)
-    return frozenset(sorted(sides.places, key=lambda place: -farness[place])[:_SAMPLE])
+        configuration = variants.configuration_of[one.contender_case]
+        farness[configuration] = max(farness[configuration], abs(math.log(one.ratio)) if one.ratio else 0.0)
+    return frozenset(
+        sorted(variants.configurations, key=lambda configuration: -farness[configuration])[:_SAMPLE]
+    )
 
 
 def left_out(n_shown: int, n_all: int, what: str) -> str:
@@ -37,9 +39,13 @@ def left_out(n_shown: int, n_all: int, what: str) -> str:
     return f"{n_shown} of {n_all} {what} are shown: those farthest from the reference. The tables have all."
 
 
-def at_places(campaign: Campaign, sides: Variants, places: frozenset[Configuration]) -> frozenset[str]:
-    """Return the ids of the cases of `campaign` in the configurations `places`."""
-    return frozenset(case.id for case in campaign.plan.cases if sides.place_of[case.id] in places)
+def cases_in(
+    campaign: Campaign, variants: Variants, configurations: frozenset[Configuration]
+) -> frozenset[str]:
+    """Return the ids of the cases of `campaign` in the configurations `configurations`."""
+    return frozenset(
+        case.id for case in campaign.plan.cases if variants.configuration_of[case.id] in configurations
+    )
 
 
 def estimates_at(estimates: Iterable[Estimate], cases: frozenset[str]) -> list[Estimate]:

@@ -58,27 +58,29 @@ class Configuration:
 
 @dataclasses.dataclass(frozen=True)
 class Variants:
-    """The variant (`side_of`) and the configuration (`place_of`) of every case; both are in the plan's order.
+    """The variant (`variant_of`) and the configuration (`configuration_of`) of every case.
+
+    `all` are the variants, the reference first; `configurations` are in the order of the plan.
 
     `keys` are the settings in which the variants differ. `plan` gives the kinds of settings.
     """
 
-    sides: tuple[Variant, ...]
-    places: tuple[Configuration, ...]
-    side_of: dict[str, Variant]
-    place_of: dict[str, Configuration]
+    all: tuple[Variant, ...]
+    configurations: tuple[Configuration, ...]
+    variant_of: dict[str, Variant]
+    configuration_of: dict[str, Configuration]
     plan: Plan
     keys: tuple[str, ...] = ()
 
     @property
     def reference(self) -> Variant | None:
         """Return the variant that the others are compared with, or None if the study names none."""
-        return next((side for side in self.sides if side.is_reference), None)
+        return next((variant for variant in self.all if variant.is_reference), None)
 
     @property
     def contenders(self) -> tuple[Variant, ...]:
         """Return the other variants."""
-        return tuple(side for side in self.sides if not side.is_reference)
+        return tuple(variant for variant in self.all if not variant.is_reference)
 
     def kinds_of(self, workload: str) -> Mapping[str, ParameterKind]:
         """Return the kinds of the settings of `workload`, by name."""
@@ -88,15 +90,9 @@ class Variants:
         """Return whether a setting or coordinate counts bytes."""
         return counts_bytes(name) or self.kinds_of(workload).get(name) is ParameterKind.BYTES
 
-    def cases(self, side: Variant, place: Configuration) -> tuple[str, ...]:
-        """Return the ids of the cases of variant `side` in configuration `place`."""
-        return tuple(
-            case for case in self.side_of if self.side_of[case] == side and self.place_of[case] == place
-        )
-
     def case_label(self, case: str) -> str:
         """Return the name of a case: its variant and its configuration."""
-        return f"{self.side_of[case].name} · {self.place_of[case].label}"
+        return f"{self.variant_of[case].name} · {self.configuration_of[case].label}"
 
 
 def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Variants:
@@ -105,31 +101,36 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Variants:
     Variants differ in the settings in which any contender differs from its reference.
     """
     cases = campaign.plan.cases
-    keys = _side_keys(campaign, comparisons)
+    keys = _variant_keys(campaign, comparisons)
     named_by = _naming_factors(cases, keys)
-    names = {case.id: _side_name(case, keys, named_by, campaign.plan) for case in cases}
+    names = {case.id: _variant_name(case, keys, named_by, campaign.plan) for case in cases}
     has_reference = bool(campaign.plan.reference)
     is_reference = {names[case.id] for case in cases if has_reference and campaign.plan.is_reference(case)}
     ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name not in is_reference)
     offset = 0 if is_reference else 1
-    sides = {name: Variant(name, name in is_reference, index + offset) for index, name in enumerate(ordered)}
+    variants = {
+        name: Variant(name, name in is_reference, index + offset) for index, name in enumerate(ordered)
+    }
     varying = _varying(cases, campaign.plan, keys)
-    places = {case.id: _place(case, campaign.plan, varying[case.workload]) for case in cases}
-    problems = list(dict.fromkeys(place.problem for place in places.values()))
+    configurations = {case.id: _configuration(case, campaign.plan, varying[case.workload]) for case in cases}
+    problems = list(dict.fromkeys(configuration.problem for configuration in configurations.values()))
     turns = {problem: turn for turn, problem in enumerate(problems)}
     return Variants(
-        sides=tuple(sides.values()),
-        places=tuple(
-            sorted(dict.fromkeys(places.values()), key=lambda place: (turns[place.problem], place.at))
+        all=tuple(variants.values()),
+        configurations=tuple(
+            sorted(
+                dict.fromkeys(configurations.values()),
+                key=lambda configuration: (turns[configuration.problem], configuration.at),
+            )
         ),
-        side_of={case: sides[name] for case, name in names.items()},
-        place_of=places,
+        variant_of={case: variants[name] for case, name in names.items()},
+        configuration_of=configurations,
         plan=campaign.plan,
         keys=keys,
     )
 
 
-def _side_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tuple[str, ...]:
+def _variant_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tuple[str, ...]:
     differing = {name for one in comparisons for name in (*one.reference, *one.contender)}
     differing |= set(campaign.plan.reference)
     if not differing:
@@ -157,7 +158,7 @@ def _values(case: Case, keys: tuple[str, ...]) -> tuple[Scalar | None, ...]:
     return tuple(case.settings.get(key) for key in keys)
 
 
-def _side_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...], plan: Plan) -> str:
+def _variant_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...], plan: Plan) -> str:
     for factor in named_by:
         if factor in case.names:
             return visible(case.names[factor])
@@ -201,7 +202,7 @@ def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[s
     return found
 
 
-def _place(case: Case, plan: Plan, varying: _Varying) -> Configuration:
+def _configuration(case: Case, plan: Plan, varying: _Varying) -> Configuration:
     row = case.settings
     shown = [name for name in row if name in varying.names]
     along, at = _along(row, shown, varying.levels)

@@ -60,15 +60,15 @@ def write_report(
         }
     except TemplateError as error:
         raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
-    place = _place(folder, campaign.folder)
+    target = _target(folder, campaign.folder)
     for one, text in texts.items():
-        (place / NAMES[one]).replace(text.encode())
+        (target / NAMES[one]).replace(text.encode())
     if Format.HTML in texts:
-        _write_charts(found, place / "charts")
+        _write_charts(found, target / "charts")
     return {one: folder / NAMES[one] for one in texts}
 
 
-def _place(folder: Path, campaign: Path) -> SafeFolder:
+def _target(folder: Path, campaign: Path) -> SafeFolder:
     """Return the folder to write to; one inside the campaign folder is untrusted, like all that is there."""
     if folder.is_relative_to(campaign) and folder != campaign and ".." not in folder.parts:
         return SafeFolder(campaign, folder.relative_to(campaign).as_posix())

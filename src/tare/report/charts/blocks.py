@@ -17,7 +17,7 @@ MOST_POINTS = 60
 
 
 def block_panels(
-    campaign: Campaign, sides: Variants, cases: Collection[str], odd: Collection[tuple[str, Pass]] = ()
+    campaign: Campaign, variants: Variants, cases: Collection[str], odd: Collection[tuple[str, Pass]] = ()
 ) -> list[Panel]:
     """Return the ratio of each run of `cases` to the average of its case, one panel per configuration.
 
@@ -37,12 +37,17 @@ def block_panels(
         mean = math.fsum(by_pass.values()) / len(by_pass)
         far = {numbers[one] for name, one in odd if name == case and one in by_pass}
         points = _points({numbers[one]: log - mean for one, log in by_pass.items()}, far, step, names)
-        grouped[sides.place_of[case]][sides.side_of[case]] += points
+        grouped[variants.configuration_of[case]][variants.variant_of[case]] += points
     each = "each run" if step == 1 else f"{step} runs a point, with the least and the largest of them,"
     return [
-        Panel(place.label, f"{each} next to its case’s average", lines_of(grouped[place], sides), IN_TIME)
-        for place in sides.places
-        if place in grouped
+        Panel(
+            configuration.label,
+            f"{each} next to its case’s average",
+            lines_of(grouped[configuration], variants),
+            IN_TIME,
+        )
+        for configuration in variants.configurations
+        if configuration in grouped
     ]
 
 

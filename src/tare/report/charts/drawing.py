@@ -97,7 +97,7 @@ def title_of(panel: Panel) -> Spec:
 
 def label_room(panels: Sequence[Panel]) -> int:
     """Return the space for the names at the ends of lines, right of a panel, in pixels."""
-    longest = max(len(line.side.name) for panel in panels for line in panel.lines)
+    longest = max(len(line.variant.name) for panel in panels for line in panel.lines)
     return min(_MOST_LABEL_ROOM, round(longest * _LABEL_SIZE * 0.62) + 14)
 
 
@@ -197,18 +197,18 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
 
 
 def _rows(line: Line, style: Style) -> list[Row]:
-    side = line.side
-    look_of_side = {
-        "side": side.name,
-        "colour": palette.tone_of(side).light,
-        "shape": palette.shape_of(side),
-        "width": 3.4 if side.is_reference else 1.5,
+    variant = line.variant
+    look_of_variant = {
+        "side": variant.name,
+        "colour": palette.tone_of(variant).light,
+        "shape": palette.shape_of(variant),
+        "width": 3.4 if variant.is_reference else 1.5,
     }
     rows: list[Row] = []
     for point in line.points:
         row: Row = {
-            **look_of_side,
-            "x": point.x if style.has_lines else point.x + 0.16 * (side.index - 1),
+            **look_of_variant,
+            "x": point.x if style.has_lines else point.x + 0.16 * (variant.index - 1),
             "y": float(f"{point.y:.6g}"),
             "at": point.at,
             "value": point.value,
@@ -225,13 +225,13 @@ def _rows(line: Line, style: Style) -> list[Row]:
 
 def _label_rows(panel: Panel, y: Domain) -> list[Row]:
     last = max(line.points[-1].x for line in panel.lines)
-    ends = [(line.side.name, palette.tone_of(line.side), line.points[-1].y) for line in panel.lines]
+    ends = [(line.variant.name, palette.tone_of(line.variant), line.points[-1].y) for line in panel.lines]
     if panel.guide:
         ends.append((panel.guide.name, palette.MUTED, panel.guide.ends[-1][1]))
     shares = end_labels([y.share(height) for _, _, height in ends], least=15 / HEIGHT)
     return [
-        {"x": last, "y": y.at(share), "name": side_name, "colour": tone.light}
-        for (side_name, tone, _), share in zip(ends, shares, strict=True)
+        {"x": last, "y": y.at(share), "name": variant_name, "colour": tone.light}
+        for (variant_name, tone, _), share in zip(ends, shares, strict=True)
     ]
 
 
@@ -253,5 +253,5 @@ def describe(panel: Panel, style: Style) -> str:
     parts = []
     for line in panel.lines:
         first, last = line.points[0], line.points[-1]
-        parts.append(f"{line.side.name} from {first.value} at {first.at} to {last.value} at {last.at}")
+        parts.append(f"{line.variant.name} from {first.value} at {first.at} to {last.value} at {last.at}")
     return f"{panel.title}: {style.y_title} ({panel.subtitle}). " + "; ".join(parts) + "."

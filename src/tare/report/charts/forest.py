@@ -26,7 +26,7 @@ _ROW = 17
 
 
 def forest_panels(
-    quoted: Sequence[Comparison], comparisons: Sequence[Comparison], sides: Variants
+    quoted: Sequence[Comparison], comparisons: Sequence[Comparison], variants: Variants
 ) -> list[Panel]:
     """Return a panel per configuration with several figures of merit, with a point per figure and contender.
 
@@ -36,17 +36,19 @@ def forest_panels(
     """
     grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     rows: dict[Configuration, dict[object, int]] = defaultdict(dict)
-    n_steps = Counter(place.problem for place in sides.places)
+    n_steps = Counter(configuration.problem for configuration in variants.configurations)
     n_points = Counter((one.contender_case, figure_of(one)) for one in comparisons)
     for one in quoted:
         if one.ratio and one.better and n_points[one.contender_case, figure_of(one)] == 1:
-            place = sides.place_of[one.contender_case]
-            row = rows[place].setdefault(figure_of(one), len(rows[place]))
-            grouped[place][sides.side_of[one.contender_case]].append(_point(one, row))
+            configuration = variants.configuration_of[one.contender_case]
+            row = rows[configuration].setdefault(figure_of(one), len(rows[configuration]))
+            grouped[configuration][variants.variant_of[one.contender_case]].append(_point(one, row))
     return [
-        Panel(place.label, "contender / reference", _lines(grouped[place], sides), "figure")
-        for place in sides.places
-        if len(rows[place]) >= _LEAST_FIGURES and n_steps[place.problem] == 1
+        Panel(
+            configuration.label, "contender / reference", _lines(grouped[configuration], variants), "figure"
+        )
+        for configuration in variants.configurations
+        if len(rows[configuration]) >= _LEAST_FIGURES and n_steps[configuration.problem] == 1
     ]
 
 
@@ -69,7 +71,7 @@ def forest_charts(panels: Sequence[Panel], margin: float) -> list[Chart]:
 def describe_forest(panel: Panel) -> str:
     """Return a description of a panel for readers who cannot see it."""
     said = [
-        f"{line.side.name}: " + ", ".join(f"{point.at} {point.interval}" for point in line.points)
+        f"{line.variant.name}: " + ", ".join(f"{point.at} {point.interval}" for point in line.points)
         for line in panel.lines
     ]
     return f"{panel.title}: {panel.subtitle}. {'; '.join(said)}."
@@ -86,8 +88,10 @@ def _point(one: Comparison, row: int) -> Point:
     return Point(row, one.ratio or 0.0, one.low, one.high, name_of, ratio(one.ratio), told, one.n_blocks)
 
 
-def _lines(by_side: Mapping[Variant, Sequence[Point]], sides: Variants) -> tuple[Line, ...]:
-    return tuple(Line(side, tuple(by_side[side])) for side in sides.contenders if side in by_side)
+def _lines(by_variant: Mapping[Variant, Sequence[Point]], variants: Variants) -> tuple[Line, ...]:
+    return tuple(
+        Line(variant, tuple(by_variant[variant])) for variant in variants.contenders if variant in by_variant
+    )
 
 
 def _chart(panel: Panel, domain: Domain, margin: float, prefix: str) -> Chart:
@@ -135,10 +139,10 @@ def _point_layers(data: str, foms: list[str]) -> list[Spec]:
 def _row(line: Line, point: Point) -> Row:
     row: Row = {
         "fom": point.at,
-        "row": line.side.index,
-        "side": line.side.name,
-        "colour": palette.tone_of(line.side).light,
-        "shape": palette.shape_of(line.side),
+        "row": line.variant.index,
+        "side": line.variant.name,
+        "colour": palette.tone_of(line.variant).light,
+        "shape": palette.shape_of(line.variant),
         "y": float(f"{point.y:.6g}"),
         "ratio": point.value,
         "change": point.interval,

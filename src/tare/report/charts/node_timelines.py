@@ -31,7 +31,7 @@ def course_charts(courses: Sequence[NodeTimeline]) -> list[Chart]:
 
 
 def _chart(course: NodeTimeline, top: float, prefix: str) -> Chart:
-    colour = palette.tone_of(course.panel.lines[0].side).light
+    colour = palette.tone_of(course.panel.lines[0].variant).light
     epochs: list[Row] = [
         {
             "x": round(one.begin, 4),

@@ -64,17 +64,19 @@ def _sizes(case: str, counted: Sequence[Counted]) -> PacketSizes:
     )
 
 
-def packet_panels(found: Sequence[PacketSizes], sides: Variants) -> list[Panel]:
+def packet_panels(found: Sequence[PacketSizes], variants: Variants) -> list[Panel]:
     """Return panels with the shares by power of two, one per configuration."""
-    by_place: dict[str, dict[Variant, list[Point]]] = {}
+    by_configuration: dict[str, dict[Variant, list[Point]]] = {}
     for one in found:
         if len(one.shares) > 1:
-            lines = by_place.setdefault(sides.place_of[one.case].label, {})
+            lines = by_configuration.setdefault(variants.configuration_of[one.case].label, {})
             points = [_point(size, share, one.n_packets) for size, share in one.shares]
-            lines[sides.side_of[one.case]] = points
+            lines[variants.variant_of[one.case]] = points
     return [
-        Panel(place, "share of the packets sent", lines_of(lines, sides), PACKET_AXIS, is_size=True)
-        for place, lines in by_place.items()
+        Panel(
+            configuration, "share of the packets sent", lines_of(lines, variants), PACKET_AXIS, is_size=True
+        )
+        for configuration, lines in by_configuration.items()
     ]
 
 

@@ -38,19 +38,19 @@ SIGNS = ("●", "■", "►", "◆", "◄", "✚")
 """The shapes as characters, for the legend; the first is the reference's. ▲ and ▼ are for verdicts."""
 
 
-def tone_of(side: Variant) -> Tone:
+def tone_of(variant: Variant) -> Tone:
     """Return the colour of a variant; the reference has INK."""
-    return INK if side.index == 0 else CONTENDERS[(side.index - 1) % len(CONTENDERS)]
+    return INK if variant.index == 0 else CONTENDERS[(variant.index - 1) % len(CONTENDERS)]
 
 
-def shape_of(side: Variant) -> str:
+def shape_of(variant: Variant) -> str:
     """Return the point shape of a variant, by its name in Vega."""
-    return SHAPES[side.index % len(SHAPES)]
+    return SHAPES[variant.index % len(SHAPES)]
 
 
-def sign_of(side: Variant) -> str:
+def sign_of(variant: Variant) -> str:
     """Return the point shape of a variant as a character."""
-    return SIGNS[side.index % len(SIGNS)]
+    return SIGNS[variant.index % len(SIGNS)]
 
 
 def dark_by_light() -> dict[str, str]:

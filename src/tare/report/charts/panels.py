@@ -72,7 +72,7 @@ class Guide:
 class Line:
     """The points of one variant, from left to right."""
 
-    side: Variant
+    variant: Variant
     points: tuple[Point, ...]
 
 
@@ -97,7 +97,7 @@ _Grouped = dict[tuple[str, str, str, str], dict[Variant, list[Point]]]
 
 
 def measured_panels(
-    estimates: Sequence[Estimate], campaign: Campaign, sides: Variants, better: Better
+    estimates: Sequence[Estimate], campaign: Campaign, variants: Variants, better: Better
 ) -> list[Panel]:
     """Return panels of the shown FOMs with direction `better`, against size, one per configuration and FOM.
 
@@ -107,25 +107,25 @@ def measured_panels(
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     bounds: dict[tuple[str, str], set[Bound | None]] = {}
     for one in estimates:
-        place = sides.place_of[one.case]
+        configuration = variants.configuration_of[one.case]
         if one.better is better and is_shown(campaign, one.case, one.fom):
             found = _axis(one.at)
-            axis, x, rest = found or (place.along, place.at, _rest(one.at))
-            title = place.label if found else place.problem
+            axis, x, rest = found or (configuration.along, configuration.at, _rest(one.at))
+            title = configuration.label if found else configuration.problem
             point = Point(
                 x=x,
                 y=one.value,
                 low=one.low,
                 high=one.high,
-                at=coordinate(axis, one.at[axis]) if found else place.step,
+                at=coordinate(axis, one.at[axis]) if found else configuration.step,
                 value=quantity(one.value, one.unit),
                 interval=bracket_values(one.low, one.high),
                 n_blocks=one.n_blocks,
             )
             subtitle = f"{words(one.fom)}, {unit_name(one.unit)}{rest}"
-            grouped[title, subtitle, axis, one.unit][sides.side_of[one.case]].append(point)
+            grouped[title, subtitle, axis, one.unit][variants.variant_of[one.case]].append(point)
             bounds.setdefault((title, subtitle), set()).add(_bound(campaign, one))
-    panels = _panels(grouped, sides)
+    panels = _panels(grouped, variants)
     return [_against(panel, bounds[panel.title, panel.subtitle]) for panel in panels]
 
 
@@ -145,7 +145,7 @@ def _against(panel: Panel, bounds: set[Bound | None]) -> Panel:
     return dataclasses.replace(panel, guide=Guide(known.resource.value, tuple(ends)))
 
 
-def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: Variants) -> list[Panel]:
+def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, variants: Variants) -> list[Panel]:
     """Return panels of contender / reference against size, one per configuration and shown FOM."""
     grouped: _Grouped = defaultdict(lambda: defaultdict(list))
     for one in comparisons:
@@ -154,18 +154,18 @@ def ratio_panels(comparisons: Sequence[Comparison], campaign: Campaign, sides: V
         if found and one.ratio is not None and is_shown(campaign, one.contender_case, one.fom):
             axis, x, rest = found
             key = (
-                sides.place_of[one.contender_case].label,
+                variants.configuration_of[one.contender_case].label,
                 f"{words(one.fom)}{rest}{_direction(one.better)}",
                 axis,
                 "",
             )
-            grouped[key][sides.side_of[one.contender_case]].append(
+            grouped[key][variants.variant_of[one.contender_case]].append(
                 _ratio_point(one, x, coordinate(axis, one.at[axis]))
             )
-    return _panels(grouped, sides)
+    return _panels(grouped, variants)
 
 
-def scale_panels(figures: Sequence[Comparison], sides: Variants) -> list[Panel]:
+def scale_panels(figures: Sequence[Comparison], variants: Variants) -> list[Panel]:
     """Return panels of overall ratios, one per problem and figure.
 
     The x axis is the number that the problem varies. If there are many panels, only those with the largest
@@ -175,23 +175,26 @@ def scale_panels(figures: Sequence[Comparison], sides: Variants) -> list[Panel]:
     firsts: dict[tuple[str, str], tuple[Comparison, str]] = {}
     gaps: dict[tuple[tuple[str, str], Variant], list[float]] = defaultdict(list)
     for one in figures:
-        place, side = sides.place_of[one.contender_case], sides.side_of[one.contender_case]
-        key = (place.problem, figure(one))
+        configuration, variant = (
+            variants.configuration_of[one.contender_case],
+            variants.variant_of[one.contender_case],
+        )
+        key = (configuration.problem, figure(one))
         if one.ratio is None:
-            gaps[key, side].append(place.at)
+            gaps[key, variant].append(configuration.at)
         else:
-            firsts.setdefault(key, (one, place.along))
-            grouped[key][side].append(_ratio_point(one, place.at, place.step))
-    for (key, side), missing in gaps.items():
-        if points := grouped.get(key, {}).get(side):
-            grouped[key][side] = broken(points, missing)
+            firsts.setdefault(key, (one, configuration.along))
+            grouped[key][variant].append(_ratio_point(one, configuration.at, configuration.step))
+    for (key, variant), missing in gaps.items():
+        if points := grouped.get(key, {}).get(variant):
+            grouped[key][variant] = broken(points, missing)
     found: dict[tuple[str, str], Panel] = {}
     for key, lines in grouped.items():
         first, along = firsts[key]
         if len({point.x for points in lines.values() for point in points}) > 1:
             subtitle = f"{key[1]}{_direction(first.better)}"
-            is_size = sides.counts_bytes(along, sides.place_of[first.contender_case].workload)
-            found[key] = Panel(key[0], subtitle, lines_of(lines, sides), along, is_size=is_size)
+            is_size = variants.counts_bytes(along, variants.configuration_of[first.contender_case].workload)
+            found[key] = Panel(key[0], subtitle, lines_of(lines, variants), along, is_size=is_size)
     farthest = sorted(found, key=lambda key: -_farness(found[key]))[:_MOST_SCALE_PANELS]
     return [panel for key, panel in found.items() if key in farthest]
 
@@ -254,32 +257,44 @@ def _direction(better: Better | None) -> str:
     return f", {better} is better" if better else ""
 
 
-def _panels(grouped: _Grouped, sides: Variants) -> list[Panel]:
+def _panels(grouped: _Grouped, variants: Variants) -> list[Panel]:
     for (title, _, axis, _), lines in grouped.items():
-        for side, points in lines.items() if axis not in ("bytes", IN_TIME) else ():
-            lines[side] = broken(points, _unmeasured(title, side, points, sides))
-    titles = [title for place in sides.places for title in (place.label, place.problem)]
+        for variant, points in lines.items() if axis not in ("bytes", IN_TIME) else ():
+            lines[variant] = broken(points, _unmeasured(title, variant, points, variants))
+    titles = [
+        title
+        for configuration in variants.configurations
+        for title in (configuration.label, configuration.problem)
+    ]
     ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
     return [
-        Panel(title, subtitle, lines_of(_thinned(lines), sides), axis, unit, is_size=counts_bytes(axis))
+        Panel(title, subtitle, lines_of(_thinned(lines), variants), axis, unit, is_size=counts_bytes(axis))
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
 
 
-def _unmeasured(title: str, side: Variant, points: Sequence[Point], sides: Variants) -> list[float]:
+def _unmeasured(title: str, variant: Variant, points: Sequence[Point], variants: Variants) -> list[float]:
     """Return the steps of a line that are planned but were not measured."""
     measured = {point.x for point in points}
-    places = (place for case, place in sides.place_of.items() if sides.side_of[case] == side)
-    return [place.at for place in places if place.problem == title and place.at not in measured]
+    configurations = (
+        configuration
+        for case, configuration in variants.configuration_of.items()
+        if variants.variant_of[case] == variant
+    )
+    return [
+        configuration.at
+        for configuration in configurations
+        if configuration.problem == title and configuration.at not in measured
+    ]
 
 
-def lines_of(by_side: dict[Variant, list[Point]], sides: Variants) -> tuple[Line, ...]:
+def lines_of(by_variant: dict[Variant, list[Point]], variants: Variants) -> tuple[Line, ...]:
     """Return a line per variant, in the order of the variants, with its points from left to right."""
     return tuple(
-        Line(side, tuple(sorted(by_side[side], key=lambda point: point.x)))
-        for side in sides.sides
-        if side in by_side
+        Line(variant, tuple(sorted(by_variant[variant], key=lambda point: point.x)))
+        for variant in variants.all
+        if variant in by_variant
     )
 
 
@@ -288,4 +303,4 @@ def _thinned(lines: dict[Variant, list[Point]]) -> dict[Variant, list[Point]]:
     xs = sorted({point.x for points in lines.values() for point in points})
     step = math.ceil(len(xs) / MOST_POINTS)
     drawn = frozenset([*xs[::step], xs[-1]])
-    return {side: [point for point in points if point.x in drawn] for side, points in lines.items()}
+    return {variant: [point for point in points if point.x in drawn] for variant, points in lines.items()}

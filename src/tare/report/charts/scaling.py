@@ -14,24 +14,26 @@ Problems = Mapping[str, Sequence[ScalingCurve]]
 """The curves of each problem by title, only those for its first figure of merit."""
 
 
-def scaling_problems(curves: Sequence[ScalingCurve], sides: Variants) -> Problems:
+def scaling_problems(curves: Sequence[ScalingCurve], variants: Variants) -> Problems:
     """Return the curves of each problem by title, only those for its first figure of merit."""
     foms: dict[str, tuple[object, ...]] = {}
     grouped: dict[str, list[ScalingCurve]] = {}
     for curve in curves:
-        fixed = {name: value for name, value in curve.settings.items() if name not in sides.keys}
-        parts = [coordinate(name, value, sides.kinds_of(curve.workload)) for name, value in fixed.items()]
+        fixed = {name: value for name, value in curve.settings.items() if name not in variants.keys}
+        parts = [coordinate(name, value, variants.kinds_of(curve.workload)) for name, value in fixed.items()]
         held = [f"{curve.held} held"] if curve.held else []
         title = visible(" · ".join([curve.workload, *parts, f"{curve.kind} scaling", *held]))
         fom = (curve.fom, curve.unit, tuple(curve.at.items()))
-        if foms.setdefault(title, fom) == fom and any(point.case in sides.side_of for point in curve.points):
+        if foms.setdefault(title, fom) == fom and any(
+            point.case in variants.variant_of for point in curve.points
+        ):
             grouped.setdefault(title, []).append(curve)
     return {title: alike for title, alike in grouped.items() if any(curve.measured for curve in alike)}
 
 
-def curve_variant(curve: ScalingCurve, sides: Variants) -> Variant:
+def curve_variant(curve: ScalingCurve, variants: Variants) -> Variant:
     """Return the variant that a curve is of."""
-    return next(sides.side_of[point.case] for point in curve.points if point.case is not None)
+    return next(variants.variant_of[point.case] for point in curve.points if point.case is not None)
 
 
 def labels_suffix(curve: ScalingCurve) -> str:
@@ -39,17 +41,19 @@ def labels_suffix(curve: ScalingCurve) -> str:
     return f" · {settings_words(curve.at)}" if curve.at else ""
 
 
-def scaling_panels(problems: Problems, sides: Variants, *, is_efficiency: bool = False) -> list[Panel]:
+def scaling_panels(problems: Problems, variants: Variants, *, is_efficiency: bool = False) -> list[Panel]:
     """Return panels of speedup, or of parallel efficiency, against scale, one per problem.
 
     The guide is the line of ideal speedup, or the line at 100 %.
     """
     panels = []
     for title, alike in problems.items():
-        by_side = {
-            curve_variant(curve, sides): _points(curve, is_efficiency=is_efficiency) for curve in alike
+        by_variant = {
+            curve_variant(curve, variants): _points(curve, is_efficiency=is_efficiency) for curve in alike
         }
-        lines = tuple(Line(side, by_side[side]) for side in sides.sides if by_side.get(side))
+        lines = tuple(
+            Line(variant, by_variant[variant]) for variant in variants.all if by_variant.get(variant)
+        )
         scales = sorted({point.x for line in lines for point in line.points})
         if len(scales) > 1:
             first = alike[0]
@@ -67,7 +71,7 @@ def scaling_panels(problems: Problems, sides: Variants, *, is_efficiency: bool =
                     lines,
                     first.along,
                     guide=Guide(name, tuple(guide)),
-                    is_size=sides.counts_bytes(first.along, first.workload),
+                    is_size=variants.counts_bytes(first.along, first.workload),
                 )
             )
     return panels

@@ -77,15 +77,20 @@ class NodeTimelines:
     left_out: str = ""
 
 
-def courses(campaign: Campaign, sides: Variants, cases: frozenset[str], read: ReadTimeline) -> NodeTimelines:
+def courses(
+    campaign: Campaign, variants: Variants, cases: frozenset[str], read: ReadTimeline
+) -> NodeTimelines:
     """Return CPU, network and other quantities of some cases over time, ordered by configuration."""
     runs: dict[str, list[Attempt]] = {}
     measured = campaign.measured()
     watched = [one for one in measured if one.telemetry]
     for attempt in watched or measured:  # imported telemetry is only known when it is read
         runs.setdefault(attempt.case, []).append(attempt)
-    places = {place: number for number, place in enumerate(sides.places)}
-    placed = sorted(runs, key=lambda case: (places[sides.place_of[case]], sides.side_of[case].index))
+    configurations = {configuration: number for number, configuration in enumerate(variants.configurations)}
+    placed = sorted(
+        runs,
+        key=lambda case: (configurations[variants.configuration_of[case]], variants.variant_of[case].index),
+    )
     kinds = [(name, one.title, one.unit) for name, one in time_series().items()]
     found: list[NodeTimeline] = []
     n_cases = 0
@@ -94,7 +99,7 @@ def courses(campaign: Campaign, sides: Variants, cases: frozenset[str], read: Re
             continue
         timelines = [(attempt.block, read(attempt)) for attempt in _spread(runs[case])]
         known = [(block, one) for block, one in timelines if one is not None and one.epochs]
-        drawn = [_course(case, known, *kind, sides) for kind in kinds]
+        drawn = [_course(case, known, *kind, variants) for kind in kinds]
         found += [course for course in drawn if course is not None]
         n_cases += any(course is not None for course in drawn)
     most = max(map(len, runs.values()), default=0)
@@ -120,7 +125,7 @@ def _course(
     name: str,
     title: str,
     unit: str,
-    sides: Variants,
+    variants: Variants,
 ) -> NodeTimeline | None:
     """Return one quantity of one case, or None if no host has it."""
     known = [(block, one) for block, one in timelines if any(track.values.get(name) for track in one.tracks)]
@@ -151,8 +156,8 @@ def _course(
     if not bars:
         return None
     hosts = tuple(layers)
-    line = Line(sides.side_of[case], tuple(_points(bars, hosts, len(known), unit)))
-    panel = Panel(sides.case_label(case), title, (line,), x="seconds", unit=unit)
+    line = Line(variants.variant_of[case], tuple(_points(bars, hosts, len(known), unit)))
+    panel = Panel(variants.case_label(case), title, (line,), x="seconds", unit=unit)
     return NodeTimeline(panel, tuple(epochs), tuple(bars), hosts, tuple(runs))
 
 

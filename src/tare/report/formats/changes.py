@@ -22,10 +22,10 @@ def change_rows(maps: Sequence[HeatMap]) -> tuple[tuple[Variant, ...], list[Chan
     """Return the contenders, and the heat maps transposed, because a line of text is narrower than a page."""
     if not maps:
         return (), []
-    sides = tuple(row.side for row in maps[0].rows)
+    variants = tuple(row.variant for row in maps[0].rows)
     rows = [
-        ChangeRow(column.place.label, column.fom, tuple(row.cells[index] for row in one.rows))
+        ChangeRow(column.configuration.label, column.fom, tuple(row.cells[index] for row in one.rows))
         for one in maps
         for index, column in enumerate(one.columns)
     ]
-    return sides, rows
+    return variants, rows

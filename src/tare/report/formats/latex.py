@@ -25,13 +25,13 @@ def render_latex(found: Content, template: Path | None = None) -> str:
     environment.filters["change"] = change
     environment.filters["plain"] = Plain
     overview = found.part(Overview)
-    sides, rows = change_rows(overview.maps if overview else ())
+    variants, rows = change_rows(overview.maps if overview else ())
     return environment.get_template(NAME).render(
         found=found,
         overview=overview,
         trust=found.part(Trust),
         surroundings=found.part(Surroundings),
-        contenders=sides,
+        contenders=variants,
         rows=rows,
         label=_label(found.study),
     )

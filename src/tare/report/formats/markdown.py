@@ -23,13 +23,13 @@ def render_markdown(found: Content, home: str, template: Path | None = None) -> 
     environment = text_environment(template, markdown)
     environment.filters["sign"] = sign_of
     overview = found.part(Overview)
-    sides, rows = change_rows(overview.maps if overview else ())
+    variants, rows = change_rows(overview.maps if overview else ())
     return environment.get_template(NAME).render(
         found=found,
         home=home,
         overview=overview,
         trust=found.part(Trust),
-        contenders=sides,
+        contenders=variants,
         rows=rows,
         most_gaps=MOST_GAPS,
         legend=legend(),

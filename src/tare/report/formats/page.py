@@ -71,7 +71,7 @@ def render(
     return environment.get_template("template.html").render(
         found=found,
         home=home,
-        style=_raw(environment.get_template("style.css").render(colours=_side_colours(found))),
+        style=_raw(environment.get_template("style.css").render(colours=_variant_colours(found))),
         scripts=[_raw(text) for text in scripts],
         hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
         specs=json_block(specs),
@@ -147,5 +147,5 @@ def _raw(text: str) -> Markup:
     return Markup(text)  # noqa: S704  # our own files and escaped JSON only
 
 
-def _side_colours(found: Content) -> list[tuple[int, str, str]]:
-    return [(side.index, tone_of(side).light, tone_of(side).dark) for side in found.sides.sides]
+def _variant_colours(found: Content) -> list[tuple[int, str, str]]:
+    return [(variant.index, tone_of(variant).light, tone_of(variant).dark) for variant in found.variants.all]

@@ -15,7 +15,7 @@ def _made(facts: SectionFacts) -> SectionText | None:
         return None
     whose = "its bound" if len(rows) == 1 else "their bounds"
     return SectionText(
-        tuple(Sentence(one.sentence, one.case, f"{one.side.name}, {one.place}") for one in rows),
+        tuple(Sentence(one.sentence, one.case, f"{one.variant.name}, {one.configuration}") for one in rows),
         (
             SectionTable(
                 summary=f"{count(len(rows), 'figure')} against {whose}",
@@ -30,8 +30,8 @@ def _made(facts: SectionFacts) -> SectionText | None:
 
 def _cells(one: BoundRow) -> tuple[Cell, ...]:
     return (
-        Cell(one.place),
-        Cell(one.side.name, side=one.side),
+        Cell(one.configuration),
+        Cell(one.variant.name, variant=one.variant),
         Cell(one.fom),
         Cell(one.at or "–"),
         Cell(one.value, is_number=True),

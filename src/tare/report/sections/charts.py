@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tare.report.charts.figures import Figure
 from tare.report.section import LAST, Section, SectionFacts
-from tare.report.shown_configurations import left_out, telling_places
+from tare.report.shown_configurations import drawn_configurations, left_out
 
 
 class Charts(NamedTuple):
@@ -24,8 +24,8 @@ def _made(facts: SectionFacts) -> Charts | None:
     )
     if not figures:
         return None
-    drawn = telling_places(facts.answers.overview, facts.sides)
-    rest = left_out(len(drawn), len(facts.sides.places), "workloads and scales")
+    drawn = drawn_configurations(facts.answers.overview, facts.variants)
+    rest = left_out(len(drawn), len(facts.variants.configurations), "workloads and scales")
     return Charts(_heading({one.name for one in figures}, has_scaling=bool(facts.scaling)), rest, figures)
 
 

@@ -20,8 +20,8 @@ from tare.report.words.scaling import measured, settings_words
 class HockneyRow:
     """Hockney's line of one case, in words; if there is no fit, `misfit` says why."""
 
-    side: Variant
-    place: str
+    variant: Variant
+    configuration: str
     fom: str
     latency: str
     bandwidth: str
@@ -35,7 +35,7 @@ class HockneyRow:
 class CrossoverRow:
     """The point at which two variants change their order, as a sentence."""
 
-    place: str
+    configuration: str
     fom: str
     text: str
     n_blocks: int
@@ -46,11 +46,11 @@ class CrossoverRow:
 class SaturationRow:
     """The point at which a figure comes near its best, in words.
 
-    `side` is None if the figure is taken along several variants.
+    `variant` is None if the figure is taken along several variants.
     """
 
-    side: Variant | None
-    place: str
+    variant: Variant | None
+    configuration: str
     fom: str
     plateau: str
     reached: str
@@ -69,7 +69,7 @@ class CurveTables:
 
 
 def _made(facts: SectionFacts) -> CurveTables | None:
-    found = curve_tables(facts.answers.curves, facts.sides)
+    found = curve_tables(facts.answers.curves, facts.variants)
     return found if found.hockney or found.crossovers or found.saturations else None
 
 
@@ -83,20 +83,20 @@ SECTION = Section(
 )
 
 
-def curve_tables(curves: Curves, sides: Variants) -> CurveTables:
+def curve_tables(curves: Curves, variants: Variants) -> CurveTables:
     """Return the rows of the section, in the order of the plan."""
     return CurveTables(
-        hockney=tuple(_hockney(one, sides) for one in curves.hockney),
-        crossovers=tuple(_crossover(one, sides) for one in curves.crossovers),
-        saturations=tuple(_saturation(one, sides) for one in curves.saturations),
+        hockney=tuple(_hockney(one, variants) for one in curves.hockney),
+        crossovers=tuple(_crossover(one, variants) for one in curves.crossovers),
+        saturations=tuple(_saturation(one, variants) for one in curves.saturations),
         margin=next((one.margin for one in curves.saturations), None),
     )
 
 
-def _hockney(one: HockneyFit, sides: Variants) -> HockneyRow:
+def _hockney(one: HockneyFit, variants: Variants) -> HockneyRow:
     return HockneyRow(
-        side=sides.side_of[one.case],
-        place=sides.place_of[one.case].label,
+        variant=variants.variant_of[one.case],
+        configuration=variants.configuration_of[one.case].label,
         fom=_figure(one.fom, one.at),
         latency=measured(one.latency, one.unit),
         bandwidth=measured(one.bandwidth, "MB/s"),
@@ -109,33 +109,35 @@ def _hockney(one: HockneyFit, sides: Variants) -> HockneyRow:
     )
 
 
-def _crossover(one: Crossover, sides: Variants) -> CrossoverRow:
+def _crossover(one: Crossover, variants: Variants) -> CrossoverRow:
     return CrossoverRow(
-        place=_place(one.workload, one.settings, sides),
+        configuration=_configuration(one.workload, one.settings, variants),
         fom=_figure(one.fom, one.at),
-        text=crossover_words(one, sides.kinds_of(one.workload)),
+        text=crossover_words(one, variants.kinds_of(one.workload)),
         n_blocks=one.n_blocks,
         cases=(*one.first_cases, *one.second_cases),
     )
 
 
-def _saturation(one: Saturation, sides: Variants) -> SaturationRow:
-    crossed = {sides.side_of[case] for case in one.cases}
+def _saturation(one: Saturation, variants: Variants) -> SaturationRow:
+    crossed = {variants.variant_of[case] for case in one.cases}
     return SaturationRow(
-        side=crossed.pop() if len(crossed) == 1 else None,
-        place=_place(one.workload, one.settings, sides),
+        variant=crossed.pop() if len(crossed) == 1 else None,
+        configuration=_configuration(one.workload, one.settings, variants),
         fom=_figure(one.fom, one.at),
         plateau=measured(one.plateau, one.unit),
-        reached=saturation_words(one, sides.kinds_of(one.workload)),
+        reached=saturation_words(one, variants.kinds_of(one.workload)),
         n_blocks=one.n_blocks,
         cases=one.cases,
     )
 
 
-def _place(workload: str, settings: Settings, sides: Variants) -> str:
-    rest = {name: value for name, value in settings.items() if name not in sides.keys}
+def _configuration(workload: str, settings: Settings, variants: Variants) -> str:
+    rest = {name: value for name, value in settings.items() if name not in variants.keys}
     return " · ".join(
-        filter(None, (settings_words({"workload": workload}), settings_words(rest, sides.kinds_of(workload))))
+        filter(
+            None, (settings_words({"workload": workload}), settings_words(rest, variants.kinds_of(workload)))
+        )
     )
 
 

@@ -19,12 +19,12 @@ class Difference:
     """One fact that is not the same everywhere, with its values for each variant."""
 
     fact: str
-    by_side: dict[str, tuple[str, ...]]
+    by_variant: dict[str, tuple[str, ...]]
 
     @property
-    def is_between_sides(self) -> bool:
+    def is_between_variants(self) -> bool:
         """Return whether the variants have different values, and not only the hosts within each variant."""
-        return len(set(self.by_side.values())) > 1
+        return len(set(self.by_variant.values())) > 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,9 @@ class Surroundings:
 
 
 def _made(facts: SectionFacts) -> Surroundings:
-    return surroundings(facts.campaign, {case: side.name for case, side in facts.sides.side_of.items()})
+    return surroundings(
+        facts.campaign, {case: variant.name for case, variant in facts.variants.variant_of.items()}
+    )
 
 
 SECTION = Section(
@@ -55,43 +57,46 @@ SECTION = Section(
 )
 
 
-def surroundings(campaign: Campaign, sides: Mapping[str, str]) -> Surroundings:
-    """Return the recorded facts; `sides` maps each case id to the name of its variant."""
+def surroundings(campaign: Campaign, variants: Mapping[str, str]) -> Surroundings:
+    """Return the recorded facts; `variants` maps each case id to the name of its variant."""
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     hosts: set[str] = set()
     n_facts: dict[str, int] = defaultdict(int)
     n_seen = 0
-    for side, host, facts in _facts(campaign, campaign.attempts, sides):
+    for variant, host, facts in _facts(campaign, campaign.attempts, variants):
         hosts.add(host)
         n_seen += 1
         for fact, value in facts.items():
-            values[fact][side].add(visible(value))
+            values[fact][variant].add(visible(value))
             n_facts[fact] += 1
     shared, differences = {}, []
-    for fact, by_side in sorted(values.items()):
-        distinct = set().union(*by_side.values())
+    for fact, by_variant in sorted(values.items()):
+        distinct = set().union(*by_variant.values())
         if len(distinct) == 1 and n_facts[fact] == n_seen:
             shared[visible(fact)] = distinct.pop()
         else:
-            row = {side: tuple(sorted(by_side.get(side, {"not recorded"}))) for side in _order(sides)}
+            row = {
+                variant: tuple(sorted(by_variant.get(variant, {"not recorded"})))
+                for variant in _order(variants)
+            }
             differences.append(Difference(visible(fact), row))
-    differences.sort(key=lambda one: (not one.is_between_sides, one.fact))
+    differences.sort(key=lambda one: (not one.is_between_variants, one.fact))
     unexplained = dict.fromkeys(visible(one.difference.fact) for one in confounders(campaign))
     return Surroundings(
         shared, tuple(differences), len(hosts), len(campaign.environments), tuple(unexplained)
     )
 
 
-def _order(sides: Mapping[str, str]) -> list[str]:
-    return list(dict.fromkeys(sides.values()))
+def _order(variants: Mapping[str, str]) -> list[str]:
+    return list(dict.fromkeys(variants.values()))
 
 
 def _facts(
-    campaign: Campaign, attempts: Iterable[Attempt], sides: Mapping[str, str]
+    campaign: Campaign, attempts: Iterable[Attempt], variants: Mapping[str, str]
 ) -> Iterable[tuple[str, str, Mapping[str, str]]]:
     seen = set()
     for attempt in attempts:
-        key = (attempt.environment, sides.get(attempt.case))
+        key = (attempt.environment, variants.get(attempt.case))
         if attempt.environment is None or key[1] is None or key in seen:
             continue
         seen.add(key)

@@ -40,21 +40,21 @@ def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
     passes: dict[str, set[Pass]] = {}
     for one in campaign.measured():
         passes.setdefault(one.case, set()).add(one.together)
-    sides = [{pair.reference_case.id, pair.contender_case.id} for pair in pairs(campaign)]
-    sides = [one for one in sides if one & cases and one <= passes.keys()]
+    compared = [{pair.reference_case.id, pair.contender_case.id} for pair in pairs(campaign)]
+    compared = [one for one in compared if one & cases and one <= passes.keys()]
     least = MIN_BLOCKS if campaign.compares_unpaired else 1
-    shared = [len(set.intersection(*(passes[case] for case in one))) for one in sides]
-    n_paired = sum(one <= told and n >= least for one, n in zip(sides, shared, strict=True))
-    if not sides:
+    shared = [len(set.intersection(*(passes[case] for case in one))) for one in compared]
+    n_paired = sum(one <= told and n >= least for one, n in zip(compared, shared, strict=True))
+    if not compared:
         return
-    if n_paired == len(sides):
+    if n_paired == len(compared):
         yield f"They are paired by the block that their files tell{_except(runs)}."
     elif n_paired:
         yield (
-            f"Of {len(sides)} comparisons {n_paired} {'is' if n_paired == 1 else 'are'} paired by the block "
-            f"that the files tell{_except(runs)}; the others lack blocks with both sides."
+            f"Of {len(compared)} comparisons {n_paired} {'is' if n_paired == 1 else 'are'} paired by the "
+            f"block that the files tell{_except(runs)}; the others lack blocks with both sides."
         )
-    elif any(one <= told for one in sides):
+    elif any(one <= told for one in compared):
         yield f"Their files tell blocks, but too few of them hold runs of both sides{_except(runs)}."
     else:
         yield "Their files tell no blocks, so all runs of one side are held against all of the other."

@@ -34,7 +34,7 @@ def _made(facts: SectionFacts) -> Methods:
         rules=rules(
             RuleFacts(
                 campaign=facts.campaign,
-                sides=facts.sides,
+                variants=facts.variants,
                 quoted=quoted(answers.aggregates),
                 scalings=answers.scalings,
                 diagnosis=answers.diagnosis,

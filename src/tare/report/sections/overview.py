@@ -64,7 +64,7 @@ class HeatMapCell:
 class HeatMapRow:
     """One contender; a cell is None if the plan has no such case."""
 
-    side: Variant
+    variant: Variant
     cells: tuple[HeatMapCell | None, ...]
 
 
@@ -72,13 +72,13 @@ class HeatMapRow:
 class HeatMapColumn:
     """One figure of merit in one configuration."""
 
-    place: Configuration
+    configuration: Configuration
     fom: str
 
     @property
     def title(self) -> str:
         """Return the title that the columns of all scales share: ``imb.pingpong, latency``."""
-        return f"{self.place.problem}, {self.fom}"
+        return f"{self.configuration.problem}, {self.fom}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Overview(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Overview | None:
-    found = overview(facts.answers.aggregates, facts.sides)
+    found = overview(facts.answers.aggregates, facts.variants)
     return found if found.maps else None
 
 
@@ -131,7 +131,7 @@ SECTION = Section(
 )
 
 
-def overview(aggregates: Sequence[Comparison], sides: Variants) -> Overview:
+def overview(aggregates: Sequence[Comparison], variants: Variants) -> Overview:
     """Return the quoted figures as tables.
 
     The columns are in the order of the plan. Several workloads share a table as long as it is not wider than
@@ -139,21 +139,26 @@ def overview(aggregates: Sequence[Comparison], sides: Variants) -> Overview:
     """
     cells = {
         (
-            sides.side_of[one.contender_case],
-            HeatMapColumn(sides.place_of[one.contender_case], figure(one)),
+            variants.variant_of[one.contender_case],
+            HeatMapColumn(variants.configuration_of[one.contender_case], figure(one)),
         ): one
         for one in quoted(aggregates)
     }
     every = list(dict.fromkeys(column for _, column in cells))
     shown = _most_telling(cells, every)
-    order = {place: index for index, place in enumerate(sides.places)}
+    order = {configuration: index for index, configuration in enumerate(variants.configurations)}
     titles = {
-        title: index for index, title in enumerate(dict.fromkeys(place.problem for place in sides.places))
+        title: index
+        for index, title in enumerate(
+            dict.fromkeys(configuration.problem for configuration in variants.configurations)
+        )
     }
     foms = list(dict.fromkeys(column.fom for column in every))
-    shown.sort(key=lambda one: (titles[one.place.problem], foms.index(one.fom), order[one.place]))
+    shown.sort(
+        key=lambda one: (titles[one.configuration.problem], foms.index(one.fom), order[one.configuration])
+    )
     tables: list[list[HeatMapColumn]] = []
-    for _, group in itertools.groupby(shown, key=lambda column: column.place.workload):
+    for _, group in itertools.groupby(shown, key=lambda column: column.configuration.workload):
         columns = list(group)
         for start in range(0, len(columns), _MOST_COLUMNS):
             part = columns[start : start + _MOST_COLUMNS]
@@ -161,7 +166,7 @@ def overview(aggregates: Sequence[Comparison], sides: Variants) -> Overview:
                 tables[-1] += part
             else:
                 tables.append(part)
-    maps = tuple(_heat_map(columns, cells, sides) for columns in tables)
+    maps = tuple(_heat_map(columns, cells, variants) for columns in tables)
     return Overview(maps, left_out(len(shown), len(every), "columns"))
 
 
@@ -172,23 +177,23 @@ def _most_telling(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatMap
     return sorted(every, key=lambda column: -farness[column])[:MOST_COLUMNS]
 
 
-def _heat_map(columns: Sequence[HeatMapColumn], cells: _Cells, sides: Variants) -> HeatMap:
+def _heat_map(columns: Sequence[HeatMapColumn], cells: _Cells, variants: Variants) -> HeatMap:
     grouped = itertools.groupby(columns, key=lambda column: column.title)
     return HeatMap(
         groups=tuple((title, len(list(found))) for title, found in grouped),
         columns=tuple(columns),
         rows=tuple(
-            HeatMapRow(side, tuple(_cell(cells.get((side, column)), sides) for column in columns))
-            for side in sides.contenders
+            HeatMapRow(variant, tuple(_cell(cells.get((variant, column)), variants) for column in columns))
+            for variant in variants.contenders
         ),
     )
 
 
-def _cell(one: Comparison | None, sides: Variants) -> HeatMapCell | None:
+def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
     if one is None:
         return None
-    place = f"{sides.place_of[one.contender_case].label}, {figure(one)}"
-    label = f"{sides.side_of[one.contender_case].name}, {place}"
+    where = f"{variants.configuration_of[one.contender_case].label}, {figure(one)}"
+    label = f"{variants.variant_of[one.contender_case].name}, {where}"
     told = change(one)
     if told is None:
         reason = visible(one.note) or "not measured"
@@ -203,7 +208,7 @@ def _cell(one: Comparison | None, sides: Variants) -> HeatMapCell | None:
                 filter(None, (figure(one), f"{one.better} is better" if one.better else "no direction"))
             ),
         ),
-        *_measured(one, sides),
+        *_measured(one, variants),
         ("Ratio", f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip()),
         ("Change", f"{number} {interval}"),
         ("Evidence", f"{_evidence(one)}, {confidence} interval"),
@@ -238,11 +243,11 @@ def _evidence(one: Comparison) -> str:
     return count(one.n_blocks, "block") if one.is_paired else f"{count(one.n_blocks, 'run')} a side, unpaired"
 
 
-def _measured(one: Comparison, sides: Variants) -> Iterator[tuple[str, str]]:
+def _measured(one: Comparison, variants: Variants) -> Iterator[tuple[str, str]]:
     """Yield the values of both sides, in the unit of the figure."""
     told = levels(one)
     if told is not None:
-        reference = sides.reference.name if sides.reference else "reference"
+        reference = variants.reference.name if variants.reference else "reference"
         yield "Measured", f"{told[1]}, {reference} {told[0]}"
 
 

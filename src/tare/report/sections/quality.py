@@ -24,8 +24,8 @@ from tare.report.words.numbers import NARROW, coordinate, count, number, percent
 class Noise:
     """The scatter of a case from block to block: coefficients of variation over its sizes, and as a whole."""
 
-    side: Variant
-    place: Configuration
+    variant: Variant
+    configuration: Configuration
     case: str
     n_blocks: int
     median: float
@@ -35,7 +35,10 @@ class Noise:
 
 
 def noises(
-    estimates: Sequence[Estimate], campaign: Campaign, sides: Variants, whole: Mapping[str, str] | None = None
+    estimates: Sequence[Estimate],
+    campaign: Campaign,
+    variants: Variants,
+    whole: Mapping[str, str] | None = None,
 ) -> list[Noise]:
     """Return the noise of each case's shown figures of merit, in the order of configurations and variants.
 
@@ -45,17 +48,17 @@ def noises(
     for one in estimates:
         if one.cv is not None and is_shown(campaign, one.case, one.fom):
             found.setdefault(one.case, []).append(one)
-    rows = [_noise(case, alike, sides, (whole or {}).get(case, "")) for case, alike in found.items()]
-    order = {place: rank for rank, place in enumerate(sides.places)}
-    return sorted(rows, key=lambda row: (order[row.place], row.side.index))
+    rows = [_noise(case, alike, variants, (whole or {}).get(case, "")) for case, alike in found.items()]
+    order = {configuration: rank for rank, configuration in enumerate(variants.configurations)}
+    return sorted(rows, key=lambda row: (order[row.configuration], row.variant.index))
 
 
-def _noise(case: str, alike: list[Estimate], sides: Variants, whole: str) -> Noise:
+def _noise(case: str, alike: list[Estimate], variants: Variants, whole: str) -> Noise:
     worst = max(alike, key=lambda one: one.cv or 0.0)
     where = " · ".join(coordinate(name, value) for name, value in worst.at.items())
     return Noise(
-        side=sides.side_of[case],
-        place=sides.place_of[case],
+        variant=variants.variant_of[case],
+        configuration=variants.configuration_of[case],
         case=case,
         n_blocks=max(one.n_blocks for one in alike),
         median=statistics.median(one.cv or 0.0 for one in alike),

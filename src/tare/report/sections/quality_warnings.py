@@ -56,8 +56,8 @@ class QualityWarnings:
 class VariabilityRow:
     """The scatter of a contender compared with that of its reference."""
 
-    side: str
-    place: str
+    variant: str
+    configuration: str
     fom: str
     reference_cv: str
     contender_cv: str
@@ -71,7 +71,7 @@ class VariabilityRow:
     cases: tuple[str, ...]
 
 
-def quality_warnings(trust: Quality, campaign: Campaign, sides: Variants) -> QualityWarnings:
+def quality_warnings(trust: Quality, campaign: Campaign, variants: Variants) -> QualityWarnings:
     """Return the quality warnings of `trust` for the page.
 
     Figures of a case with the same warning share a row.
@@ -85,15 +85,15 @@ def quality_warnings(trust: Quality, campaign: Campaign, sides: Variants) -> Qua
     if trust.imprecision is not None:
         words_of = imprecision_words(trust.imprecision)
         rows.append(QualityWarningRow("The campaign", "", words_of, cure_of_noise(trust.imprecision), ()))
-    changes = changes_words(trust.changes, sides.case_label)
+    changes = changes_words(trust.changes, variants.case_label)
     if changes:
         told = "; ".join(changes)
         rows.append(QualityWarningRow("Between sessions", "", told, CURE, _changed(trust)))
     for alike in grouped.values():
         if alike[0].is_serious:
-            rows.append(_row(alike, campaign, sides))
+            rows.append(_row(alike, campaign, variants))
         else:
-            odd += _odd_runs(alike, campaign, sides)
+            odd += _odd_runs(alike, campaign, variants)
     is_clear = (
         not (trust.doubts or changes or campaign.altered)
         and trust.imprecision is None
@@ -121,24 +121,24 @@ def _changed(trust: Quality) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.case for one in trust.changes if one.is_serious))
 
 
-def _row(alike: Sequence[QualityWarning], campaign: Campaign, sides: Variants) -> QualityWarningRow:
+def _row(alike: Sequence[QualityWarning], campaign: Campaign, variants: Variants) -> QualityWarningRow:
     first = alike[0]
     return QualityWarningRow(
-        where=_where(first.case, sides),
+        where=_where(first.case, variants),
         foms=_foms(alike),
         finding=finding(first),
         cure=cure(first, campaign.plan.warmup),
-        cases=tuple(sides.side_of) if first.case is None else (first.case,),
+        cases=tuple(variants.variant_of) if first.case is None else (first.case,),
     )
 
 
-def _odd_runs(alike: Sequence[QualityWarning], campaign: Campaign, sides: Variants) -> list[OddRun]:
+def _odd_runs(alike: Sequence[QualityWarning], campaign: Campaign, variants: Variants) -> list[OddRun]:
     first = alike[0]
     case = first.case or ""
     folders = {one.together: one.folder for one in campaign.measured() if one.case == case}
     return [
         OddRun(
-            where=_where(case, sides),
+            where=_where(case, variants),
             foms=_foms(alike),
             block=one.block,
             finding=finding(first),
@@ -158,15 +158,17 @@ def odd_runs(trust: Quality) -> frozenset[tuple[str, Pass]]:
     )
 
 
-def _where(case: str | None, sides: Variants) -> str:
-    return "All cases" if case is None else sides.case_label(case)
+def _where(case: str | None, variants: Variants) -> str:
+    return "All cases" if case is None else variants.case_label(case)
 
 
 def _foms(alike: Iterable[QualityWarning]) -> str:
     return listed([labelled(one.fom, one.labels) for one in alike if one.fom])
 
 
-def variability_rows(found: Sequence[Variability], trust: Quality, sides: Variants) -> list[VariabilityRow]:
+def variability_rows(
+    found: Sequence[Variability], trust: Quality, variants: Variants
+) -> list[VariabilityRow]:
     """Return a row for each contender and configuration, for its first primary figure of merit.
 
     The note names a quality warning that explains the scatter: a slow first block is not noise.
@@ -175,16 +177,18 @@ def variability_rows(found: Sequence[Variability], trust: Quality, sides: Varian
     for one in found:
         first.setdefault(one.contender_case, one)
     doubted = {doubt.case: brief(doubt) for doubt in reversed(trust.doubts)}
-    return [_variability_row(one, doubted, sides) for one in first.values()]
+    return [_variability_row(one, doubted, variants) for one in first.values()]
 
 
-def _variability_row(one: Variability, doubted: Mapping[str | None, str], sides: Variants) -> VariabilityRow:
+def _variability_row(
+    one: Variability, doubted: Mapping[str | None, str], variants: Variants
+) -> VariabilityRow:
     is_known = one.ratio is not None
     cases = (one.reference_case, one.contender_case)
-    notes = [f"{sides.side_of[case].name}: {doubted[case]}" for case in cases if case in doubted]
+    notes = [f"{variants.variant_of[case].name}: {doubted[case]}" for case in cases if case in doubted]
     return VariabilityRow(
-        side=sides.side_of[one.contender_case].name,
-        place=sides.place_of[one.contender_case].label,
+        variant=variants.variant_of[one.contender_case].name,
+        configuration=variants.configuration_of[one.contender_case].label,
         fom=words(one.fom),
         reference_cv=_cv(one.reference_cv),
         contender_cv=_cv(one.contender_cv),

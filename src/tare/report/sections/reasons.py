@@ -34,8 +34,8 @@ class ReasonRow:
     set if this verdict rests on an assumption that so few blocks cannot test.
     """
 
-    side: Variant
-    place: Configuration
+    variant: Variant
+    configuration: Configuration
     name: str
     summary: str
     reference: str
@@ -55,7 +55,7 @@ class ReasonRow:
         return FOOTNOTE if self.mark else ""
 
 
-def reason_rows(reasons: Sequence[Reason], sides: Variants) -> list[ReasonRow]:
+def reason_rows(reasons: Sequence[Reason], variants: Variants) -> list[ReasonRow]:
     """Return the largest differences of each contender in each configuration, at most MOST_REASONS."""
     shown: dict[str, int] = {}
     rows = []
@@ -63,11 +63,11 @@ def reason_rows(reasons: Sequence[Reason], sides: Variants) -> list[ReasonRow]:
         case = reason.comparison.contender_case
         shown[case] = shown.get(case, 0) + 1
         if shown[case] <= MOST_REASONS:
-            rows.append(_row(reason, sides))
+            rows.append(_row(reason, variants))
     return rows
 
 
-def _row(reason: Reason, sides: Variants) -> ReasonRow:
+def _row(reason: Reason, variants: Variants) -> ReasonRow:
     one = reason.comparison
     name = one.fom.removeprefix(PREFIX)
     figure = telemetry_figures()[name]
@@ -75,8 +75,8 @@ def _row(reason: Reason, sides: Variants) -> ReasonRow:
         one.verdict.claim is Claim.DIFFERENCE and figure.unit != "1/s"
     )  # slower work has fewer events a second
     return ReasonRow(
-        side=sides.side_of[one.contender_case],
-        place=sides.place_of[one.contender_case],
+        variant=variants.variant_of[one.contender_case],
+        configuration=variants.configuration_of[one.contender_case],
         name=words(name),
         summary=figure.summary,
         reference=scaled(reason.reference, figure.unit),

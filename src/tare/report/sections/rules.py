@@ -44,7 +44,7 @@ class RuleFacts:
     """The data by which the rules are judged."""
 
     campaign: Campaign
-    sides: Variants
+    variants: Variants
     quoted: Sequence[Comparison]
     scalings: Sequence[ScalingCurve]
     diagnosis: Diagnosis
@@ -80,7 +80,7 @@ def _base(facts: RuleFacts) -> _Kept:
     curves = [one for one in facts.scalings if one.p_ref is not None]
     bases = list(dict.fromkeys(_base_of(one, facts.campaign.plan) for one in curves))
     if not bases:
-        reference = facts.sides.reference
+        reference = facts.variants.reference
         beside = ""
         if reference and _compared(facts):
             beside = f" Changes are told against {reference.name}, with absolute values."

@@ -30,8 +30,8 @@ class RunRow:
     block: int
     session: int | None
     attempt: int
-    side: str
-    place: str
+    variant: str
+    configuration: str
     state: State
     result: str
     result_name: str
@@ -52,7 +52,7 @@ class Runs(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Runs:
-    return Runs(run_listing(run_rows(facts.campaign, facts.sides)), facts.account)
+    return Runs(run_listing(run_rows(facts.campaign, facts.variants)), facts.account)
 
 
 SECTION = Section(
@@ -65,17 +65,17 @@ SECTION = Section(
 )
 
 
-def run_rows(campaign: Campaign, sides: Variants) -> list[RunRow]:
+def run_rows(campaign: Campaign, variants: Variants) -> list[RunRow]:
     """Return a row for every attempt and every planned run without one, sorted by block."""
     tried = {Run(one.block, one.case) for one in campaign.attempts}
     shown = _shown_foms(campaign)
-    labels = {case: place.label for case, place in sides.place_of.items()}
+    labels = {case: configuration.label for case, configuration in variants.configuration_of.items()}
     rows = [
-        _attempt_row(one, campaign, sides.side_of[one.case].name, labels[one.case], shown[one.case])
+        _attempt_row(one, campaign, variants.variant_of[one.case].name, labels[one.case], shown[one.case])
         for one in campaign.attempts
-        if one.case in sides.side_of
+        if one.case in variants.variant_of
     ]
-    rows += [_pending_row(run, sides) for run in campaign.planned() if run not in tried]
+    rows += [_pending_row(run, variants) for run in campaign.planned() if run not in tried]
     return sorted(rows, key=lambda row: (row.block, row.started or "9", row.attempt))
 
 
@@ -121,15 +121,17 @@ def _shown_foms(campaign: Campaign) -> dict[str, frozenset[str]]:
     }
 
 
-def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown: frozenset[str]) -> RunRow:
+def _attempt_row(
+    one: Attempt, campaign: Campaign, variant: str, configuration: str, shown: frozenset[str]
+) -> RunRow:
     found = _result(one, shown)
     return RunRow(
         case=one.case,
         block=one.block,
         session=one.session if one.session > 0 else None,
         attempt=one.attempt,
-        side=side,
-        place=place,
+        variant=variant,
+        configuration=configuration,
         state=state_of(one, campaign.is_running),
         result=quantity(found[1], found[2]) if found else "",
         result_name=words(found[0]) if found else "",
@@ -143,14 +145,14 @@ def _attempt_row(one: Attempt, campaign: Campaign, side: str, place: str, shown:
     )
 
 
-def _pending_row(run: Run, sides: Variants) -> RunRow:
+def _pending_row(run: Run, variants: Variants) -> RunRow:
     return RunRow(
         case=run.case,
         block=run.block,
         session=None,
         attempt=0,
-        side=sides.side_of[run.case].name,
-        place=sides.place_of[run.case].label,
+        variant=variants.variant_of[run.case].name,
+        configuration=variants.configuration_of[run.case].label,
         state=State.PENDING,
         result="",
         result_name="",
@@ -174,8 +176,8 @@ def _packed(row: RunRow) -> PackedRow:
         cells=(
             PackedCell(str(row.block), f", try {row.attempt}" if row.attempt > 1 else "", row.block),
             PackedCell(str(row.session or ""), "", row.session),
-            PackedCell(row.place),
-            PackedCell(row.side),
+            PackedCell(row.configuration),
+            PackedCell(row.variant),
             PackedCell(row.state.value, paint=f"state {row.state.value}"),
             PackedCell(row.result, row.result_name, row.sort_value),
             PackedCell(row.elapsed, "", row.elapsed_s),

@@ -28,7 +28,7 @@ from tare.report.words.scaling import (
 class ScalingRow:
     """One variant at one scale, in words."""
 
-    side: Variant
+    variant: Variant
     at: str
     value: str
     speedup: str
@@ -42,7 +42,7 @@ class ScalingRow:
 class LawRow:
     """One fitted law of one variant, in words."""
 
-    side: Variant
+    variant: Variant
     law: Law
     text: str
 
@@ -70,7 +70,7 @@ class Scaling(NamedTuple):
 def _made(facts: SectionFacts) -> Scaling | None:
     if not facts.scaling:
         return None
-    blocks = (_block(title, alike, facts.sides) for title, alike in facts.scaling.items())
+    blocks = (_block(title, alike, facts.variants) for title, alike in facts.scaling.items())
     return Scaling(tuple(blocks), tuple(one for one in facts.figures if one.is_of_scale))
 
 
@@ -84,29 +84,29 @@ SECTION = Section(
 )
 
 
-def _block(title: str, curves: Sequence[ScalingCurve], sides: Variants) -> ScalingBlock:
+def _block(title: str, curves: Sequence[ScalingCurve], variants: Variants) -> ScalingBlock:
     first = curves[0]
-    ordered = sorted(curves, key=lambda curve: curve_variant(curve, sides).index)
+    ordered = sorted(curves, key=lambda curve: curve_variant(curve, variants).index)
     return ScalingBlock(
         title=title,
         subtitle=f"{words(first.fom)}{labels_suffix(first)}, {first.better} is better",
         value_name=words(first.fom).capitalize(),
         speedup_name="Speedup" if first.kind is ScalingKind.STRONG else "Scaled speedup",
-        sentences=tuple((curve_variant(curve, sides), " ".join(sentences(curve))) for curve in ordered),
+        sentences=tuple((curve_variant(curve, variants), " ".join(sentences(curve))) for curve in ordered),
         rows=tuple(
-            _row(curve, point, curve_variant(curve, sides)) for curve in ordered for point in curve.points
+            _row(curve, point, curve_variant(curve, variants)) for curve in ordered for point in curve.points
         ),
         laws=tuple(
-            LawRow(curve_variant(curve, sides), fit.law, law_words(fit))
+            LawRow(curve_variant(curve, variants), fit.law, law_words(fit))
             for curve in ordered
             for fit in curve.fits
         ),
     )
 
 
-def _row(curve: ScalingCurve, point: ScalingPoint, sides: Variants) -> ScalingRow:
+def _row(curve: ScalingCurve, point: ScalingPoint, variants: Variants) -> ScalingRow:
     return ScalingRow(
-        side=curve_variant(curve, sides),
+        variant=curve_variant(curve, variants),
         at=scale_words(curve.along, point.scale),
         value=measured(point.value, curve.unit),
         speedup=speedup_words(curve, point),
@@ -117,5 +117,5 @@ def _row(curve: ScalingCurve, point: ScalingPoint, sides: Variants) -> ScalingRo
     )
 
 
-def _law(curve: ScalingCurve, fit: LawFit, sides: Variants) -> LawRow:
-    return LawRow(curve_variant(curve, sides), fit.law, law_words(fit))
+def _law(curve: ScalingCurve, fit: LawFit, variants: Variants) -> LawRow:
+    return LawRow(curve_variant(curve, variants), fit.law, law_words(fit))

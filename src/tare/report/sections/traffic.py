@@ -58,16 +58,16 @@ def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Cro
     return found
 
 
-def summaries(found: list[Crossing], sides: Variants) -> list[tuple[Variant, str]]:
+def summaries(found: list[Crossing], variants: Variants) -> list[tuple[Variant, str]]:
     """Return a text for each variant on its busiest interface's traffic, compared with the reference's."""
     busiest: dict[str, Crossing] = {}
     for one in found:
         busiest.setdefault(one.case, one)
     lines = []
-    for side in sides.sides:
-        mine = [one for case, one in busiest.items() if sides.side_of[case] == side]
+    for variant in variants.all:
+        mine = [one for case, one in busiest.items() if variants.variant_of[case] == variant]
         if mine:
-            lines.append((side, _summary(mine)))
+            lines.append((variant, _summary(mine)))
     return lines
 
 

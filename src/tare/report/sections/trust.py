@@ -29,13 +29,13 @@ class Trust(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Trust:
-    answers, campaign, sides = facts.answers, facts.campaign, facts.sides
-    noise = noises(answers.estimates, campaign, sides, whole_run_scatters(answers.trust.scatters))
+    answers, campaign, variants = facts.answers, facts.campaign, facts.variants
+    noise = noises(answers.estimates, campaign, variants, whole_run_scatters(answers.trust.scatters))
     return Trust(
-        warnings=quality_warnings(answers.trust, campaign, sides),
+        warnings=quality_warnings(answers.trust, campaign, variants),
         facts=tuple(quality_facts(campaign, facts.account, noise, answers.calibration)),
         noises=tuple(noise),
-        variabilities=tuple(variability_rows(answers.variabilities, answers.trust, sides)),
+        variabilities=tuple(variability_rows(answers.variabilities, answers.trust, variants)),
     )
 
 

@@ -37,8 +37,8 @@ MOST_VERDICTS = 2000
 class VerdictRow:
     """One comparison as a row of the full table."""
 
-    side: str
-    place: str
+    variant: str
+    configuration: str
     fom: str
     at: str
     levels: tuple[str, str]
@@ -66,7 +66,7 @@ class VerdictRow:
     @property
     def label(self) -> str:
         """Return the name of the runs that the row is based on."""
-        return f"{self.side}, {self.place}"
+        return f"{self.variant}, {self.configuration}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Verdicts:
 
 
 def _made(facts: SectionFacts) -> Verdicts | None:
-    found = verdicts(facts.answers.comparisons, facts.answers.aggregates, facts.campaign, facts.sides)
+    found = verdicts(facts.answers.comparisons, facts.answers.aggregates, facts.campaign, facts.variants)
     return found if len(found.rows) else None
 
 
@@ -95,7 +95,10 @@ SECTION = Section(
 
 
 def verdicts(
-    comparisons: Sequence[Comparison], aggregates: Sequence[Comparison], campaign: Campaign, sides: Variants
+    comparisons: Sequence[Comparison],
+    aggregates: Sequence[Comparison],
+    campaign: Campaign,
+    variants: Variants,
 ) -> Verdicts:
     """Return the table of the comparisons, shortened to a readable size, and what it leaves out."""
     chosen, title, left_out = comparisons, "every figure of merit at every size", ""
@@ -111,8 +114,8 @@ def verdicts(
         chosen = sorted(chosen, key=_farness)[:MOST_VERDICTS]
     shown, rest = split(chosen)
     rows = Listing(
-        tuple(_row(one, campaign, sides) for one in shown),
-        tuple(_packed(_row(one, campaign, sides)) for one in rest),
+        tuple(_row(one, campaign, variants) for one in shown),
+        tuple(_packed(_row(one, campaign, variants)) for one in rest),
     )
     return Verdicts(rows, f"{count(len(rows), 'comparison')}: {title}", left_out.strip(), footnote(chosen))
 
@@ -121,12 +124,12 @@ def _farness(one: Comparison) -> float:
     return -abs(math.log(one.ratio)) if one.ratio else 0.0
 
 
-def _row(one: Comparison, campaign: Campaign, sides: Variants) -> VerdictRow:
+def _row(one: Comparison, campaign: Campaign, variants: Variants) -> VerdictRow:
     shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
     p = one.p_equivalence_adjusted if one.verdict.claim is Claim.EQUIVALENCE else one.p_adjusted
     return VerdictRow(
-        side=sides.side_of[one.contender_case].name,
-        place=sides.place_of[one.contender_case].label,
+        variant=variants.variant_of[one.contender_case].name,
+        configuration=variants.configuration_of[one.contender_case].label,
         fom=words(one.fom),
         at=" · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared),
         levels=levels(one) or ("", ""),
@@ -164,8 +167,8 @@ def _packed(row: VerdictRow) -> PackedRow:
         run="",
         label=row.label,
         cells=(
-            PackedCell(row.side),
-            PackedCell(row.place),
+            PackedCell(row.variant),
+            PackedCell(row.configuration),
             PackedCell(row.fom),
             PackedCell(row.at),
             *map(PackedCell, row.levels),

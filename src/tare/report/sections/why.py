@@ -30,11 +30,11 @@ class Activity(NamedTuple):
 def _made(facts: SectionFacts) -> Activity | None:
     crossed = crossings(facts.campaign, facts.answers.comparisons)
     found = Activity(
-        reasons=tuple(reason_rows(facts.answers.reasons, facts.sides)),
+        reasons=tuple(reason_rows(facts.answers.reasons, facts.variants)),
         watched=watched_words(facts.campaign, has_reasons=bool(facts.answers.reasons)),
         figures=tuple(one for one in facts.figures if one.is_of_activity),
         crossings=tuple(crossed),
-        traffic=tuple(summaries(crossed, facts.sides)),
+        traffic=tuple(summaries(crossed, facts.variants)),
         packet_sizes=facts.packet_sizes,
     )
     return found if found.crossings or found.reasons or found.figures or found.packet_sizes else None

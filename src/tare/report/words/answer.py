@@ -18,9 +18,9 @@ from tare.report.words.clauses import (
     effects,
     equivalents,
     figure_words,
-    listed_at_places,
-    place_words,
+    listed_by_place,
     undecided,
+    where_words,
 )
 from tare.report.words.further import further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
@@ -38,7 +38,7 @@ class Answer:
     which may be empty, and the text after them.
     """
 
-    side: Variant
+    variant: Variant
     text: str
     beside: str
     cases: tuple[str, ...]
@@ -48,13 +48,13 @@ class Answer:
     @property
     def sentence(self) -> str:
         """Return the answer with its subject: ``overlay is worse than host in imb’s latency (68 % …``."""
-        return f"{self.side.name} {self.text}"
+        return f"{self.variant.name} {self.text}"
 
 
 def answer_all(
     headlines: Sequence[Headline],
     overview: Sequence[Comparison],
-    sides: Variants,
+    variants: Variants,
     margin: float,
     figures: Sequence[Comparison] = (),
 ) -> list[Answer]:
@@ -62,20 +62,20 @@ def answer_all(
 
     `figures` are all comparisons. Those without a headline are counted in `Answer.beside`.
     """
-    side_of = {_differences(one): sides.side_of[one.contender_case] for one in overview}
+    variant_of = {_differences(one): variants.variant_of[one.contender_case] for one in overview}
     found = []
-    for side in sides.contenders:
-        rows = [one for one in overview if sides.side_of[one.contender_case] == side]
+    for variant in variants.contenders:
+        rows = [one for one in overview if variants.variant_of[one.contender_case] == variant]
         if rows:
-            mine = [one for one in headlines if side_of.get(_differences(one)) == side]
-            others = [one for one in figures if sides.side_of[one.contender_case] == side]
-            found.append(answer(side, sides, mine, rows, margin, others))
+            mine = [one for one in headlines if variant_of.get(_differences(one)) == variant]
+            others = [one for one in figures if variants.variant_of[one.contender_case] == variant]
+            found.append(answer(variant, variants, mine, rows, margin, others))
     return found
 
 
 def answer(
-    side: Variant,
-    sides: Variants,
+    variant: Variant,
+    variants: Variants,
     headlines: Sequence[Headline],
     overview: Sequence[Comparison],
     margin: float,
@@ -86,29 +86,29 @@ def answer(
     Only figures within the margin are called equivalent, and only if no elapsed time of this contender got
     worse. Undecided figures are called undecided.
     """
-    reference = sides.reference.name if sides.reference else "the reference"
+    reference = variants.reference.name if variants.reference else "the reference"
     if not headlines and any(one.ratio is not None for one in overview):
         text = "has no figure that says which way is better, so nothing is claimed of it."
-        return Answer(side, text, "", tuple(one.contender_case for one in overview))
+        return Answer(variant, text, "", tuple(one.contender_case for one in overview))
     if not headlines and any(one.is_uncrossed for one in overview):
-        return Answer(side, f"is not compared with {reference}: {_ONE_NODE}", "", ())
+        return Answer(variant, f"is not compared with {reference}: {_ONE_NODE}", "", ())
     if all(one.ratio is None for one in headlines):
         if any(one.is_apart for one in headlines):
-            return Answer(side, f"was not measured together with {reference}: {_NEVER}", "", ())
-        return Answer(side, f"has not been measured beside {reference} yet.", "", ())
-    changed, same, rest = (find(headlines, sides) for find in (effects, equivalents, undecided))
+            return Answer(variant, f"was not measured together with {reference}: {_NEVER}", "", ())
+        return Answer(variant, f"has not been measured beside {reference} yet.", "", ())
+    changed, same, rest = (find(headlines, variants) for find in (effects, equivalents, undecided))
     parts = _parts(changed, same, rest, reference, margin)
     text = "; ".join(" ".join(filter(None, part)) for part in parts)
     told = (
         settles(headlines),
-        *_notes(headlines, sides),
+        *_notes(headlines, variants),
         *_readings(headlines),
-        _one_node(headlines, overview, sides),
+        _one_node(headlines, overview, variants),
         more_figures(headlines, figures),
     )
     beside = " ".join(filter(None, told))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
-    return Answer(side, text, beside, tuple(cases), (*changed, *same, *rest), parts)
+    return Answer(variant, text, beside, tuple(cases), (*changed, *same, *rest), parts)
 
 
 def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> str:
@@ -122,7 +122,7 @@ _ONE_NODE = "all ranks were on one node, and nothing that they send each other c
 _NEVER = "no block of any session has runs of both, so nothing is said of what tells them apart."
 
 
-def _notes(headlines: Sequence[Headline], sides: Variants) -> list[str]:
+def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
     """Return what the numbers leave out; figures with the same note share a sentence.
 
     A sentence names configurations only if the note does not apply to all configurations of a figure.
@@ -133,8 +133,8 @@ def _notes(headlines: Sequence[Headline], sides: Variants) -> list[str]:
             name = figure_words(one)
             alike = [other for other in headlines if figure_words(other) == name]
             is_partial = any(other.note != one.note for other in alike)
-            place = f" {place_words((one,), sides)}" if is_partial else ""
-            noted.setdefault(one.note, []).append(f"{name}{place}")
+            where = f" {where_words((one,), variants)}" if is_partial else ""
+            noted.setdefault(one.note, []).append(f"{name}{where}")
     return [f"On {listed(list(dict.fromkeys(names)))}: {note}." for note, names in noted.items()]
 
 
@@ -201,14 +201,14 @@ def _parts(
         ("is undecided in", rest),
     ]
     told = [(lead, clauses) for lead, clauses in told if clauses]
-    places = {one.place for _, clauses in told for one in clauses}
-    is_shared = len(told) > 1 and len(places) == 1 and not next(iter(places)).startswith("in ")
+    wheres = {one.where for _, clauses in told for one in clauses}
+    is_shared = len(told) > 1 and len(wheres) == 1 and not next(iter(wheres)).startswith("in ")
     parts = [
-        (lead, listed([one.text for one in clauses]) if is_shared else listed_at_places(clauses))
+        (lead, listed([one.text for one in clauses]) if is_shared else listed_by_place(clauses))
         for lead, clauses in told
     ]
     if is_shared:
-        parts.append(("", f"all {places.pop()}"))
+        parts.append(("", f"all {wheres.pop()}"))
     lead, last = parts[-1]
     return (*parts[:-1], (lead, f"{last}."))
 
@@ -231,7 +231,7 @@ def _same(changed: Sequence[Clause], same: Sequence[Clause], reference: str, mar
     return f"is equivalent to {reference}, within {_within(margin)}, in"
 
 
-def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], sides: Variants) -> str:
+def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], variants: Variants) -> str:
     """Return a remark on networks at one node; empty if there is no such case.
 
     If a campaign does not tell which workloads send messages, they are compared nevertheless.
@@ -239,7 +239,7 @@ def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], sid
     if any(one.is_uncrossed for one in overview):
         return "At 1 node nothing crosses the network, so the networks are not compared there."
     compared = [one for one in headlines if {*one.reference, *one.contender} == {"network"}]
-    if any(sides.place_of[case].nodes == 1 for one in compared for _, case in one.cases):
+    if any(variants.configuration_of[case].nodes == 1 for one in compared for _, case in one.cases):
         return "At 1 node nothing crosses the network: what differs there is not what the network carries."
     return ""
 

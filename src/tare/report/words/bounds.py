@@ -23,8 +23,8 @@ _POSSIBLE = 1.02
 class BoundRow:
     """The best value of one figure of one variant in one configuration, compared with its bound."""
 
-    side: Variant
-    place: str
+    variant: Variant
+    configuration: str
     fom: str
     at: str
     value: str
@@ -38,16 +38,16 @@ class BoundRow:
     @property
     def sentence(self) -> str:
         """Return the row as a sentence: ``host reaches 78 % [76, 80] of the link's 25 Gbit/s in …``."""
-        where = f"{self.place}, {self.fom}{f' at {self.at}' if self.at else ''}"
+        where = f"{self.configuration}, {self.fom}{f' at {self.at}' if self.at else ''}"
         remark = f": {self.remark}" if self.remark else ""
-        return f"{self.side.name} reaches {self.share} of {self.bound} in {where}{remark}"
+        return f"{self.variant.name} reaches {self.share} of {self.bound} in {where}{remark}"
 
 
-def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, sides: Variants) -> list[BoundRow]:
+def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, variants: Variants) -> list[BoundRow]:
     """Return the best point of each case and figure that has a known bound, in the order of the estimates."""
     best: dict[tuple[str, str], tuple[Estimate, Bound]] = {}
     for one in estimates:
-        if one.better is not Better.HIGHER or one.case not in sides.place_of:
+        if one.better is not Better.HIGHER or one.case not in variants.configuration_of:
             continue
         held = best.get((one.case, one.fom))
         if held is not None and held[0].value >= one.value:
@@ -55,22 +55,22 @@ def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, sides: Variant
         known = held[1] if held else bound(campaign, campaign.cases[one.case], one.fom, one.unit)
         if known is not None:
             best[one.case, one.fom] = one, known
-    return [_row(one, known, sides) for one, known in best.values()]
+    return [_row(one, known, variants) for one, known in best.values()]
 
 
 def with_bounds(answer: Answer, rows: Sequence[BoundRow]) -> Answer:
     """Return `answer` with a remark on how near its variant comes to a hardware bound, at best."""
-    mine = [one for one in rows if one.side == answer.side and one.case in answer.cases]
+    mine = [one for one in rows if one.variant == answer.variant and one.case in answer.cases]
     if not mine:
         return answer
     told = max(mine, key=lambda one: one.reached)
     return dataclasses.replace(answer, beside=f"{answer.beside} At best {told.sentence}.".strip())
 
 
-def _row(one: Estimate, known: Bound, sides: Variants) -> BoundRow:
+def _row(one: Estimate, known: Bound, variants: Variants) -> BoundRow:
     return BoundRow(
-        side=sides.side_of[one.case],
-        place=sides.place_of[one.case].label,
+        variant=variants.variant_of[one.case],
+        configuration=variants.configuration_of[one.case].label,
         fom=words(one.fom),
         at=listed([coordinate(name, value) for name, value in one.at.items()]),
         value=quantity(one.value, one.unit),

@@ -72,7 +72,7 @@ def levels(one: Comparison) -> tuple[str, str] | None:
     found = (one.reference_level, one.contender_level)
     if one.over or found[0] is None or found[1] is None:
         return None
-    told = [measured(side.value, side.low, side.high, one.unit) for side in found if side is not None]
+    told = [measured(level.value, level.low, level.high, one.unit) for level in found if level is not None]
     return told[0], told[1]
 
 

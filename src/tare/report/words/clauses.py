@@ -25,7 +25,7 @@ from tare.report.words.numbers import NARROW, coordinate, count, is_manifold, li
 _MOST_NAMED = 4
 """The most figures of a verdict that have a clause each; if there are more, those of one kind share one."""
 
-_MOST_PLACES = 4
+_MOST_CONFIGURATIONS = 4
 _MOST_BESIDE = 3
 """The most elapsed times that are named although they do not answer the question, because they got worse."""
 
@@ -41,11 +41,11 @@ class Clause:
     verdict: Verdict
     headlines: tuple[Headline, ...]
     text: str
-    place: str
+    where: str
     is_range: bool = False
 
 
-def effects(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
+def effects(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
     """Return clauses on what got worse or better.
 
     The figures that answer the question come first, then the elapsed times with the largest increases.
@@ -54,24 +54,24 @@ def effects(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
     answering = [one for one in decided if one.is_answer]
     beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
     beside = [one for one in beside if not _is_told(one, answering)]
-    found = _fewer(_clauses(answering, sides), sides)
-    found += [_clause((one,), sides) for one in beside[:_MOST_BESIDE]]
+    found = _fewer(_clauses(answering, variants), variants)
+    found += [_clause((one,), variants) for one in beside[:_MOST_BESIDE]]
     if rest := tuple(beside[_MOST_BESIDE:]):
         text = f"{count(len(rest), 'more elapsed time')} ({_ends(rest)})"
-        found.append(Clause(Verdict.WORSE, rest, text, place_words(rest, sides), is_range=True))
+        found.append(Clause(Verdict.WORSE, rest, text, where_words(rest, variants), is_range=True))
     return found
 
 
-def equivalents(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
+def equivalents(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
     """Return clauses on the figures that do not differ by more than the margin, with their changes."""
     same = [one for one in headlines if one.is_within]
-    return _fewer(_clauses(same, sides), sides)
+    return _fewer(_clauses(same, variants), variants)
 
 
-def undecided(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
+def undecided(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
     """Return clauses on the undecided figures, with their changes."""
     open_ones = [one for one in headlines if one.verdict is Verdict.UNDECIDED and not one.is_within]
-    return _fewer(_clauses(open_ones, sides), sides)
+    return _fewer(_clauses(open_ones, variants), variants)
 
 
 def figure_words(one: Headline) -> str:
@@ -97,19 +97,19 @@ def _label_words(one: Headline) -> str:
     return ", ".join(coordinate(name, value) for name, value in one.at.items())
 
 
-def place_words(headlines: Sequence[Headline], sides: Variants) -> str:
+def where_words(headlines: Sequence[Headline], variants: Variants) -> str:
     """Return where headlines were measured: ``at 2 and 4 nodes``, ``at 4 nodes (io heavy)``."""
     cases = dict.fromkeys(contender for one in headlines for _, contender in one.cases)
     nodes: dict[str, list[int | None]] = {}
     for case in cases:
-        place = sides.place_of[case]
-        parameters = place.title.removeprefix(place.workload).strip(" ·").replace(" · ", ", ")
+        configuration = variants.configuration_of[case]
+        parameters = configuration.title.removeprefix(configuration.workload).strip(" ·").replace(" · ", ", ")
         known = nodes.setdefault(parameters, [])
-        known += [] if place.nodes in known else [place.nodes]
+        known += [] if configuration.nodes in known else [configuration.nodes]
     alike: dict[tuple[int | None, ...], list[str]] = {}
     for parameters, known in nodes.items():
         alike.setdefault(tuple(known), []).append(parameters)
-    if sum(max(len(known), len(told)) for known, told in alike.items()) > _MOST_PLACES:
+    if sum(max(len(known), len(told)) for known, told in alike.items()) > _MOST_CONFIGURATIONS:
         return f"in {count(len(cases), 'case')}"
     return f"at {listed([_at(told, known) for known, told in alike.items()])}"
 
@@ -121,37 +121,37 @@ def _at(parameters: Sequence[str], nodes: Sequence[int | None]) -> str:
     return f"{told} ({named})" if named else told
 
 
-def listed_at_places(clauses: Sequence[Clause]) -> str:
+def listed_by_place(clauses: Sequence[Clause]) -> str:
     """Return clauses as prose, grouped by configuration: ``a (…) and b (…) at 2 nodes, and in c …``."""
-    by_place: dict[str, list[str]] = {}
+    by_where: dict[str, list[str]] = {}
     for one in clauses:
-        by_place.setdefault(one.place, []).append(one.text)
-    parts = [f"{listed(texts)} {place}".rstrip() for place, texts in by_place.items()]
+        by_where.setdefault(one.where, []).append(one.text)
+    parts = [f"{listed(texts)} {where}".rstrip() for where, texts in by_where.items()]
     if len(parts) == 1:
         return parts[0]
     return f"{', in '.join(parts[:-1])}, and in {parts[-1]}"
 
 
-def _clauses(headlines: Sequence[Headline], sides: Variants) -> list[Clause]:
+def _clauses(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
     """Return one clause per headline; if there are many, one per kind of figure and direction of change."""
     if len(headlines) <= _MOST_NAMED:
-        return [_clause((one,), sides) for one in headlines]
+        return [_clause((one,), variants) for one in headlines]
     kinds: dict[object, list[Headline]] = {}
     for one in headlines:
         is_up = one.verdict.claim is Claim.DIFFERENCE and (one.ratio or 1) > 1
         has = (one.ratio is not None, one.low is not None)
         kinds.setdefault((_kind_words(one), one.unit, one.verdict, one.is_within, is_up, has), []).append(one)
-    return [_clause(group, sides) for group in kinds.values()]
+    return [_clause(group, variants) for group in kinds.values()]
 
 
-def _clause(group: Sequence[Headline], sides: Variants) -> Clause:
+def _clause(group: Sequence[Headline], variants: Variants) -> Clause:
     """Return the clause on one headline, or on several of one kind and verdict."""
     text = _range(group) if len(group) > 1 else _figure_and_change(group[0])
     verdict = Verdict.EQUIVALENT if group[0].is_within else group[0].verdict
-    return Clause(verdict, tuple(group), text, place_words(group, sides), is_range=len(group) > 1)
+    return Clause(verdict, tuple(group), text, where_words(group, variants), is_range=len(group) > 1)
 
 
-def _fewer(clauses: Sequence[Clause], sides: Variants) -> list[Clause]:
+def _fewer(clauses: Sequence[Clause], variants: Variants) -> list[Clause]:
     """Return the clauses of each verdict with the largest changes, and one clause that counts the others."""
     found = list(clauses)
     for verdict in dict.fromkeys(one.verdict for one in clauses):
@@ -160,7 +160,7 @@ def _fewer(clauses: Sequence[Clause], sides: Variants) -> list[Clause]:
             rest = mine[_MOST_NAMED:]
             heads = tuple(head for one in rest for head in one.headlines)
             found = [one for one in found if one not in rest]
-            found.append(Clause(verdict, heads, _more(heads), place_words(heads, sides), is_range=True))
+            found.append(Clause(verdict, heads, _more(heads), where_words(heads, variants), is_range=True))
     return found
 
 

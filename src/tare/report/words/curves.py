@@ -19,7 +19,7 @@ def misfit_words(one: HockneyFit) -> str:
 
 def crossover_words(one: Crossover, kinds: Mapping[str, ParameterKind]) -> str:
     """Return a crossover: ``tcp is better below 3.2 KiB [2.9 KiB to 3.6 KiB], shm above (…)``."""
-    first, second = (settings_words(side, kinds) for side in (one.first, one.second))
+    first, second = (settings_words(variant, kinds) for variant in (one.first, one.second))
     where = scale_words(one.along, _rounded(one.x.value), kinds)
     ends = [
         None if end is None else scale_words(one.along, _rounded(end), kinds)

@@ -65,15 +65,12 @@ def tail_words(one: Comparison) -> str:
     price = one.paid
     if price is None or price.reference_tail is None or price.contender_tail is None:
         return ""
-    sides = [" ".join(measured(side, None, None, one.unit).split()) for side in _tails(price)]
-    return f"{_TAILS[price.tail]} {sides[0]} → {sides[1]}"
+    tails = (price.reference_tail, price.contender_tail)
+    reference, contender = (" ".join(measured(tail, None, None, one.unit).split()) for tail in tails)
+    return f"{_TAILS[price.tail]} {reference} → {contender}"
 
 
 _TAILS = {"max": "worst run", "min": "worst run", "p95": "95th percentile", "p5": "5th percentile"}
-
-
-def _tails(price: Paid) -> tuple[float, float]:
-    return price.reference_tail or 0.0, price.contender_tail or 0.0
 
 
 def price_words(one: Comparison) -> str:

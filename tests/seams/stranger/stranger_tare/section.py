@@ -8,11 +8,11 @@ from tare.report.section import Cell, Section, SectionFacts, SectionTable, Secti
 def _told(facts: SectionFacts) -> SectionText | None:
     taken: dict[str, float] = {}
     for attempt in facts.campaign.measured():
-        side = facts.sides.side_of[attempt.case].name
-        taken[side] = taken.get(side, 0.0) + (attempt.elapsed_s or 0.0)
+        variant = facts.variants.variant_of[attempt.case].name
+        taken[variant] = taken.get(variant, 0.0) + (attempt.elapsed_s or 0.0)
     if not taken:
         return None
-    rows = tuple((Cell(side), Cell(f"{value:.1f} s", is_number=True)) for side, value in taken.items())
+    rows = tuple((Cell(variant), Cell(f"{value:.1f} s", is_number=True)) for variant, value in taken.items())
     return SectionText(
         (Sentence(f"All runs together took {sum(taken.values()):.1f} s & no more"),),
         (
