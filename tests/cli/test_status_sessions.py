@@ -78,7 +78,7 @@ def test_status_in_json_has_sessions_that_agree_with_its_runs(later: Path) -> No
 def test_the_table_of_runs_has_every_attempt_with_its_session(later: Path) -> None:
     campaign = read_campaign(later)
     rows = run_rows(campaign, lay_out(campaign, ()))
-    assert sorted((row.block, row.session) for row in rows if row.side == "a") == [
+    assert sorted((row.block, row.session) for row in rows if row.variant == "a") == [
         (block, session) for block in (1, 2, 3) for session in (1, 2)
     ]
     assert [row.session for row in rows if row.state is State.FAILED] == [3]

@@ -37,7 +37,7 @@ def test_a_level_that_carries_a_name_is_called_by_it() -> None:
         for network, name in (("host", "plain"), ("overlay", "SDN"))
     ]
     campaign = make_campaign(cases, blocks=3)
-    assert [variant.name for variant in lay_out(campaign, []).variants] == ["plain", "SDN"]
+    assert [variant.name for variant in lay_out(campaign, []).all] == ["plain", "SDN"]
 
 
 def test_places_name_the_parameters_that_vary_and_not_those_that_follow_the_nodes() -> None:

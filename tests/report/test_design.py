@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from report.studies import part_of
 from support.synthetic import make_campaign
 from tare.analysis.compare import aggregates
 from tare.analysis.history import history
@@ -19,6 +20,7 @@ from tare.core.study import Budget, Repeats
 from tare.report.content import content
 from tare.report.report_answers import ReportAnswers
 from tare.report.sections.design import design
+from tare.report.sections.methods import Methods
 from truth.campaigns import Truth, campaign
 
 ONE = Truth(blocks=6)
@@ -407,8 +409,9 @@ def test_an_imported_block_with_a_night_in_it_is_told() -> None:
 def test_the_page_says_of_no_pairs_that_they_cancel_anything(tmp_path: Path) -> None:
     alone = campaign(dataclasses.replace(LATER, late_reference=False))
     only = change(alone, lambda index, one: None if one.case == alone.plan.cases[1].id else one)
-    assert not content(only, ReportAnswers.of(only)).has_pairs
-    assert not content(only, ReportAnswers.of(only)).has_unpaired
+    methods = part_of(content(only, ReportAnswers.of(only)), Methods)
+    assert not methods.has_pairs
+    assert not methods.has_unpaired
     asked = msgspec.structs.replace(only, is_unpaired=True)
-    assert content(asked, ReportAnswers.of(asked)).has_unpaired
+    assert part_of(content(asked, ReportAnswers.of(asked)), Methods).has_unpaired
     assert history(only).n_again == 0

@@ -12,12 +12,22 @@ import msgspec
 import pytest
 
 from report.html_reader import Element, Page, unpacked
-from report.studies import HOSTILE, answers_of, content_of, hostile, page_of, three_networks, with_gaps
+from report.studies import (
+    HOSTILE,
+    answers_of,
+    content_of,
+    hostile,
+    page_of,
+    part_of,
+    three_networks,
+    with_gaps,
+)
 from support.synthetic import make_campaign, make_case
 from tare.core.attempt import State
 from tare.core.errors import UsageError
 from tare.report.formats.page import json_block, render
 from tare.report.listing import MOST_ROWS
+from tare.report.sections.verdicts import Verdicts
 from tare.report.words.changes import change
 from tare.report.words.numbers import ratio
 from tare.report.writing import Format, write_report
@@ -247,7 +257,7 @@ def test_of_a_thousand_runs_the_first_are_rows_and_the_others_travel_packed() ->
 def test_of_too_many_comparisons_each_figure_is_told_over_all_of_its_sizes() -> None:
     sizes = [2**power for power in range(26)]
     cases = [make_case(network, workload=f"w{n}") for n in range(14) for network in ("host", "a", "b", "c")]
-    found = content_of(make_campaign(cases, sizes=sizes, blocks=3)).verdicts
+    found = part_of(content_of(make_campaign(cases, sizes=sizes, blocks=3)), Verdicts)
     assert len(found.rows) == 14 * 3 * 2
     assert "2184 comparisons, one at each size, are too many for a page." in found.left_out
     assert "tare compare DIR --all" in found.left_out

@@ -20,7 +20,7 @@ from tare.core.interval import Bounded
 from tare.core.workload import Better
 from tare.published import as_campaign, read_publication
 from tare.report.content import Content
-from tare.report.sections.curves import curve_tables
+from tare.report.sections.curves import CurveTables, curve_tables
 from tare.report.sections.scaling import Scaling
 from tare.report.variants import lay_out
 from tare.report.words.scaling import sentences, share
@@ -135,7 +135,8 @@ def test_a_campaign_of_one_scale_has_neither_section() -> None:
 
 
 def test_fits_of_latency_and_bandwidth_are_told_by_side() -> None:
-    rows = content_of(make_campaign([make_case("host"), make_case("overlay")], noise=0.001)).curves.hockney
+    found = content_of(make_campaign([make_case("host"), make_case("overlay")], noise=0.001))
+    rows = part_of(found, CurveTables).hockney
     assert [row.variant.name for row in rows] == ["host", "overlay"]
     assert rows[0].latency.translate(SPACES).startswith("20.0 µs [")
     assert rows[0].bandwidth.translate(SPACES).startswith("1 000 MB/s [")

@@ -50,14 +50,14 @@ def campaign(request: Request) -> Response:
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
-        values: dict[str, object] = {"card": _card(watched), "sides": None}
+        values: dict[str, object] = {"card": _card(watched), "variants": None}
         if opened:
             campaign_state, answers = opened
             values |= {
                 **_said(campaign_state, answers),
                 **_runs(request, watched, campaign_state, answers),
                 "matrix": matrix(campaign_state, answers.variants),
-                "sides": answers.variants,
+                "variants": answers.variants,
             }
         query = f"?{request.url.query}" if request.url.query else ""
         live = f"{campaign_url(watched.name)}/live{query}"

@@ -16,8 +16,8 @@ from tare.core.comparison import Comparison, Mean
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve
 from tare.core.values import Scalar
-from tare.report.sections.bounds import BoundRow
 from tare.report.variants import Variants
+from tare.report.words.bounds import BoundRow
 from tare.report.words.numbers import count, listed, percent, quantity, visible, words
 
 

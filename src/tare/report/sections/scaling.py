@@ -93,9 +93,7 @@ def _block(title: str, curves: Sequence[ScalingCurve], variants: Variants) -> Sc
         value_name=words(first.fom).capitalize(),
         speedup_name="Speedup" if first.kind is ScalingKind.STRONG else "Scaled speedup",
         sentences=tuple((curve_variant(curve, variants), " ".join(sentences(curve))) for curve in ordered),
-        rows=tuple(
-            _row(curve, point, curve_variant(curve, variants)) for curve in ordered for point in curve.points
-        ),
+        rows=tuple(_row(curve, point, variants) for curve in ordered for point in curve.points),
         laws=tuple(
             LawRow(curve_variant(curve, variants), fit.law, law_words(fit))
             for curve in ordered
