@@ -142,8 +142,8 @@ def test_fits_of_latency_and_bandwidth_are_told_by_side() -> None:
     assert rows[0].bandwidth.translate(SPACES).startswith("1 000 MB/s [")
 
 
-@pytest.mark.parametrize(("reference", "side"), [({"jobs": 1}, None), ({"network": "host"}, "host")])
-def test_a_saturation_along_what_tells_sides_apart_is_of_no_side(
+@pytest.mark.parametrize(("reference", "variant"), [({"jobs": 1}, None), ({"network": "host"}, "host")])
+def test_a_saturation_along_what_distinguishes_variants_is_of_no_variant(
     reference: dict[str, str | int], variant: str | None
 ) -> None:
     cases = [make_case(network, parameters={"jobs": n}) for network in ("host", "lan") for n in (1, 2)]
