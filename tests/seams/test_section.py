@@ -11,13 +11,15 @@ import httpx
 import pytest
 
 from live.conftest import running
-from report.studies import content_of, page_of
+from report.studies import answers_of, content_of, page_of
 from support.synthetic import make_campaign, write_campaign
 from tare.core.errors import UsageError
 from tare.report import section
+from tare.report.content import content
 from tare.report.formats import templates
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
+from tare.report.formats.page import render
 from tare.report.section import LAST, Section, sections
 
 
@@ -50,7 +52,8 @@ def test_a_section_that_fails_says_so_and_stops_no_other(
 
     known = (Section("broken", "Is it broken?", "missing", broken), *sections())
     monkeypatch.setattr(section, "sections", lambda: known)
-    page = page_of(make_campaign())
+    campaign = make_campaign()
+    page = render(campaign, content(campaign, answers_of(campaign)))
     assert "This section could not be made: OSError: no socket &lt;found&gt;." in page
     assert "What did it all take?" in page
 
