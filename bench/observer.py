@@ -34,8 +34,8 @@ from tare.core.job import Exit, Job
 from tare.core.safe_folder import SafeFolder
 from tare.execution.staging import stage_all
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.watching import Samplers
+from tare.plugins.backends.hosts.samplers import Samplers
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.plugins.collectors.sampler import program as sampler_program
 from tare.plugins.collectors.sampler import raw_name, read
 from tare.stats.intervals import Floats

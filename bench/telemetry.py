@@ -17,7 +17,7 @@ from bench.rows import Row
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Epoch, Host, Span
 from tare.core.telemetry_sources import sources
-from tare.plugins.backends.watching import Samplers
+from tare.plugins.backends.hosts.samplers import Samplers
 from tare.plugins.collectors.sampler import program, raw_name, read
 from tare.plugins.collectors.sampler.figures import parse
 from tare.plugins.collectors.sampler.recording import HostRecording, store

@@ -28,13 +28,13 @@ from tare.plugins.backends.batch.scheduler import BatchScheduler
 from tare.plugins.backends.gridengine import script
 from tare.plugins.backends.gridengine.commands import GridEngine
 from tare.plugins.backends.gridengine.options import GridEngineOptions
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.plugins.backends.psij.library import Reach
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Register
 from tare.plugins.backends.psij.script import render as psij_script
 from tare.plugins.backends.psij.systems import Executor
-from tare.plugins.backends.sessions import new_session
 from tare.plugins.backends.slurm.commands import Slurm
 from tare.plugins.backends.slurm.options import SlurmOptions
 from tare.plugins.backends.slurm.scheduler import slurm_scheduler

@@ -16,10 +16,11 @@ import pytest
 
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
-from tare.plugins.backends import control_groups, lingering, process_labels
-from tare.plugins.backends.orphans import command_of, look
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process import control_groups, lingering
+from tare.plugins.backends.process.backend import ProcessBackend
+from tare.plugins.backends.process.orphans import command_of, look
 
 DAEMON = f"""{sys.executable} -c '
 import os, signal, time
@@ -169,8 +170,8 @@ def test_the_guard_ends_what_hides_from_a_killed_runner(tmp_path: Path) -> None:
     before = sleepers()
     script = f"""
 import pathlib
-from tare.plugins.backends.sessions import new_session
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.core.job import Job
 from tare.core.launch import Invocation
 prefix = str(new_session("killed{time.monotonic_ns()}"))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tare.plugins.backends.interrupts import interrupts_deferred
+from tare.core.interrupts import interrupts_deferred
 
 
 def interrupted(done: list[str], error: Exception | None = None) -> None:

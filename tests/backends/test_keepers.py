@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 LABEL = f"keepers:{os.getpid()}:0:"
 

@@ -19,10 +19,10 @@ from backends.real_ssh import sshd
 from tare.core.errors import BackendError
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
-from tare.plugins.backends import process_labels, stray_processes
-from tare.plugins.backends.openssh import OpenSsh
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.hosts.openssh import OpenSsh
+from tare.plugins.backends.ownership import process_labels, stray_processes
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 
 Run = Callable[..., Exit]
 
@@ -344,8 +344,8 @@ def test_a_killed_tare_leaves_nothing_on_the_hosts(agent: tuple[str, ...], tmp_p
     campaign = f"killed{time.monotonic_ns()}"
     script = f"""
 import pathlib
-from tare.plugins.backends.sessions import new_session
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.core.job import Job
 from tare.core.launch import Invocation
 prefix = str(new_session({campaign!r}))
@@ -373,7 +373,7 @@ def test_connections_of_a_tare_that_was_killed_with_its_guard_are_closed_by_the_
 ) -> None:
     script = f"""
 import os, signal
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.process.backend import ProcessBackend
 with ProcessBackend(label="1:2:3:", agent={agent!r}, hosts=["one"]) as backend:
     backend.read(["one"], ["/proc/loadavg"])
     print(backend._guard.pid, flush=True)

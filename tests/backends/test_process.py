@@ -15,9 +15,9 @@ import pytest
 
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
-from tare.plugins.backends import process_labels
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 
 Run = Callable[..., Exit]
 
@@ -100,7 +100,7 @@ def test_a_program_that_removes_its_folder_at_once_ends_as_it_did(
             time.sleep(0.02)
         return ask(folder)
 
-    monkeypatch.setattr("tare.plugins.backends.output_limit.os.statvfs", slow)
+    monkeypatch.setattr("tare.plugins.backends.process.waiting.os.statvfs", slow)
     assert run("sh", "-c", f"rm -rf {tmp_path}; exit 3").code == 3
 
 
@@ -151,8 +151,8 @@ def test_the_guard_ends_the_job_of_a_killed_runner(tmp_path: Path) -> None:
     campaign = f"killed{time.monotonic_ns()}"
     script = f"""
 import pathlib
-from tare.plugins.backends.sessions import new_session
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.core.job import Job
 from tare.core.launch import Invocation
 prefix = str(new_session({campaign!r}))
@@ -301,7 +301,7 @@ def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
 
 
 def test_this_process_is_never_found() -> None:
-    script = "import os; from tare.plugins.backends.process_labels import marked; "
+    script = "import os; from tare.plugins.backends.ownership.process_labels import marked; "
     script += "assert not marked('own:1:'), os.getpid()"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "TARE_JOB": "own:1:x;"}, check=True)
 

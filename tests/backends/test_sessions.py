@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.plugins.backends.sessions import Fate, Session, SessionLabel, judge, new_session, parse
+from tare.plugins.backends.ownership.sessions import Fate, Session, SessionLabel, judge, new_session, parse
 
 _WORD = st.from_regex(r"[A-Za-z0-9_.-]{1,64}", fullmatch=True)
 SESSIONS = st.builds(

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from cli.conftest import TARE, Tare
-from tare.plugins.backends import control_groups
-from tare.plugins.backends.sessions import Session, new_session
+from tare.plugins.backends.ownership.sessions import Session, new_session
+from tare.plugins.backends.process import control_groups
 
 FREE = 4194303  # the highest pid there can be (proc(5), pid_max)
 NOBODY = 65534
@@ -28,7 +28,7 @@ AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 def root() -> None:
     """Skip where namespaces cannot be made, or another user cannot run this Python."""
     tried = ["unshare", "--mount", "--uts", "--pid", "--fork", "--mount-proc", *AS_NOBODY]
-    tried += [sys.executable, "-c", "import tare.plugins.backends.sessions"]
+    tried += [sys.executable, "-c", "import tare.plugins.backends.ownership.sessions"]
     if os.geteuid() != 0 or subprocess.run(tried, capture_output=True, check=False).returncode != 0:
         pytest.skip("only root makes namespaces and other users, and not in every container")
 
@@ -114,7 +114,8 @@ def test_a_run_is_dead_when_another_process_has_its_pid(tare: Tare, start: Start
 def test_a_run_is_dead_when_nobody_has_taken_leave_of_it(tare: Tare, start: Start) -> None:
     """As the child of a container's first process, which waits for none."""
     script = (
-        "from tare.plugins.backends.sessions import new_session; print(new_session('zombie'), flush=True)"
+        "from tare.plugins.backends.ownership.sessions import new_session; "
+        "print(new_session('zombie'), flush=True)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdout is not None
@@ -257,7 +258,7 @@ class TestOtherUsers:
         script = 'mount -t proc -o hidepid=2 proc /proc && mount --make-rprivate / && exec "$@"'
         words = ["unshare", "--mount", "sh", "-ec", script, "sh", *AS_NOBODY]
         code = (
-            "import os, sys; from tare.plugins.backends.sessions import judge; "
+            "import os, sys; from tare.plugins.backends.ownership.sessions import judge; "
             f"print(os.path.exists('/proc/{os.getpid()}'), judge({str(session) + 'case/1.1;'!r}))"
         )
         done = subprocess.run(
@@ -302,7 +303,7 @@ class TestOtherPlaces:
     def test_a_run_in_a_container_lives(self, tare: Tare) -> None:
         campaign = f"contained{time.monotonic_ns()}"
         script = (
-            "import subprocess, os; from tare.plugins.backends.sessions import new_session; "
+            "import subprocess, os; from tare.plugins.backends.ownership.sessions import new_session; "
             f"mark = str(new_session('{campaign}')) + 'case/1.1;'; "
             "subprocess.run(['sleep', '60'], env={**os.environ, 'TARE_JOB': mark})"
         )

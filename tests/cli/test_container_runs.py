@@ -18,8 +18,8 @@ from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.lab import Lab, containers, docker
 from tare.lab.rootfs import is_built, rootfs_folder
-from tare.plugins.backends import process_labels
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.ownership.sessions import new_session
 from tare.storage.campaign import read_campaign
 
 ROOTFS = rootfs_folder() / "debian"

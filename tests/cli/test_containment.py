@@ -13,8 +13,8 @@ import pytest
 from cli.conftest import Tare
 from tare.core.attempt import State
 from tare.core.job import Exit, Job
-from tare.plugins.backends import control_groups
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.process import control_groups
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.storage.campaign import read_campaign
 
 

@@ -18,7 +18,7 @@ import pytest
 from cli.conftest import TARE, Tare
 from tare.app.executors import campaign_hash
 from tare.core.attempt import State
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 from tare.storage.campaign import JOURNAL, read_campaign
 from tare.storage.journal import AttemptEnded, is_held, read_events
 

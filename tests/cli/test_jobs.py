@@ -12,7 +12,7 @@ from cli.conftest import TARE, Tare
 from cli.test_crash import wait_for
 from tare.app.executors import campaign_hash
 from tare.core.attempt import Attempt, State
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 from tare.storage.campaign import read_campaign
 
 AGENT = '#!/bin/sh\nexport TARE_TEST_HOST=$1\nshift\nexec sh -c "$*"\n'

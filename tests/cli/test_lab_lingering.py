@@ -14,7 +14,7 @@ from cli.conftest import Tare
 from cli.test_containment import _sleeping
 from tare.core.attempt import Attempt, State
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.plugins.backends import control_groups, lingering
+from tare.plugins.backends.process import control_groups, lingering
 from tare.storage.campaign import read_campaign
 
 pytestmark = [pytest.mark.lab]

@@ -14,7 +14,7 @@ from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs, wait_for
 from tare.app.executors import campaign_hash
 from tare.core.attempt import State
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 from tare.storage.campaign import JOURNAL, read_campaign
 from tare.storage.journal import is_held
 

@@ -14,7 +14,7 @@ import pytest
 from cli.conftest import TARE, Tare
 from cli.test_crash import wait_for
 from tare.core.attempt import State
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.ownership.sessions import new_session
 from tare.storage.campaign import read_campaign
 
 AGENT = '#!/bin/sh\nexport TARE_TEST_HOST=$1\nshift\nexec sh -c "$*"\n'

@@ -21,7 +21,7 @@ from cli.test_slurm_runs import (  # noqa: F401  # fixtures
     write_study,
 )
 from tare.core.attempt import State
-from tare.plugins.backends import stray_processes
+from tare.plugins.backends.ownership import stray_processes
 from tare.storage.campaign import read_campaign
 
 

@@ -17,8 +17,8 @@ from cli.conftest import TARE, Tare
 from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.lab.mpi import is_installed, mpi_folder
-from tare.plugins.backends import process_labels
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.ownership.sessions import new_session
 from tare.storage.campaign import read_campaign
 
 SITE = """\

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.core.packets import Counted, by_power_of_two, faults, peaks, read
-from tare.plugins.backends.packet_counting import PacketCounters
+from tare.plugins.backends.hosts.packet_counters import PacketCounters
 from tare.plugins.collectors.packets import command, gather, node, program, read_counts, store
 
 BEGUN = '{"counted": {"interface": "fab0"}}'

@@ -25,9 +25,9 @@ from tare.core.workload import Stage
 from tare.execution import staging
 from tare.execution.attempt_runner import AttemptRunner
 from tare.execution.compose import Composer
-from tare.plugins.backends.own_storage import OwnStorage
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.hosts.own_storage import OwnStorage
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 
 
 class DoubleLauncher:

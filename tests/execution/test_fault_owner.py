@@ -11,7 +11,7 @@ import pytest
 from tare.core.attempt import Attempt, State
 from tare.core.errors import BackendError
 from tare.execution.fault_owner import n_oom_kills, with_fault_owner
-from tare.plugins.backends.process import ProcessBackend
+from tare.plugins.backends.process.backend import ProcessBackend
 
 WHY = "was still running after 15 s and was ended (time-out)"
 FAILED = Attempt(

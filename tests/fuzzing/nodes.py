@@ -28,7 +28,6 @@ from tare.execution.fault_owner import _is_down
 from tare.execution.placement import check_placement
 from tare.execution.transport_reports.libraries import intelmpi, libfabric, openmpi, ucx
 from tare.execution.transport_reports.verdict import confirms, contradiction, describe
-from tare.plugins.backends import sessions
 from tare.plugins.backends.batch import record
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.gridengine import commands as gridengine
@@ -47,6 +46,7 @@ from tare.plugins.backends.kubernetes.following import lines
 from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.plugins.backends.kubernetes.receiving import Receiver
 from tare.plugins.backends.kubernetes.results import keep_failure
+from tare.plugins.backends.ownership import sessions
 from tare.plugins.backends.slurm import commands
 from tare.plugins.backends.slurm.states import is_out, phase_of
 from tare.plugins.collectors import packets

@@ -17,7 +17,7 @@ from lab.calls import Hosts
 from tare.core.errors import LabError, UsageError
 from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, find, start, state
-from tare.plugins.backends.orphans import set_subreaper
+from tare.plugins.backends.process.orphans import set_subreaper
 
 pytestmark = pytest.mark.lab
 

@@ -19,7 +19,7 @@ _INSTALLED = {
     name: EntryPoint(name, value, "tare.backends")
     for name, value in {
         "broken": "broken_backend:BACKEND",
-        "process": "tare.plugins.backends.process_plugin:BACKEND",
+        "process": "tare.plugins.backends.process.plugin:BACKEND",
         "slurm": "tare.plugins.backends.slurm.plugin:BACKEND",
         "other": "tare.plugins.backends.slurm.plugin:BACKEND",
         "wrong": "tare.plugins.backends.slurm.plugin:SlurmBackend",

@@ -20,7 +20,7 @@ INSTALLED = EntryPoints(
         EntryPoint("none", "tare.plugins.launchers.direct:Direct", "tare.launchers"),
         EntryPoint("broken", "broken_bench:Launcher", "tare.launchers"),
         EntryPoint("native", "tare.plugins.runtimes.native:Native", "tare.runtimes"),
-        EntryPoint("process", "tare.plugins.backends.process:ProcessBackend", "tare.backends"),
+        EntryPoint("process", "tare.plugins.backends.process.backend:ProcessBackend", "tare.backends"),
     ]
 )
 

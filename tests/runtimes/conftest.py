@@ -24,9 +24,9 @@ from tare.core.site import ContainerOptions, LabSpec, Platform
 from tare.lab import AGENT, Lab, docker
 from tare.lab.containers import engine_conf, oci_runtime, storage_conf
 from tare.plugins import registry
-from tare.plugins.backends.containers import Host, find_labelled, sweep
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.hosts.containers import Host, find_labelled, sweep
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 
 RUNTIMES = ("native", "charliecloud", "podman", "docker")
 LABEL = str(new_session("contract"))

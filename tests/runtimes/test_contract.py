@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.conftest import LABEL, Subject
-from tare.plugins.backends.process_labels import marked
+from tare.plugins.backends.ownership.process_labels import marked
 
 HOSTILE = (
     "it's",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.conftest import Subject
-from tare.plugins.backends.orphans import command_of
+from tare.plugins.backends.process.orphans import command_of
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from soak.campaigns import Soaked
 from soak.places import call, processes, wait_until
 from tare.app.executors import campaign_hash
-from tare.plugins.backends import control_groups
+from tare.plugins.backends.process import control_groups
 
 _PATIENCE_S = 30
 MARK = "TARE_SOAK"

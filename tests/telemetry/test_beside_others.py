@@ -13,7 +13,7 @@ import pytest
 
 from bench.loopback import send
 from tare.core.safe_folder import SafeFolder
-from tare.plugins.backends.watching import Samplers
+from tare.plugins.backends.hosts.samplers import Samplers
 from tare.plugins.collectors.sampler import program, raw_name, read
 from tare.plugins.collectors.sampler.figures import parse
 from tare.plugins.collectors.sampler.recording import HostRecording

@@ -17,7 +17,8 @@ from cli.conftest import TARE, needs_intelmpi
 from tare.app.executors import campaign_hash
 from tare.core.attempt import Attempt, State
 from tare.core.safe_folder import SafeFolder
-from tare.plugins.backends import control_groups, process_labels
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.process import control_groups
 from tare.plugins.collectors.sampler import read
 from tare.storage.campaign import read_campaign
 

@@ -17,7 +17,7 @@ from tare.core.attempt import Attempt
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Epoch, Host, Span
 from tare.core.telemetry_sources import figures as telemetry_figures
-from tare.plugins.backends import control_groups
+from tare.plugins.backends.process import control_groups
 from tare.plugins.collectors.sampler import read
 from tare.plugins.collectors.sampler.figures import derive
 from tare.plugins.collectors.sampler.recording import Head, HostRecording, Recording, Sample

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tare.core.safe_folder import SafeFolder
-from tare.plugins.backends import process_labels, watching
-from tare.plugins.backends.watching import Samplers
+from tare.plugins.backends.hosts.samplers import Samplers
+from tare.plugins.backends.ownership import process_labels
 from tare.plugins.collectors.sampler import program, raw_name, read
 
 LABEL = "telemetry-test:1:1:sampler;"
@@ -141,7 +141,7 @@ def test_samplers_are_heard_however_many_files_are_open(samplers: Samplers, tmp_
 def test_nobody_waits_for_what_an_agent_left_behind_on_a_host_that_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "_START_S", 0.2)
+    monkeypatch.setattr("tare.plugins.backends.hosts.samplers._START_S", 0.2)
     agent, left = tmp_path / "agent", tmp_path / "left"
     agent.write_text(f"#!/bin/sh\nsleep 600 &\necho $! >{left}\nwait\n")
     agent.chmod(0o755)

@@ -14,8 +14,8 @@ from tare.app.planning import Loaded
 from tare.core.job import Backend
 from tare.core.launch import Engine
 from tare.execution.compose import Composer
-from tare.plugins.backends.containers import ContainerCluster, Host, digest, sweep
-from tare.plugins.backends.sessions import is_gone
+from tare.plugins.backends.hosts.containers import ContainerCluster, Host, digest, sweep
+from tare.plugins.backends.ownership.sessions import is_gone
 from tare.plugins.collectors.images import container_facts, sources_of
 
 

@@ -115,7 +115,7 @@ def _executor(
 
 def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapping[str, str]) -> Session:
     """Return the description of this session for `plugin`, the backend."""
-    from tare.plugins.backends.sessions import new_session
+    from tare.plugins.backends.ownership.sessions import new_session
 
     site = loaded.composer.site
     used = dict.fromkeys(case.platform for case in loaded.plan.cases)
@@ -138,7 +138,7 @@ def _direct(
     plugin: DirectBackend[Any], folder: Path, loaded: Loaded, env: Mapping[str, str], options: RunOptions
 ) -> Iterator[Executor]:
     """Yield an executor that runs attempts on hosts that Tare chooses, and ends all their processes."""
-    from tare.plugins.backends.own_storage import OwnStorage
+    from tare.plugins.backends.hosts.own_storage import OwnStorage
 
     site = loaded.composer.site
     session = _session(plugin, folder, loaded, env)

@@ -38,7 +38,7 @@ def describe_boost(site: Site, options: RunOptions) -> str:
     Empty if each node must be asked: over ssh, the ranks that an MPI starts raise their priority themselves.
     Nodes of the lab are this machine.
     """
-    from tare.plugins.backends.priority import may_boost
+    from tare.plugins.backends.process.priority import may_boost
 
     if not options.boosts:
         return "off: --no-boost"

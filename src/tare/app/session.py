@@ -25,6 +25,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
+from tare.core.interrupts import heeded
 from tare.core.log import fields
 from tare.core.plan import Plan
 from tare.core.pseudonyms import NO_SIGNS
@@ -32,7 +33,6 @@ from tare.core.redaction import redact_text
 from tare.core.safe_folder import SafeFolder
 from tare.execution.loop import Loop
 from tare.execution.loop_interface import LoopState
-from tare.plugins.backends.interrupts import heeded
 from tare.storage.campaign import (
     freeze,
     is_campaign,

@@ -21,8 +21,8 @@ def open_telemetry(
     `label` is the prefix of the job labels of its processes. `packet_cure` tells the user how to get the
     rights that counting needs.
     """
-    from tare.plugins.backends.packet_counting import PacketCounters
-    from tare.plugins.backends.watching import Samplers
+    from tare.plugins.backends.hosts.packet_counters import PacketCounters
+    from tare.plugins.backends.hosts.samplers import Samplers
 
     samplers = Samplers(
         program=sampler.program(),

@@ -29,7 +29,7 @@ def owner_of(label: str, attempt: Attempt) -> str:
     """Return a name of the attempt that is unique among all users of a storage path.
 
     It contains a hash of this machine's name and of `label`. `label` is that of the session of `tare run`
-    (see plugins.backends.sessions), which no other process of this machine ever has.
+    (see plugins.backends.ownership.sessions), which no other process of this machine ever has.
     """
     whose = hashlib.blake2b(f"{socket.gethostname()}:{label}".encode(), digest_size=6).hexdigest()
     return f"{whose}-{attempt.case}-{attempt.block}.{attempt.attempt}"

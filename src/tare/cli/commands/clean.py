@@ -20,9 +20,11 @@ from tare.core.launch import Engine
 from tare.core.site import ContainerOptions, Platform
 from tare.plugins import registry
 from tare.plugins.backend_registry import backend, backend_names
-from tare.plugins.backends import control_groups, own_storage, process_labels, staged
-from tare.plugins.backends.containers import Host, find_labelled, sweep
-from tare.plugins.backends.sessions import Fate, SessionFate, judge, parse
+from tare.plugins.backends.hosts import own_storage, staged
+from tare.plugins.backends.hosts.containers import Host, find_labelled, sweep
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.ownership.sessions import Fate, SessionFate, judge, parse
+from tare.plugins.backends.process import control_groups
 from tare.storage.campaign import JOURNAL
 from tare.storage.journal import hold_of
 from tare.terminal.output import echo, json_option, print_json

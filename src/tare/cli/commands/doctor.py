@@ -121,8 +121,8 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
 
 def _find_on_hosts(site: Site, env: Mapping[str, str]) -> Iterator[Finding]:
     from tare.cli.site_checks import Situation, check_hosts
-    from tare.plugins.backends import sessions
-    from tare.plugins.backends.process import ProcessBackend
+    from tare.plugins.backends.ownership import sessions
+    from tare.plugins.backends.process.backend import ProcessBackend
 
     prefix = str(sessions.new_session("doctor"))
     with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:

@@ -13,7 +13,7 @@ from tare.core.scheduler import JobResult, Task
 from tare.core.telemetry import Epoch
 from tare.core.units import whole_number
 from tare.plugins.backends.batch.phases import Phase
-from tare.plugins.backends.stray_processes import swept
+from tare.plugins.backends.ownership.stray_processes import swept
 from tare.probes.records import read_records
 
 _TIMED_OUT = {124, 137}  # timeout(1): after SIGTERM, and after SIGKILL

@@ -12,12 +12,12 @@ import msgspec
 
 from tare.core import log
 from tare.core.errors import BackendError
+from tare.core.interrupts import interrupts_deferred
 from tare.core.log import fields
 from tare.core.scheduler import JobResult, OnWait, Task
 from tare.plugins.backends.batch import record
 from tare.plugins.backends.batch.phases import NOT_OVER, RUNNING, Phase
 from tare.plugins.backends.batch.queue import Queue, QueuedJob, request_of
-from tare.plugins.backends.interrupts import interrupts_deferred
 
 _LOG = log.of("batch")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tare.core.scheduler import Step, Task
-from tare.plugins.backends.stray_processes import SWEEP, of_task
+from tare.plugins.backends.ownership.stray_processes import SWEEP, of_task
 from tare.probes.storage_space import storage_script
 from tare.probes.traffic import traffic_script
 

@@ -18,7 +18,7 @@ from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
 from tare.plugins.backends.gridengine.script import CONTEXT, comment_in
 from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
-from tare.plugins.backends.own_storage import remove_from
+from tare.plugins.backends.hosts.own_storage import remove_from
 
 _LOG = log.of("gridengine")
 _CHANGES = {"qsub", "qdel"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tare.core.errors import BackendError
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
-from tare.plugins.backends.own_storage import remove_from
+from tare.plugins.backends.hosts.own_storage import remove_from
 from tare.plugins.backends.psij.job_spec import job_of
 from tare.plugins.backends.psij.library import Reach, executor, stop
 from tare.plugins.backends.psij.options import options_of

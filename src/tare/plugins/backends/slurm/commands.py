@@ -16,7 +16,7 @@ from tare.core.log import fields
 from tare.core.units import whole_number
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
-from tare.plugins.backends.own_storage import remove_from
+from tare.plugins.backends.hosts.own_storage import remove_from
 from tare.plugins.backends.slurm.states import is_out, phase_of
 
 _LOG = log.of("slurm")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 if __name__ == "__main__":  # run by its path, without any package folder in sys.path (-I, -S)
-    sys.path.append(str(Path(__file__).parents[3]))
+    sys.path.append(str(Path(__file__).parents[4]))
 
 from tare.core.job_label import KEEPER_VARIABLE
 from tare.core.job_label import VARIABLE as VARIABLE
@@ -242,7 +242,7 @@ def main() -> None:
     end_marked(label)
     import subprocess  # imported late, so that the guard starts fast
 
-    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.control_groups", label])
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.process.control_groups", label])
     if "--" not in rest:
         _remove_own_storage(label)
         return
@@ -258,7 +258,7 @@ def main() -> None:
                 words = [agent[0], "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
                 subprocess.call(words)
         shutil.rmtree(folder, ignore_errors=True)
-    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.staged", label])
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.hosts.staged", label])
     _remove_own_storage(label)
 
 
@@ -266,7 +266,7 @@ def _remove_own_storage(label: str) -> None:
     """Remove the folders that the runner's runs left on storage paths."""
     import subprocess
 
-    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.own_storage", label])
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.hosts.own_storage", label])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from tare.core.job import Job
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 _RANKS_S, _LOOK_AGAIN_S = 4.0, 0.03  # ranks wait for 3 s (see placement_probe.sh); each look takes some 2 ms
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from tare.core import log
 from tare.core.log import fields
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 _LOG = log.of("packets")
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 _GRACE_S = 2.0
 _ZOMBIE = "Z"

@@ -26,7 +26,7 @@ class ProcessPlugin(DirectBackend[msgspec.Struct]):
     @contextmanager
     def open(self, session: Session) -> Iterator[HostRunner]:
         """Yield a runner that starts processes and ends them with the session (see DirectBackend)."""
-        from tare.plugins.backends.process import ProcessBackend
+        from tare.plugins.backends.process.backend import ProcessBackend
 
         with ProcessBackend(
             label=session.label,

@@ -5,8 +5,8 @@ attempt, and the first host makes it with mkdir(2), which fails if the name is t
 until it is gone. A folder is removed only if it is on record under its name, is no symbolic link and belongs
 to this user. Links inside it are not followed.
 
-The guard of a dead runner calls ``python -m tare.plugins.backends.own_storage LABEL``, which removes what
-that runner left.
+The guard of a dead runner calls ``python -m tare.plugins.backends.hosts.own_storage LABEL``, which removes
+what that runner left.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pathlib import Path
 import msgspec
 
 from tare.core.errors import BackendError, StorageError
-from tare.plugins.backends.hosts import HostCommands
-from tare.plugins.backends.sessions import Fate, judge
-from tare.plugins.backends.staged import records_folder
+from tare.plugins.backends.hosts.commands import HostCommands
+from tare.plugins.backends.hosts.staged import records_folder
+from tare.plugins.backends.ownership.sessions import Fate, judge
 
 Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
 """Runs a shell script on hosts (see core.job.Backend.ask)."""

@@ -20,7 +20,7 @@ from tare.core import log
 from tare.core.clock import SteadyClock
 from tare.core.log import fields
 from tare.core.telemetry import Host
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 _LOG = log.of("telemetry")
 

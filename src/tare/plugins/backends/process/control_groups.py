@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tare.plugins.backends.interrupts import interrupts_deferred
+from tare.core.interrupts import interrupts_deferred
 
 _PREFIX = "tare:"
 _LABEL = "user.tare.label"  # an extended attribute (xattr(7)), because a name has at most 255 bytes

@@ -2,7 +2,7 @@
 
 A record is a small file of this user in the state folder of the XDG Base Directory Specification, so it
 outlives a restart of this machine. It is deleted when the folder is gone from the hosts. The guard of a dead
-runner calls ``python -m tare.plugins.backends.staged LABEL``, which removes what that runner left.
+runner calls ``python -m tare.plugins.backends.hosts.staged LABEL``, which removes what that runner left.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from tare.plugins.backends.hosts import HostCommands
-from tare.plugins.backends.sessions import Fate, judge
+from tare.plugins.backends.hosts.commands import HostCommands
+from tare.plugins.backends.ownership.sessions import Fate, judge
 
 
 class Staged(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from tare.core.errors import BackendError
 from tare.core.launch import CONTAINER_LABEL, Engine, Invocation
 from tare.core.log import fields
 from tare.core.site import Platform
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 _LOG = log.of("containers")
 

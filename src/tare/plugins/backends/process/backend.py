@@ -19,21 +19,21 @@ import msgspec
 
 from tare.core import log
 from tare.core.errors import BackendError
+from tare.core.interrupts import interrupts_deferred
 from tare.core.job import Exit, Job
 from tare.core.log import fields
 from tare.core.safe_folder import SafeFolder
-from tare.plugins.backends import control_groups, priority, process_labels, sessions
-from tare.plugins.backends.control_groups import ControlGroup
-from tare.plugins.backends.hosts import HostCommands, read_here
-from tare.plugins.backends.interrupts import interrupts_deferred
-from tare.plugins.backends.lingering import Lingering
-from tare.plugins.backends.open_outputs import OpenOutputs
-from tare.plugins.backends.openssh import explain
-from tare.plugins.backends.orphans import Orphans, Survivors, command_of, set_subreaper
-from tare.plugins.backends.output_limit import bound_in, cut, wait_within
-from tare.plugins.backends.pidfd import wait_for_end
-from tare.plugins.backends.remote import remote_command, unframe
-from tare.plugins.backends.staged import Staged, on_record
+from tare.plugins.backends.hosts.commands import HostCommands, read_here
+from tare.plugins.backends.hosts.openssh import explain
+from tare.plugins.backends.hosts.staged import Staged, on_record
+from tare.plugins.backends.ownership import process_labels, sessions
+from tare.plugins.backends.process import control_groups, priority
+from tare.plugins.backends.process.control_groups import ControlGroup
+from tare.plugins.backends.process.lingering import Lingering
+from tare.plugins.backends.process.open_outputs import OpenOutputs
+from tare.plugins.backends.process.orphans import Orphans, Survivors, command_of, set_subreaper
+from tare.plugins.backends.process.remote import remote_command, unframe
+from tare.plugins.backends.process.waiting import bound_in, cut, wait_for_end, wait_within
 
 _LOG = log.of("process")
 

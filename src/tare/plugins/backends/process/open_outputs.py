@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tare.plugins.backends.remote import began_up_s, has_ended
-from tare.plugins.backends.stray_processes import SweepResult
+from tare.plugins.backends.ownership.stray_processes import SweepResult
+from tare.plugins.backends.process.remote import began_up_s, has_ended
 
 _GRACE_S = 2.0  # for sshd to notice that the outputs are closed
 _DRAIN_S = 20.0  # for a slow link to send the rest of the outputs, if no process is found that holds them

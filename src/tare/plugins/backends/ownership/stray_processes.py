@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tare.plugins.backends.process_labels import VARIABLE, literal
+from tare.plugins.backends.ownership.process_labels import VARIABLE, literal
 
 TASK = "TARE_TASK"
 """The variable that labels a batch system's task with its name.

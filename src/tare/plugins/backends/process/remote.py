@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.core.job import Job
-from tare.plugins.backends import process_labels
+from tare.plugins.backends.ownership import process_labels
 
 _BEGIN, _END = re.compile(rb"\x1etare begins(?: ([0-9]{1,9}\.[0-9]{2}))?\x1e"), b"\x1etare ends "
 _NO_FOLDER = b"nowhere"

@@ -13,10 +13,10 @@ from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.job import Job
 from tare.core.log import fields
-from tare.plugins.backends import process_labels
-from tare.plugins.backends.openssh import OpenSsh, explain, is_openssh
-from tare.plugins.backends.stray_processes import SweepResult, sweep_script, swept
-from tare.plugins.backends.transfer import Transfer
+from tare.plugins.backends.hosts.openssh import OpenSsh, explain, is_openssh
+from tare.plugins.backends.hosts.transfer import Transfer
+from tare.plugins.backends.ownership import process_labels
+from tare.plugins.backends.ownership.stray_processes import SweepResult, sweep_script, swept
 from tare.probes.records import print_file, read_records
 
 _LOG = log.of("ssh")

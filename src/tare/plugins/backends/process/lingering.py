@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tare.plugins.backends.orphans import Process, command_of, look
+from tare.plugins.backends.process.orphans import Process, command_of, look
 
 _LAUNCHERS = frozenset(
     {

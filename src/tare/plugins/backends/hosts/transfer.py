@@ -17,7 +17,7 @@ from typing import IO, cast
 from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.log import fields
-from tare.plugins.backends.openssh import explain
+from tare.plugins.backends.hosts.openssh import explain
 
 _LOG = log.of("ssh")
 

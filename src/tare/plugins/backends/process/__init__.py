@@ -1,0 +1,1 @@
+"""Backend `process`: jobs are processes of this machine, or of hosts that an agent such as ssh reaches."""
