@@ -24,28 +24,26 @@ from tare.core.site import LabNetwork, LabNetworkKind, LabSpec, Platform
 from tare.lab import AGENT, Lab, gridengine, slurm
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.plugins import registry
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.batch.scheduler import BatchScheduler
-from tare.plugins.backends.gridengine import script
-from tare.plugins.backends.gridengine.commands import GridEngine
 from tare.plugins.backends.gridengine.options import GridEngineOptions
+from tare.plugins.backends.gridengine.plugin import BACKEND as GRID_ENGINE
 from tare.plugins.backends.ownership.sessions import new_session
 from tare.plugins.backends.process.backend import ProcessBackend
-from tare.plugins.backends.psij.library import Reach
+from tare.plugins.backends.psij.plugin import BACKEND as PSIJ
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Register
-from tare.plugins.backends.psij.script import render as psij_script
 from tare.plugins.backends.psij.systems import Executor
-from tare.plugins.backends.slurm.commands import Slurm
 from tare.plugins.backends.slurm.options import SlurmOptions
-from tare.plugins.backends.slurm.scheduler import slurm_scheduler
+from tare.plugins.backends.slurm.plugin import BACKEND as SLURM
 
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
 WHOLE_NODES = GridEngineOptions(
     parallel_environment=gridengine.PARALLEL_ENVIRONMENT, slots_per_node=gridengine.SLOTS_PER_NODE
 )
 IN_GRID_ENGINE = Platform(backend="gridengine", options=WHOLE_NODES)
-IN_SLURM = Platform(backend="slurm", options=SlurmOptions())
 """How jobs ask the lab's Grid Engine for nodes."""
+IN_SLURM = Platform(backend="slurm", options=SlurmOptions())
 
 
 class Substrate(Protocol):
@@ -197,13 +195,12 @@ class Queue:
 
 def in_slurm(lab: Lab) -> BatchScheduler:
     """Return what puts tasks into the queue of a lab's Slurm."""
-    return slurm_scheduler(Slurm((str(AGENT),), "n1", {**os.environ, **lab.env}), lambda platform: "")
+    return SLURM.scheduler(SLURM.queue((str(AGENT),), "n1", lab.env), lambda platform: "")
 
 
 def in_grid_engine(lab: Lab) -> BatchScheduler:
     """Return what puts tasks into the queue of a lab's Grid Engine."""
-    queue = GridEngine((str(AGENT),), "n1", {**os.environ, **lab.env})
-    return BatchScheduler(queue, lambda tasks: script.render(tasks, WHOLE_NODES))
+    return GRID_ENGINE.scheduler(GRID_ENGINE.queue((str(AGENT),), "n1", lab.env), lambda platform: "")
 
 
 @contextlib.contextmanager
@@ -211,7 +208,7 @@ def through_psij(executor: Executor, folder: Path, lab: Lab | None) -> Iterator[
     """Yield what puts tasks into a queue through PSI/J, on a lab's first node, with its files in `folder`."""
     reach = Reach.of([str(AGENT)], "n1", lab.env) if lab else Reach()
     queue = PsijQueue(executor, Register(folder / "psij", executor, folder / "state"), reach, poll_s=0.5)
-    scheduler = BatchScheduler(queue, lambda tasks: psij_script(tasks, executor))
+    scheduler = PSIJ.scheduler(queue, lambda platform: "")
     yield scheduler
     scheduler.close()
     queue.close()

@@ -16,17 +16,18 @@ from tare.core.launch import Invocation
 from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.core.site import Platform
 from tare.plugins.backends.batch.leftovers import campaign_jobs
+from tare.plugins.backends.batch.options import JobMode
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.queue import QueuedJob, request_of
 from tare.plugins.backends.gridengine.commands import (
     GridEngine,
-    parse_books,
+    parse_accounting,
     parse_comments,
     parse_instances,
     parse_jobs,
     parse_reasons,
 )
-from tare.plugins.backends.gridengine.options import GridEngineMode, GridEngineOptions
+from tare.plugins.backends.gridengine.options import GridEngineOptions
 from tare.plugins.backends.gridengine.plugin import BACKEND
 from tare.plugins.backends.gridengine.script import comment_in, qsub_options, render
 from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
@@ -103,7 +104,7 @@ def test_what_is_no_xml_is_an_outage_and_not_an_empty_queue(text: str) -> None:
 
 
 def test_the_books_tell_a_limit_from_a_deletion() -> None:
-    limit, deleted = (end_of(parse_books(captured(f"{name}.qacct"))) for name in ("limit", "deleted"))
+    limit, deleted = (end_of(parse_accounting(captured(f"{name}.qacct"))) for name in ("limit", "deleted"))
     assert limit[0] is Phase.TIMED_OUT
     assert deleted[0] is Phase.CANCELLED
     assert deleted[1] == "over: failed 100 : assumedly after job, exit_status 137                  (Killed)"
@@ -220,7 +221,7 @@ def test_every_fault_of_options_is_told_where_it_is() -> None:
     faults = Faults()
     written = GridEngineOptions(
         parallel_environment="a b", queue="q'", project="ok", resources={"h_rt": "1:0:0", "mem": "4G 5G"},
-        lines=("-l ib", "now yes"), mode=GridEngineMode.PACKED,
+        lines=("-l ib", "now yes"), mode=JobMode.PACKED,
     )  # fmt: skip
     assert BACKEND.read_options(written, faults).is_packed
     assert [path for _, path in faults.found] == [

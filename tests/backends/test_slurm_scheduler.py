@@ -16,7 +16,7 @@ from tare.core.site import Platform
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.scheduler import BatchScheduler
 from tare.plugins.backends.slurm.options import SlurmOptions
-from tare.plugins.backends.slurm.scheduler import slurm_scheduler
+from tare.plugins.backends.slurm.plugin import BACKEND
 
 
 class Clock:
@@ -47,7 +47,7 @@ def scheduler(slurm: SimulatedSlurm, clock: Clock) -> BatchScheduler:
 
 
 def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> BatchScheduler:
-    return slurm_scheduler(slurm, lambda _: "", clock=lambda: clock.now, sleep=clock.sleep)
+    return BACKEND.scheduler(slurm, lambda _: "", clock=lambda: clock.now, sleep=clock.sleep)
 
 
 def task(folder: Path, number: int = 1) -> Task:

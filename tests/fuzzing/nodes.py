@@ -219,7 +219,7 @@ def _queue(data: bytes) -> None:
 
 def _grid_engine(data: bytes) -> None:
     text = as_text(data)
-    gridengine_states.end_of(gridengine.parse_books(text))
+    gridengine_states.end_of(gridengine.parse_accounting(text))
     for name, state in gridengine.parse_instances(text):
         gridengine_states.is_out(state, is_disabled_out=bool(name))
     list(gridengine.parse_jobs(text))

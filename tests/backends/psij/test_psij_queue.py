@@ -13,8 +13,8 @@ import pytest
 from backends.psij.doubles import BatchSystemDouble
 from support.waiting import until
 from tare.core.errors import BackendError, UsageError
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.batch.phases import Phase
-from tare.plugins.backends.psij.library import Reach
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Entry, Register, registers, work_folder
 from tare.plugins.backends.psij.systems import Executor

@@ -16,10 +16,11 @@ from tare.core.checks import Finding
 from tare.core.launch import Invocation
 from tare.core.scheduler import Step, Task
 from tare.core.site import Platform
+from tare.plugins.backends.batch.commands import Reach
+from tare.plugins.backends.batch.options import options_of
 from tare.plugins.backends.batch.queue import request_of
 from tare.plugins.backends.psij.checks import check_psij
-from tare.plugins.backends.psij.library import Reach
-from tare.plugins.backends.psij.options import PsijOptions, options_of
+from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Register
 from tare.plugins.backends.psij.showing import show
@@ -49,7 +50,7 @@ def task_of(executor: Executor, folder: Path = Path("{work}")) -> Task:
 
 def shown(executor: Executor) -> str:
     task = task_of(executor)
-    return show(task, options_of(task.platform), "")
+    return show(task, options_of(task.platform, PsijOptions), "")
 
 
 def test_the_script_that_is_shown_is_the_one_that_is_submitted(
@@ -92,7 +93,7 @@ def found(name: str, folder: Path) -> Sequence[Finding]:
     (folder / "here.yaml").write_text(SITE)
     site = config.read_site(str(folder / "here.yaml")).site
     context = CheckContext(site=site, name=name, env={}, folder=folder, plan=lambda study: ())
-    return list(check_psij(context, options_of(site.platforms[name])))
+    return list(check_psij(context, options_of(site.platforms[name], PsijOptions)))
 
 
 def test_doctor_tells_the_version_and_that_the_batch_system_answers(

@@ -10,9 +10,9 @@ import pytest
 from backends.psij.doubles import BatchSystemDouble
 from tare.core.errors import BackendError
 from tare.core.site import Platform
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.batch.queue import Request
 from tare.plugins.backends.psij.job_spec import job_of
-from tare.plugins.backends.psij.library import Reach
 from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Register

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import shlex
-import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, fromstring
 
-from tare.core import log
 from tare.core.errors import BackendError
-from tare.core.log import fields
 from tare.core.units import whole_number
+from tare.plugins.backends.batch.commands import CommandQueue, message_of
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
 from tare.plugins.backends.gridengine.script import CONTEXT, comment_in
 from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
-from tare.plugins.backends.hosts.own_storage import remove_from
 
-_LOG = log.of("gridengine")
-_CHANGES = {"qsub", "qdel"}
-
-_TIMEOUT_S = 60.0
 _MOST_IDS = 200  # in one command line
 _MOST_REASONS = 20  # jobs whose reasons for waiting are queried at a time
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:\.\S+)?\s*")
@@ -31,35 +22,27 @@ _GONE = ("does not exist", "has deleted job", "has registered the job", "is alre
 _OWN_JOBS = 'exec qstat -xml -u "$(id -un)"'
 
 
-class GridEngine:
-    """Calls Grid Engine's commands (see batch.queue.Queue).
+class GridEngine(CommandQueue):
+    """Calls Grid Engine's commands (see batch.queue.Queue)."""
 
-    `agent` and `login` give the host of the commands: ``agent login COMMAND…``, as with ssh. Without `login`,
-    they are called on this machine. `env` is added to the environment.
-    """
-
+    name = "gridengine"
     system = "Grid Engine"
     cancel_command = "qdel"
 
-    def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
-        self._agent = list(agent)
-        self._login = login
-        self._env = dict(env)
-
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds the request; return the id of its job (see Queue)."""
-        said = self._call(["qsub", "-terse", str(script)])
-        found = _JOB_ID.fullmatch(said)
+        output = self._call(["qsub", "-terse", str(script)])
+        found = _JOB_ID.fullmatch(output)
         if not found:
-            raise BackendError(f"qsub said {said.strip()!r} instead of a job's number")
+            raise BackendError(f"qsub printed {output.strip()!r} instead of a job's number")
         return found[1]
 
     def check(self, script: Path) -> str:
-        """Ask Grid Engine whether it would ever run the script. Return its message.
+        """Return Grid Engine's message that it would run the script.
 
-        Raises BackendError with its message if it would not.
+        Raises BackendError with its message if it never would.
         """
-        return self._call(["qsub", "-w", "v", str(script)])
+        return " ".join(self._call(["qsub", "-w", "v", str(script)]).split())
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
         """Return this user's jobs (see Queue).
@@ -79,11 +62,11 @@ class GridEngine:
         found = []
         for job in ids:
             try:
-                books = parse_books(self._call(["qacct", "-j", job]))
+                entry = parse_accounting(self._call(["qacct", "-j", job]))
             except BackendError:  # not in the accounting yet, or no accounting on this host
                 continue
-            phase, state = end_of(books)
-            found.append(QueuedJob(job, phase, state, books.get("jobname", "")))
+            phase, state = end_of(entry)
+            found.append(QueuedJob(job, phase, state, entry.get("jobname", "")))
         return found
 
     def cancel(self, ids: Collection[str]) -> None:
@@ -92,9 +75,9 @@ class GridEngine:
         for start in range(0, len(numbers), _MOST_IDS):
             done = self._run(["qdel", *numbers[start : start + _MOST_IDS]])
             if done.returncode != 0:
-                said = _said(done)
-                if not all(any(words in line for words in _GONE) for line in said.splitlines()):
-                    raise BackendError(f"qdel: {' '.join(said.split())}")
+                message = message_of(done)
+                if not all(any(words in line for words in _GONE) for line in message.splitlines()):
+                    raise BackendError(f"qdel: {' '.join(message.split())}")
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
         """Yield the queue instances of `nodes` that are in error or do not answer (see Queue)."""
@@ -111,14 +94,6 @@ class GridEngine:
         """Return the names of the cluster queues. Raises BackendError."""
         return self._call(["qconf", "-sql"]).split()
 
-    def remove(self, folder: str) -> bool:
-        """Remove a folder that a job left, as the login node sees it (see Queue)."""
-
-        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
-            return {host: self._call(["sh", "-c", f"{text}; true"]) for host in hosts}
-
-        return remove_from(ask, [self._login], folder)
-
     def _details(self, ids: Sequence[str]) -> str:
         """Return qstat's details of jobs as XML. Return an empty text if the jobs are gone."""
         if not ids:
@@ -127,34 +102,6 @@ class GridEngine:
             return self._call(["qstat", "-xml", "-j", ",".join(ids[:_MOST_IDS])])
         except BackendError:
             return ""
-
-    def _call(self, argv: Sequence[str], *, name: str = "") -> str:
-        done = self._run(argv)
-        if done.returncode != 0:
-            raise BackendError(f"{name or argv[0]}: {' '.join(_said(done).split())}")
-        return done.stdout.decode(errors="replace")
-
-    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
-        command = list(argv)
-        if self._login is not None:
-            command = [*self._agent, self._login, shlex.join(argv)]
-        level = logging.INFO if argv[0] in _CHANGES else logging.DEBUG
-        _LOG.log(level, "command", extra=fields(login=self._login, argv=argv))
-        try:
-            return subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=_TIMEOUT_S,
-                env=self._env or None,
-                cwd="/",
-                start_new_session=True,  # Ctrl-C in a terminal goes to Tare, not to this command
-            )
-        except subprocess.TimeoutExpired as error:
-            raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
-        except OSError as error:
-            raise BackendError(f"{command[0]}: {error.strerror}; is Grid Engine installed here?") from error
 
 
 def parse_jobs(text: str) -> Iterator[QueuedJob]:
@@ -202,7 +149,7 @@ def parse_instances(text: str) -> Iterator[tuple[str, str]]:
         yield _text(instance, "name"), _text(instance, "state")
 
 
-def parse_books(text: str) -> dict[str, str]:
+def parse_accounting(text: str) -> dict[str, str]:
     """Return the last record of ``qacct -j``.
 
     Records of parts that ran on other nodes come before the job's own.
@@ -229,9 +176,3 @@ def _xml(text: str) -> Element:
 
 def _text(element: Element, name: str) -> str:
     return (element.findtext(name) or "").strip()
-
-
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Return the error message of a command. Some commands print it to standard output."""
-    said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
-    return said or f"exit code {done.returncode}"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from tare.core.backend_options import QueueOptions
 from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import shown
 from tare.core.fields import Count, Word
+from tare.plugins.backends.batch.options import JobOptions
 
 AGENT = "tare-qrsh"
 """The command in a job that starts another command on one of its nodes.
@@ -26,15 +25,7 @@ _RESOURCE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _OWN_RESOURCE = "h_rt"
 
 
-class GridEngineMode(enum.StrEnum):
-    """How runs become jobs."""
-
-    JOB = "job"
-    PACKED = "packed"
-    """One job for a block. Its runs follow each other directly, so that all have the same nodes."""
-
-
-class GridEngineOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GridEngineOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a platform asks Grid Engine for nodes: the options of qsub."""
 
     parallel_environment: Annotated[
@@ -53,13 +44,6 @@ class GridEngineOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_
             examples=[24],
         ),
     ] = None
-    mode: Annotated[
-        GridEngineMode, Meta(description="A job a run, or a block in one job.", examples=["packed"])
-    ] = GridEngineMode.JOB
-    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
-    login: Annotated[
-        Word | None, Meta(description="The host where qsub is called; default: here.", examples=["login1"])
-    ] = None
     queue: Annotated[Word | None, Meta(description="Cluster queues (-q).", examples=["compute.q"])] = None
     project: Annotated[Word | None, Meta(description="Project (-P).", examples=["proj42"])] = None
     resources: Annotated[
@@ -69,11 +53,6 @@ class GridEngineOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_
     lines: Annotated[
         tuple[Word, ...], Meta(description="Further options of qsub.", examples=[["-l infiniband"]])
     ] = ()
-
-    @property
-    def is_packed(self) -> bool:
-        """Return whether a block's runs share one job (see BackendOptions)."""
-        return self.mode is GridEngineMode.PACKED
 
     @property
     def agent(self) -> tuple[str, ...]:

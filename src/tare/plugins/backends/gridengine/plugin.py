@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-from tare.core.backend_plugin import (
-    BatchBackend,
-    CheckContext,
-    Leftover,
-    OptionsReader,
-    PlannedTask,
-    RunningLab,
-    Session,
-    Surroundings,
-)
+from tare.core.backend_plugin import CheckContext, OptionsReader
 from tare.core.checks import Finding
-from tare.core.errors import BackendError, UsageError
-from tare.core.scheduler import Scheduler, Task
-from tare.core.site import Platform
-from tare.plugins.backends.batch.leftovers import left_in
+from tare.core.errors import BackendError
+from tare.core.scheduler import Task
+from tare.plugins.backends.batch.plugin import CommandBackend
 from tare.plugins.backends.gridengine.options import GridEngineOptions, check_options
 
+if TYPE_CHECKING:
+    from tare.plugins.backends.gridengine.commands import GridEngine
 
-class GridEngineBackend(BatchBackend[GridEngineOptions]):
+
+class GridEngineBackend(CommandBackend[GridEngineOptions]):
     """Each attempt is a batch job, or a block is one."""
 
     name = "gridengine"
@@ -43,68 +35,62 @@ class GridEngineBackend(BatchBackend[GridEngineOptions]):
             return GridEngineOptions(parallel_environment="mpi")
         return check_options(written, reader)
 
-    @contextmanager
-    def open(self, session: Session) -> Iterator[Scheduler]:
-        """Yield the scheduler that puts tasks into the queue (see BatchBackend)."""
-        from tare.plugins.backends.batch.scheduler import BatchScheduler
+    def queue(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> GridEngine:
+        """Return Grid Engine's queue (see CommandBackend)."""
         from tare.plugins.backends.gridengine.commands import GridEngine
+
+        return GridEngine(agent, login, env)
+
+    def render(self, tasks: Sequence[Task], options: GridEngineOptions, facts: str) -> str:
+        """Return the script for qsub (see JobBackend)."""
         from tare.plugins.backends.gridengine.script import render
 
-        logins = {options_of(platform).login for platform in session.platforms.values()}
-        if len(logins) > 1:
-            raise UsageError(
-                "platforms of one study name different hosts to call qsub; give them the same one"
-            )
+        return render(tasks, options, facts)
 
-        def rendered(tasks: Sequence[Task]) -> str:
-            platform = tasks[0].platform
-            return render(tasks, options_of(platform), session.facts(platform))
-
-        queue = GridEngine(session.site.agent, logins.pop(), {**os.environ, **session.env})
-        scheduler = BatchScheduler(queue, rendered)
-        yield scheduler
-        with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
-            scheduler.close()
-
-    def show(self, planned: PlannedTask) -> str:
-        """Return the script for qsub (see BatchBackend)."""
-        from tare.plugins.backends.gridengine.script import render
-
-        return render([planned.task], options_of(planned.task.platform), planned.facts)
+    def is_here(self, env: Mapping[str, str]) -> bool:
+        """Return whether this machine has qstat and its configuration (see CommandBackend)."""
+        return shutil.which("qstat") is not None and "SGE_ROOT" in env
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
-        """Yield whether Grid Engine answers and accepts the platform's jobs (see BackendPlugin)."""
-        from tare.plugins.backends.gridengine.checks import check_grid_engine
-
-        yield from check_grid_engine(context, options_of(context.platform))
-
-    def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield campaigns' jobs in this machine's Grid Engine and in the lab's (see BackendPlugin)."""
-        from tare.plugins.backends.gridengine.commands import GridEngine
-
-        env, lab = surroundings.env, surroundings.lab
-        queues = []
-        if shutil.which("qstat") and "SGE_ROOT" in env:
-            queues.append(GridEngine((), None, env))
-        if lab is not None and lab.has_service(self.name):
-            queues.append(GridEngine(lab.agent, lab.nodes[0], {**env, **lab.env}))
-        for queue in queues:
-            try:
-                yield from left_in(queue)
-            except BackendError as error:
-                surroundings.report(f"Grid Engine's queue could not be looked at: {error}")
-
-    def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
-        """Start Grid Engine in the lab (see BackendPlugin)."""
-        lab.add_service(self.name)
-        return {}
+        """Yield whether Grid Engine answers, gives whole nodes, and would run two ranks on two nodes."""
+        options = self.options_of(context.platform)
+        queue = self.queue(context.site.agent, options.login, context.env)
+        what = f"{context.name}: Grid Engine"
+        try:
+            queues = queue.queues()
+        except BackendError as error:
+            cure = "is sge_qmaster up, and SGE_ROOT set? Else name the host with 'gridengine: {login: …}'"
+            yield Finding(name=what, is_met=False, found=str(error), cure=cure)
+            return
+        yield Finding(name=what, is_met=True, found=f"queues {', '.join(queues)}")
+        found = _check_parallel_environment(queue, options, what)
+        yield found
+        if found.is_met is not False:
+            yield self.check_submission(context, what, queue.check)
 
 
-def options_of(platform: Platform) -> GridEngineOptions:
-    """Return the Grid Engine options of a platform."""
-    if isinstance(platform.options, GridEngineOptions):
-        return platform.options
-    raise TypeError(f"{type(platform.options).__name__} are no options of Grid Engine")
+def _check_parallel_environment(queue: GridEngine, options: GridEngineOptions, what: str) -> Finding:
+    """Return whether jobs get the slots that they ask for on each node, and may start ranks there."""
+    slots = options.slots(1, 1)
+    name = options.environment_of(slots)
+    what = f"{what}'s parallel environment"
+    try:
+        known = queue.parallel_environment(name)
+    except BackendError as error:
+        cure = "set 'gridengine: {parallel_environment: …}' to one that qconf -spl lists"
+        return Finding(name=what, is_met=False, found=str(error), cure=cure)
+    rule = known.get("allocation_rule", "")
+    if known.get("control_slaves", "").upper() != "TRUE":
+        found = (
+            f"{name} has control_slaves {known.get('control_slaves', '')}, so no rank starts on another node"
+        )
+        cure = "name one with control_slaves TRUE, or let an administrator set it (qconf -mp)"
+        return Finding(name=what, is_met=False, found=found, cure=cure)
+    if rule != str(slots):
+        found = f"{name} has the allocation_rule {rule}, and jobs want {slots} slots on each node"
+        cure = f"name one whose allocation_rule is {slots}, or set 'slots_per_node' to what its rule is"
+        return Finding(name=what, is_met=False, found=found, cure=cure)
+    return Finding(name=what, is_met=True, found=f"{name} gives {slots} slots on each node")
 
 
 BACKEND = GridEngineBackend()

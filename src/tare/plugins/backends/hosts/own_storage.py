@@ -162,7 +162,7 @@ def remove(record: OwnFolder) -> bool:
     """Remove a folder that a dead runner left. Return whether it is gone; then its record is deleted, too."""
     reach = HostCommands(record.agent, os.environ)
     try:
-        ask = partial(_ask_hosts, reach) if record.agent else _ask_here
+        ask = partial(_ask_hosts, reach) if record.agent else ask_here
         is_gone = remove_from(ask, record.hosts, record.folder)
     except BackendError:
         return False
@@ -178,7 +178,8 @@ def _ask_hosts(reach: HostCommands, hosts: Sequence[str | None], script: str) ->
     return {host: said[host] for host in hosts if host is not None}
 
 
-def _ask_here(hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+def ask_here(hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
+    """Return what a shell script prints on this machine, for each of `hosts` (see Ask)."""
     done = subprocess.run(
         ["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )

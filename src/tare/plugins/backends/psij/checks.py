@@ -10,7 +10,8 @@ from pathlib import Path
 from tare.core.backend_plugin import CheckContext
 from tare.core.checks import Finding
 from tare.core.errors import BackendError
-from tare.plugins.backends.psij.library import INSTALL, Reach, executor, is_installed, version
+from tare.plugins.backends.batch.commands import Reach
+from tare.plugins.backends.psij.library import INSTALL, executor, is_installed, run, version
 from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.systems import SYSTEMS
 
@@ -49,7 +50,7 @@ def check_psij(context: CheckContext, options: PsijOptions) -> Iterator[Finding]
 
 def _is_there(reach: Reach, command: str) -> bool:
     try:
-        reach.run(["sh", "-c", 'command -v "$1"', "sh", command])
+        run(reach, ["sh", "-c", 'command -v "$1"', "sh", command])
     except (subprocess.CalledProcessError, OSError):
         return False
     return True

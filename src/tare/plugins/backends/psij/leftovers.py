@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tare.core.backend_plugin import Leftover, Surroundings
 from tare.core.errors import BackendError
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.batch.leftovers import left_in
-from tare.plugins.backends.psij.library import Reach
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Register, campaigns_folder, registers
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
-import os
-import shlex
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tare.core import log
 from tare.core.errors import BackendError
-from tare.core.log import fields
+from tare.plugins.backends.batch.commands import TIMEOUT_S, Reach
 from tare.plugins.backends.psij.corrections import correct
 from tare.plugins.backends.psij.systems import Executor
 
@@ -30,61 +27,26 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'tare-hpc[psij]'"
 """The command that installs PSI/J into Tare's environment."""
 
-
-_TIMEOUT_S = 60.0
-_CHANGES = {"sbatch", "scancel", "qsub", "qdel", "bsub", "bkill"}
 _LOG = log.of("psij")
 
 
-class Reach(NamedTuple):
-    """Where the commands of a batch system are called: through `way`, such as ``ssh login1``, or here.
+def run(reach: Reach, command: list[str]) -> str:
+    """Run a command and return its output, as PSI/J does, but with a time-out.
 
-    `env` is the environment of `way`. Without `way`, it is the environment of the commands.
+    A command that hangs would block PSI/J's only polling thread for ever. Raises CalledProcessError, as PSI/J
+    expects.
     """
-
-    way: tuple[str, ...] = ()
-    env: Mapping[str, str] = os.environ
-
-    @classmethod
-    def of(cls, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> Reach:
-        """Return the reach over `agent` to the host `login`; None is this machine.
-
-        `env` is added to our environment.
-        """
-        return cls((*agent, login) if login else (), {**os.environ, **env})
-
-    def run(self, command: list[str]) -> str:
-        """Run a command and return its output, as PSI/J does, but with a time-out.
-
-        A command that hangs would block PSI/J's only polling thread for ever. The command runs in its own
-        session, so Ctrl-C in a terminal does not reach it: an interrupted submission may already have been
-        accepted. Raises CalledProcessError, as PSI/J expects.
-        """
-        began = time.monotonic()
-        try:
-            done = subprocess.run(
-                [*self.way, shlex.join(command)] if self.way else command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                text=True,
-                timeout=_TIMEOUT_S,
-                env=dict(self.env),
-                cwd="/",
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired as error:
-            said = f"{command[0]} did not answer within {_TIMEOUT_S:g} s"
-            raise subprocess.CalledProcessError(1, command, output=said) from error
-        level = logging.INFO if _CHANGES & {*command} else logging.DEBUG
-        ms = round((time.monotonic() - began) * 1e3)
-        plan_notes = fields(way=self.way, argv=command, exit_code=done.returncode, ms=ms)
-        _LOG.log(level, "command", extra=plan_notes)
-        if done.returncode != 0:
-            told = "\n".join(text for text in (done.stdout, done.stderr) if text)
-            said = told or f"exit code {done.returncode}"
-            raise subprocess.CalledProcessError(done.returncode, command, output=said)
-        return done.stdout
+    try:
+        done = reach.run(command, _LOG)
+    except subprocess.TimeoutExpired as error:
+        message = f"{command[0]} did not answer within {TIMEOUT_S:g} s"
+        raise subprocess.CalledProcessError(1, command, output=message) from error
+    output = done.stdout.decode(errors="replace")
+    if done.returncode != 0:
+        texts = (output, done.stderr.decode(errors="replace"))
+        message = "\n".join(text for text in texts if text) or f"exit code {done.returncode}"
+        raise subprocess.CalledProcessError(done.returncode, command, output=message)
+    return output
 
 
 _HERE = Reach()
@@ -137,7 +99,7 @@ def executor(name: Executor, work: Path, reach: Reach = _HERE, *, poll_s: float 
     except (ValueError, OSError) as error:
         why = f": {error.__cause__}" if error.__cause__ else ""
         raise BackendError(f"PSI/J: {error}{why}") from error
-    correct(found, name, reach.run)
+    correct(found, name, partial(run, reach))
     return found
 
 

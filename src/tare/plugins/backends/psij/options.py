@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterator
 from typing import Annotated
@@ -10,11 +9,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tare.core.backend_options import QueueOptions
 from tare.core.backend_plugin import OptionsReader
-from tare.core.errors import UsageError, shown
+from tare.core.errors import shown
 from tare.core.fields import Count, Word
-from tare.core.site import Platform
+from tare.plugins.backends.batch.options import JobOptions
 from tare.plugins.backends.psij.systems import SYSTEMS, Executor
 
 SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
@@ -26,29 +24,12 @@ Around other characters it puts nested quotes, which batch systems take for a pa
 _AS_IT_IS = "PSI/J writes only letters, digits and @%+=:,./-_ as they are"
 
 
-class PsijMode(enum.StrEnum):
-    """How runs become jobs."""
-
-    JOB = "job"
-    """One job for each run."""
-    PACKED = "packed"
-    """One allocation for a block. Its runs follow each other directly, so that all have the same nodes."""
-
-
-class PsijOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PsijOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a platform asks a batch system for nodes, in PSI/J's words (JobAttributes, ResourceSpecV1)."""
 
     executor: Annotated[
         Executor, Meta(description="PSI/J's name for the batch system.", examples=["pbs", "lsf"])
     ]
-    mode: Annotated[
-        PsijMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
-    ] = PsijMode.JOB
-    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
-    login: Annotated[
-        Word | None,
-        Meta(description="The host where its commands are called; default: here.", examples=["login1"]),
-    ] = None
     queue: Annotated[Word | None, Meta(description="Queue or partition.", examples=["workq"])] = None
     account: Annotated[
         Word | None, Meta(description="Account or project to charge.", examples=["proj42"])
@@ -71,24 +52,12 @@ class PsijOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields
     ] = msgspec.field(default_factory=dict)
 
     @property
-    def is_packed(self) -> bool:
-        """Return whether a block's runs share one allocation (see BackendOptions)."""
-        return self.mode is PsijMode.PACKED
-
-    @property
     def allocator(self) -> str:
         """Return the name that MPIs use for Slurm.
 
         Other batch systems have none: support differs between MPI builds.
         """
         return "slurm" if self.executor is Executor.SLURM else ""
-
-
-def options_of(platform: Platform) -> PsijOptions:
-    """Return the options of a platform of PSI/J. Raises UsageError for a platform of another backend."""
-    if not isinstance(platform.options, PsijOptions):
-        raise UsageError(f"a platform of backend {platform.backend} has no options of PSI/J")
-    return platform.options
 
 
 def check_options(options: PsijOptions, reader: OptionsReader) -> PsijOptions:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from tare.core.backend_plugin import (
-    BatchBackend,
     CheckContext,
     Leftover,
     OptionsReader,
@@ -18,12 +17,13 @@ from tare.core.backend_plugin import (
 from tare.core.checks import Finding
 from tare.core.errors import BackendError, UsageError
 from tare.core.scheduler import Scheduler, Task
-from tare.plugins.backends.psij.options import PsijOptions, check_options, options_of
+from tare.plugins.backends.batch.plugin import JobBackend
+from tare.plugins.backends.psij.options import PsijOptions, check_options
 from tare.plugins.backends.psij.register import Register, campaigns_folder, work_folder
 from tare.plugins.backends.psij.systems import Executor
 
 
-class PsijBackend(BatchBackend[PsijOptions]):
+class PsijBackend(JobBackend[PsijOptions]):
     """Each attempt is a job of a batch system that PSI/J supports, or a block is one allocation."""
 
     name = "psij"
@@ -42,39 +42,39 @@ class PsijBackend(BatchBackend[PsijOptions]):
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
         """Yield the scheduler that puts tasks into the queue (see BatchBackend)."""
-        from tare.plugins.backends.batch.scheduler import BatchScheduler
-        from tare.plugins.backends.psij.library import Reach
+        from tare.plugins.backends.batch.commands import Reach
         from tare.plugins.backends.psij.queue import PsijQueue
-        from tare.plugins.backends.psij.script import render
 
-        options = [options_of(platform) for platform in session.platforms.values()]
+        options = [self.options_of(platform) for platform in session.platforms.values()]
         if len({(one.executor, one.login) for one in options}) > 1:
             raise UsageError("platforms of one study name different batch systems or login hosts of PSI/J")
         executor = options[0].executor
         register = Register(work_folder(session.folder, session.campaign), executor, campaigns_folder())
         reach = Reach.of(session.site.agent, options[0].login, session.env)
         queue = PsijQueue(executor, register, reach, poll_s=min(one.poll_s for one in options))
-
-        def script(tasks: Sequence[Task]) -> str:
-            return render(tasks, executor, session.facts(tasks[0].platform))
-
-        scheduler = BatchScheduler(queue, script)
+        scheduler = self.scheduler(queue, session.facts)
         yield scheduler
         with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
             scheduler.close()
         queue.close()
 
+    def render(self, tasks: Sequence[Task], options: PsijOptions, facts: str) -> str:
+        """Return Tare's script, which PSI/J's script starts (see JobBackend)."""
+        from tare.plugins.backends.psij.script import render
+
+        return render(tasks, options.executor, facts)
+
     def show(self, planned: PlannedTask) -> str:
         """Return PSI/J's script, and Tare's script, which PSI/J's script starts (see BatchBackend)."""
         from tare.plugins.backends.psij.showing import show
 
-        return show(planned.task, options_of(planned.task.platform), planned.facts)
+        return show(planned.task, self.options_of(planned.task.platform), planned.facts)
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
         """Yield whether PSI/J is installed and its batch system answers (see BackendPlugin)."""
         from tare.plugins.backends.psij.checks import check_psij
 
-        yield from check_psij(context, options_of(context.platform))
+        yield from check_psij(context, self.options_of(context.platform))
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
         """Yield the recorded jobs of this user's campaigns (see BackendPlugin)."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.core.errors import BackendError
+from tare.plugins.backends.batch.commands import Reach
+from tare.plugins.backends.batch.options import options_of
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
-from tare.plugins.backends.hosts.own_storage import remove_from
+from tare.plugins.backends.hosts.own_storage import ask_here, remove_from
 from tare.plugins.backends.psij.job_spec import job_of
-from tare.plugins.backends.psij.library import Reach, executor, stop
-from tare.plugins.backends.psij.options import options_of
+from tare.plugins.backends.psij.library import executor, stop
+from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.register import Entry, Register
 from tare.plugins.backends.psij.systems import SYSTEMS, Executor
 
@@ -60,7 +62,7 @@ class PsijQueue:
         """Submit `script`; return the id from the batch system (see batch.Queue)."""
         import psij
 
-        job = job_of(script, request, options_of(request.platform))
+        job = job_of(script, request, options_of(request.platform, PsijOptions))
         try:
             self._executor.submit(job)
         except (psij.SubmitException, psij.InvalidJobException, OSError) as error:
@@ -128,12 +130,7 @@ class PsijQueue:
 
     def remove(self, folder: str) -> bool:
         """Remove a folder that a job left, as this machine sees it. Return whether it is gone."""
-
-        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
-            done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False, cwd="/")
-            return dict.fromkeys(hosts, done.stdout)
-
-        return remove_from(ask, [None], folder)
+        return remove_from(ask_here, [None], folder)
 
     def stop(self) -> None:
         """Stop PSI/J's polling."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.batch.queue import request_of
 from tare.plugins.backends.psij.job_spec import job_of
-from tare.plugins.backends.psij.library import Reach, executor, load
+from tare.plugins.backends.psij.library import executor, load
 from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.script import render
 from tare.plugins.backends.psij.systems import SYSTEMS, Executor

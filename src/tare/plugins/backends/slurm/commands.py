@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import re
-import shlex
-import subprocess
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tare.core import log
 from tare.core.errors import BackendError
-from tare.core.log import fields
 from tare.core.units import whole_number
+from tare.plugins.backends.batch.commands import CommandQueue
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
-from tare.plugins.backends.hosts.own_storage import remove_from
 from tare.plugins.backends.slurm.states import is_out, phase_of
 
-_LOG = log.of("slurm")
-_CHANGES = {"sbatch", "scancel"}
-
-_TIMEOUT_S = 60.0
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%r|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
@@ -30,42 +20,40 @@ _STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 
 
-class Slurm:
-    """Calls Slurm's commands (see batch.queue.Queue).
+class Slurm(CommandQueue):
+    """Calls Slurm's commands (see batch.queue.Queue)."""
 
-    `agent` and `login` give the host of the commands: ``agent login COMMAND…``, as with ssh. Without `login`,
-    they are called on this machine. `env` is added to the environment.
-    """
-
+    name = "slurm"
     system = "Slurm"
     cancel_command = "scancel"
 
     def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
-        self._agent = list(agent)
-        self._login = login
-        self._env = dict(env)
+        super().__init__(agent, login, env)
         self._has_accounting = True
         self.n_queries = 0
 
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds the request; return the id of its job (see Queue)."""
-        said = self._call(["sbatch", "--parsable", str(script)])
-        found = _JOB_ID.fullmatch(said)
+        output = self._call(["sbatch", "--parsable", str(script)])
+        found = _JOB_ID.fullmatch(output)
         if not found:
-            raise BackendError(f"sbatch said {said.strip()!r} instead of a job's number")
+            raise BackendError(f"sbatch printed {output.strip()!r} instead of a job's number")
         return found[1]
 
     def partitions(self) -> list[str]:
         """Return the names of the partitions that are up, the default one first. Raises BackendError."""
-        said = self._call(["sinfo", "--noheader", "--format=%P|%a"])
+        output = self._call(["sinfo", "--noheader", "--format=%P|%a"])
         names = [
-            name for name, _, state in (line.strip().partition("|") for line in said.split()) if state == "up"
+            name
+            for name, _, state in (line.strip().partition("|") for line in output.split())
+            if state == "up"
         ]
         return [name.rstrip("*") for name in sorted(names, key=lambda name: not name.endswith("*"))]
 
-    def check(self, script: Path) -> None:
-        """Ask Slurm whether it would ever run the script. Raises BackendError with its message if not."""
+    def check(self, script: Path) -> str:
+        """Return that Slurm would run the script. Raises BackendError with its message if it never would."""
         self._call(["sbatch", "--test-only", str(script)])
+        return "sbatch --test-only agrees"
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
         """Return all jobs of this user that Slurm knows.
@@ -73,8 +61,8 @@ class Slurm:
         It keeps finished jobs for MinJobAge at most (see Queue).
         """
         self.n_queries += 1
-        said = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
-        return list(_parse_queue(said))
+        output = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
+        return list(_parse_queue(output))
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
         """Return the accounting entries, if there are any, of jobs that squeue no longer lists (see Queue).
@@ -88,13 +76,13 @@ class Slurm:
         wanted = ",".join(_sorted(ids))
         columns = "--format=JobIDRaw,State,JobName"
         try:
-            said = self._call(
+            output = self._call(
                 ["sacct", "--allocations", "--noheader", "--parsable2", columns, f"--jobs={wanted}"]
             )
         except BackendError as error:
             self._has_accounting = not any(words in str(error) for words in _NO_ACCOUNTING)
             return []
-        return [job for job in _parse_queue(said) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
+        return [job for job in _parse_queue(output) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
 
     def states(self, nodes: Collection[str]) -> dict[str, str]:
         """Return the state of each of `nodes`.
@@ -102,8 +90,8 @@ class Slurm:
         A ``*``, as in ``down*``, means that its slurmd does not respond. Raises BackendError.
         """
         wanted = f"--nodes={','.join(sorted(nodes))}"
-        said = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
-        rows = (line.strip().partition("|") for line in said.split())
+        output = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
+        rows = (line.strip().partition("|") for line in output.split())
         return {name: state for name, _, state in rows}
 
     def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
@@ -114,8 +102,8 @@ class Slurm:
         Raises BackendError.
         """
         wanted = ",".join(sorted(nodes))
-        said = self._call(["env", "SLURM_TIME_FORMAT=%s", "scontrol", "show", "node", "--oneliner", wanted])
-        found = {match["node"]: match["at"] for match in map(_STARTED.search, said.splitlines()) if match}
+        output = self._call(["env", "SLURM_TIME_FORMAT=%s", "scontrol", "show", "node", "--oneliner", wanted])
+        found = {match["node"]: match["at"] for match in map(_STARTED.search, output.splitlines()) if match}
         return {node: float(at) for node, at in found.items()}
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
@@ -133,47 +121,6 @@ class Slurm:
         numbers = _sorted(ids)
         for start in range(0, len(numbers), _MOST_IDS):
             self._call(["scancel", "--quiet", *numbers[start : start + _MOST_IDS]])
-
-    def remove(self, folder: str) -> bool:
-        """Remove a folder that a job left, as the login node sees it. Return whether it is gone.
-
-        Raises BackendError if the node does not answer.
-        """
-
-        def ask(hosts: Sequence[str | None], text: str) -> Mapping[str | None, str]:
-            return {host: self._call(["sh", "-c", f"{text}; true"]) for host in hosts}
-
-        return remove_from(ask, [self._login], folder)
-
-    def _call(self, argv: Sequence[str]) -> str:
-        command = list(argv)
-        if self._login is not None:
-            command = [*self._agent, self._login, shlex.join(argv)]
-        began = time.monotonic()
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=_TIMEOUT_S,
-                env=self._env or None,
-                cwd="/",
-                start_new_session=True,  # Ctrl-C in a terminal goes to Tare, not to this command
-            )
-        except subprocess.TimeoutExpired as error:
-            raise BackendError(f"{argv[0]} did not answer within {_TIMEOUT_S:g} s") from error
-        except OSError as error:
-            raise BackendError(f"{command[0]}: {error.strerror}; is Slurm installed here?") from error
-        level = logging.INFO if argv[0] in _CHANGES else logging.DEBUG
-        ms = round((time.monotonic() - began) * 1e3)
-        _LOG.log(
-            level, "command", extra=fields(login=self._login, argv=argv, exit_code=done.returncode, ms=ms)
-        )
-        if done.returncode != 0:
-            why = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
-            raise BackendError(f"{argv[0]}: {' '.join(why.split())}")
-        return done.stdout.decode(errors="replace")
 
 
 def _parse_queue(text: str) -> Iterator[QueuedJob]:

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Annotated
 
 from msgspec import Meta
 
-from tare.core.backend_options import QueueOptions
 from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import shown
-from tare.core.fields import Count, Word
+from tare.core.fields import Word
+from tare.plugins.backends.batch.options import JobOptions
 
 _VALUES = ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres")
 
 
-class SlurmMode(enum.StrEnum):
-    """How runs become jobs."""
-
-    JOB = "job"
-    """One job for each run. Short jobs suit a scheduler that fills gaps."""
-    PACKED = "packed"
-    """One allocation for a block. Its runs follow each other directly, so that all have the same nodes."""
-
-
-class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SlurmOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a platform asks Slurm for nodes: the options of sbatch of the same names."""
 
-    mode: Annotated[
-        SlurmMode, Meta(description="A job a run, or a block in one allocation.", examples=["packed"])
-    ] = SlurmMode.JOB
     mpi: Annotated[Word | None, Meta(description="The type for srun --mpi.", examples=["pmix", "pmi2"])] = (
         None
     )
-    in_flight: Annotated[Count, Meta(description="The most jobs at a time.", examples=[50])] = 10
-    login: Annotated[
-        Word | None, Meta(description="The host where sbatch is called; default: here.", examples=["login1"])
-    ] = None
     partition: Annotated[Word | None, Meta(description="Partition.", examples=["compute"])] = None
     account: Annotated[Word | None, Meta(description="Account to charge.", examples=["proj42"])] = None
     qos: Annotated[Word | None, Meta(description="Quality of service.", examples=["benchmark"])] = None
@@ -50,11 +33,6 @@ class SlurmOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_field
     lines: Annotated[
         tuple[Word, ...], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])
     ] = ()
-
-    @property
-    def is_packed(self) -> bool:
-        """Return whether a block's runs share one allocation (see BackendOptions)."""
-        return self.mode is SlurmMode.PACKED
 
     @property
     def allocator(self) -> str:
