@@ -47,7 +47,7 @@ def measure() -> Iterator[Row]:
         folder = Path(name)
         os.environ["XDG_RUNTIME_DIR"] = name  # a lab of our own, which `tare run` finds
         with lab.start(SPEC, owned=False) as running:
-            running.add_slurm()
+            running.add_service("slurm")
             plain_s = _plain(running, folder)
             for platform in ("queued", "packed"):
                 tare_s = _tare(folder, platform)

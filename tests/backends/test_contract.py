@@ -62,7 +62,7 @@ def lab(shared: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> Lab:
 @pytest.fixture(scope="module")
 def slurm_lab(lab: Lab) -> Lab:
     require_slurm()
-    lab.add_slurm()
+    lab.add_service("slurm")
     return lab
 
 

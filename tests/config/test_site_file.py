@@ -262,3 +262,10 @@ def test_what_cannot_be_redacted_is_a_fault_in_its_place() -> None:
     assert "redact[1]: 'x' is no word to redact; give 2 or more" in faults[0]
     assert "look-around" in faults[1]
     assert "at least one character" in faults[2]
+
+
+def test_a_mistyped_key_of_a_backends_options_is_one_fault() -> None:
+    text = "site: s\nnodes: [n1]\nplatforms:\n  q: {backend: gridengine, gridengine: {paralel_environment: mpi}}\n"
+    unknown, missing = faults_of(text)
+    assert "unknown key 'paralel_environment'; did you mean 'parallel_environment'?" in unknown
+    assert "'parallel_environment' is missing; add" in missing

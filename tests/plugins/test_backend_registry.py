@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import msgspec
 import pytest
+from click.testing import CliRunner
 
-from tare.cli.commands import clean
+from tare.cli.commands import clean, doctor
 from tare.config import site_from_text
+from tare.config.site_types import PlatformFile
 from tare.core.backend_plugin import BatchBackend, DirectBackend
 from tare.core.errors import FileFaults, UsageError
-from tare.plugins import backend_registry
+from tare.core.site import Platform
+from tare.plugins import backend_registry, registry
 from tare.plugins.backend_registry import backend, backend_names, backends
 
 _INSTALLED = {
@@ -22,6 +26,7 @@ _INSTALLED = {
         "process": "tare.plugins.backends.process.plugin:BACKEND",
         "slurm": "tare.plugins.backends.slurm.plugin:BACKEND",
         "other": "tare.plugins.backends.slurm.plugin:BACKEND",
+        "env": "named_env:BACKEND",
         "wrong": "tare.plugins.backends.slurm.plugin:SlurmBackend",
     }.items()
 }
@@ -31,6 +36,10 @@ _INSTALLED = {
 def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Stand in for installed packages, some of which are of no use."""
     (tmp_path / "broken_backend.py").write_text("raise OSError('no licence found')\n")
+    (tmp_path / "named_env.py").write_text(
+        "from tare.plugins.backends.slurm.plugin import SlurmBackend\n"
+        "BACKEND = type('Env', (SlurmBackend,), {'name': 'env'})()\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(backend_registry, "installed", lambda group: _INSTALLED)
     backend.cache_clear()
@@ -66,6 +75,27 @@ def test_a_site_says_at_its_place_which_backend_is_not_there() -> None:
         caught.value
     )
     assert "s.yaml:5:16: platforms.q.backend: backend plug-in broken" in str(caught.value)
+
+
+@pytest.mark.usefixtures("_installed")
+def test_one_named_like_a_key_of_platforms_is_refused() -> None:
+    assert set(PlatformFile.__struct_fields__) <= set(Platform.__struct_fields__)
+    with pytest.raises(UsageError, match="'env' is a setting of every platform; give it another name"):
+        backend("env")
+
+
+@pytest.mark.usefixtures("_installed")
+def test_doctor_lists_every_plug_in_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = EntryPoint("torn", "broken_backend:Launcher", "tare.launchers")
+    groups = {"tare.backends": _INSTALLED, "tare.launchers": {"torn": launcher}}
+    monkeypatch.setattr(registry, "installed", lambda group: groups.get(group, {}))
+    done = CliRunner().invoke(doctor.command, ["--json"])
+    problems = msgspec.json.decode(done.stdout)["problems"]
+    assert {one.partition(" (")[0] for one in problems} == {
+        *(f"backend plug-in {name}" for name in ("broken", "other", "env", "wrong")),
+        "launcher plug-in torn",
+    }
+    assert "launcher plug-in torn" in CliRunner().invoke(doctor.command).stdout
 
 
 @pytest.mark.usefixtures("_installed")

@@ -252,7 +252,7 @@ def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> 
         for name in dict.fromkeys(platform.backend for platform in platforms):
             more |= backend(name).set_up_lab(running)
         if any(platform.runtime == "podman" for platform in platforms):
-            running.add_containers()
+            running.add_service("containers")
         if dockers := [platform.container for platform in platforms if platform.runtime == "docker"]:
             running.add_docker(hosts, [options.source for options in dockers if options])
         yield {**running.env, **more}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.config.decode import decode
-from tare.config.document import ListNode, MapNode, Node, child, decode_text, find, read_document
+from tare.config.document import ListNode, MapNode, Node, ScalarNode, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
 from tare.config.faults import START, Faults, nearest, shown
 from tare.config.faults import Path as KeyPath
@@ -264,9 +265,13 @@ class _SiteReader:
             return BackendOptions()
         if plugin.runtime and file.runtime != "native":
             self.fault((*path, "runtime"), plugin.runtime_fault)
-        return plugin.read_options(
-            getattr(file, plugin.name, None), _OptionsReader(self, (*path, plugin.name), path, storage)
-        )
+        here = (*path, plugin.name)
+        written = getattr(file, plugin.name, None)
+        node = functools.reduce(child, here, self.root)
+        is_null = isinstance(node, ScalarNode) and node.value is None
+        if written is None and node is not None and not is_null:
+            return BackendOptions()  # it could not be decoded, and its faults are recorded
+        return plugin.read_options(written, _OptionsReader(self, here, path, storage))
 
     def _container(self, file: PlatformFile, path: KeyPath) -> ContainerOptions | None:
         here: KeyPath = (*path, "container")

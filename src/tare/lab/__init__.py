@@ -7,8 +7,6 @@ Example:
         subprocess.run(lab.command("n1", ["hostname"]))
 """
 
-from tare.lab import accounting
-from tare.lab.docker import known_images
 from tare.lab.lab import AGENT, Lab, find, start
 
-__all__ = ["AGENT", "Lab", "accounting", "find", "known_images", "start"]
+__all__ = ["AGENT", "Lab", "find", "start"]

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tare.core.errors import LabError
-from tare.lab.services import Hosts, find_program, run, write
+from tare.lab.commands import Hosts, find_program, run, write
 
 PROGRAMS = ("slurmdbd", "mariadbd", "sacct", "sacctmgr")
 CURE = "on Debian: apt install slurmdbd mariadb-server-core"

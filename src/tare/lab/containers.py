@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 
 from tare.core.errors import LabError
-from tare.lab.services import Hosts, find_program, run, write
+from tare.lab.commands import Hosts, find_program, run, write
 
 CURE = "on Debian: apt install podman runc"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tare.core.errors import LabError
 from tare.lab import containers, rootfs
-from tare.lab.services import Hosts, find_program
+from tare.lab.commands import Hosts, find_program
 
 PROGRAMS = ("docker", "dockerd", "containerd", "runc")
 CURE = "on Debian: apt install docker.io"

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tare.core.errors import LabError
-from tare.lab.services import Hosts, find_program, run, write
+from tare.lab.commands import Hosts, find_program, run, write
 
 PROGRAMS = ("sge_qmaster", "sge_execd", "qconf", "qsub", "qhost")
 CURE = "on Debian: apt install gridengine-master gridengine-exec gridengine-client"

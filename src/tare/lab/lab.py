@@ -19,9 +19,10 @@ import msgspec
 
 from tare.core.errors import LabError, UsageError
 from tare.core.site import LabSpec
-from tare.lab import containers, docker, gridengine, slurm, state
+from tare.lab import containers, docker, state
 from tare.lab.holder import Report, Request
 from tare.lab.reaping import wait_reaping
+from tare.lab.services import SERVICES, service
 from tare.lab.topology import Topology, lay_out
 
 AGENT = Path(__file__).with_name("agent")
@@ -34,10 +35,6 @@ A killed run leaves its folder in /tmp. The next run with the same pid then fail
 listener thread failed to start".
 """
 
-_HAS_SLURM = "has-slurm"  # a file in the lab's folder, as seen from outside
-_HAS_GRID_ENGINE = "has-gridengine"
-_HAS_CONTAINERS = "has-containers"
-_HAS_DOCKER = "has-docker"  # a folder, with a file for each host that has a daemon
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 20.0
 
@@ -77,41 +74,32 @@ class Lab:
     def env(self) -> dict[str, str]:
         """Return the environment variables that the agent and the programs in the lab need."""
         env = {"TARE_LAB_DIR": str(self.folder), _OPEN_MPI_SESSIONS: str(self.folder / "prte")}
-        if self.has_slurm:
-            env["SLURM_CONF"] = str(slurm.conf_path(self.folder))
-        if self.has_service("gridengine"):
-            env |= gridengine.environment(self.folder)
-        if self.has_containers:
-            env |= containers.environment(self.folder)
-        if self.docker_hosts:
-            env |= docker.environment(self.folder)
+        for name, one in SERVICES.items():
+            if self.has_service(name):
+                env |= one.environment(self.folder)
         return env
 
     def has_service(self, name: str) -> bool:
-        """Return whether the batch system of this name (slurm or gridengine) runs in it.
+        """Return whether a service runs in it. Raises UsageError for a name that is not in SERVICES."""
+        service(name)
+        return self._marker(name).exists()
 
-        Raises UsageError for any other name.
+    def add_service(self, name: str, *, is_complete: bool = False) -> str:
+        """Start a service, unless it runs already. Return what users should know about it.
+
+        If it `is_complete`, it has everything that users of a standing lab may want (see services.Service).
+        Raises LabError with the reason of a failure, and UsageError for a name that is not in SERVICES.
         """
-        match name:
-            case "slurm":
-                return self.has_slurm
-            case "gridengine":
-                return (self.folder / _HAS_GRID_ENGINE).exists()
-        raise UsageError(f"the lab has no service {name!r}; it has slurm and gridengine")
+        one = service(name)
+        if self.has_service(name) and not one.is_extensible:
+            return ""
+        remark = one.start(self, is_complete)
+        self._marker(name).touch()
+        return remark
 
-    def add_service(self, name: str) -> None:
-        """Start the batch system of this name on its nodes, unless it runs already.
-
-        Raises LabError with the reason if it does not start, and UsageError for a name that `has_service`
-        does not know.
-        """
-        if self.has_service(name):
-            return
-        if name == "slurm":
-            self.add_slurm()
-        else:
-            gridengine.bring_up(self, self.topology.nodes)
-            (self.folder / _HAS_GRID_ENGINE).touch()
+    def _marker(self, service: str) -> Path:
+        """Return the file that shows that a service runs, as seen from outside the lab."""
+        return self.folder / f"has-{service}"
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -124,33 +112,9 @@ class Lab:
         return (str(AGENT),)
 
     @property
-    def has_slurm(self) -> bool:
-        """Return whether Slurm runs in it."""
-        return (self.folder / _HAS_SLURM).exists()
-
-    def add_slurm(self, *, has_accounting: bool = False) -> None:
-        """Start Slurm on its nodes, unless it runs already. Raises LabError with the reason of a failure."""
-        if not self.has_slurm:
-            management = self.topology.fabrics[0]
-            addresses = [port.address for port in management.ports if port.host in self.topology.nodes]
-            slurm.bring_up(self, self.topology.nodes, addresses, has_accounting=has_accounting)
-            (self.folder / _HAS_SLURM).touch()
-
-    @property
-    def has_containers(self) -> bool:
-        """Return whether podman can run containers in it."""
-        return (self.folder / _HAS_CONTAINERS).exists()
-
-    def add_containers(self) -> None:
-        """Set up podman for it, unless it has one. Raises LabError with the reason of a failure."""
-        if not self.has_containers:
-            containers.bring_up(self, self.topology.nodes[0])
-            (self.folder / _HAS_CONTAINERS).touch()
-
-    @property
     def docker_hosts(self) -> tuple[str, ...]:
         """Return the hosts that have a docker daemon."""
-        folder = self.folder / _HAS_DOCKER
+        folder = self._marker("docker")
         return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
 
     def add_docker(self, hosts: Sequence[str], images: Sequence[str] = ()) -> None:
@@ -159,9 +123,10 @@ class Lab:
         Daemons and images that exist already are kept. Raises LabError with the reason of a failure.
         """
         docker.bring_up(self, hosts, images)
-        (self.folder / _HAS_DOCKER).mkdir(exist_ok=True)
+        folder = self._marker("docker")
+        folder.mkdir(exist_ok=True)
         for host in hosts:
-            (self.folder / _HAS_DOCKER / host).touch()
+            (folder / host).touch()
 
     def is_running(self) -> bool:
         """Return whether it is still running."""
@@ -192,7 +157,9 @@ class Lab:
 
     def stop(self) -> None:
         """Kill every process of the lab; its links and mounts end with them. Do nothing if it has ended."""
-        had_containers = self.has_containers or bool(self.docker_hosts)  # the keeper removes the folder
+        had_containers = self.has_service("containers") or self.has_service(
+            "docker"
+        )  # the keeper removes the folder
         _kill(self.record.holder)
         if self._keeper is not None:
             if self._keeper.stdin is not None:

@@ -1,47 +1,70 @@
-"""Run commands on a lab's hosts and find programs, for the services of a lab."""
+"""What may run in a lab besides its nodes. From this list, `tare lab up --with` is made."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from tare.core.errors import LabError
+from tare.core.errors import UsageError
+from tare.lab import accounting, containers, docker, gridengine, slurm
 
-_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # often not in an ordinary user's PATH
-
-
-class Hosts(Protocol):
-    """The part of a lab that its services need; see lab.Lab."""
-
-    @property
-    def folder(self) -> Path:
-        """Return its folder; the path is the same inside and outside."""
-        ...
-
-    def command(self, host: str, argv: Sequence[str]) -> list[str]:
-        """Return the command that runs exactly `argv` on `host`."""
-        ...
+if TYPE_CHECKING:
+    from tare.lab.lab import Lab
 
 
-def find_program(name: str) -> str | None:
-    """Return the path of a program; folders for administrators are searched too."""
-    return shutil.which(name) or shutil.which(name, path=":".join(_SBIN))
+class Service(NamedTuple):
+    """A batch system or a container engine of a lab.
+
+    `start` starts it. Its second argument asks for everything that users of a standing lab may want, such as
+    accounting and images; it returns what they should know about that. `environment` returns the variables by
+    which programs find it in the lab of a folder. `is_extensible` means that `start` may be called again.
+
+    `report` says that it is up, and `trial` is a command that shows it.
+    """
+
+    start: Callable[[Lab, bool], str]
+    environment: Callable[[Path], dict[str, str]]
+    report: str
+    trial: str
+    is_extensible: bool = False
 
 
-def run(lab: Hosts, host: str, argv: Sequence[str], text: str = "") -> str:
-    """Run a command on a host with `text` as its input; return its output. Raises LabError when it fails."""
-    done = subprocess.run(
-        lab.command(host, argv), input=text, capture_output=True, check=False, text=True, cwd="/"
-    )
-    if done.returncode != 0:
-        why = done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
-        raise LabError(f"{Path(argv[0]).name} on {host}: {why}")
-    return done.stdout.strip()
+def service(name: str) -> Service:
+    """Return the service of this name. Raises UsageError for a name that is not in SERVICES."""
+    if name not in SERVICES:
+        raise UsageError(f"the lab has no service {name!r}; it has {', '.join(SERVICES)}")
+    return SERVICES[name]
 
 
-def write(lab: Hosts, host: str, path: Path, text: str, *, mode: str = "644") -> None:
-    """Write a file at a path of the host. Raises LabError."""
-    run(lab, host, ["sh", "-c", 'umask 077; cat >"$1" && chmod "$2" "$1"', "sh", str(path), mode], text)
+def _start_slurm(lab: Lab, is_complete: bool) -> str:
+    has_accounting = is_complete and not accounting.missing()
+    management = lab.topology.fabrics[0]
+    addresses = [port.address for port in management.ports if port.host in lab.nodes]
+    slurm.bring_up(lab, lab.nodes, addresses, has_accounting=has_accounting)
+    return "with accounting" if has_accounting else f"without accounting ({accounting.CURE})"
+
+
+def _start_grid_engine(lab: Lab, is_complete: bool) -> str:
+    gridengine.bring_up(lab, lab.nodes)
+    return ""
+
+
+def _start_containers(lab: Lab, is_complete: bool) -> str:
+    containers.bring_up(lab, lab.nodes[0])
+    return ""
+
+
+def _start_docker(lab: Lab, is_complete: bool) -> str:
+    lab.add_docker(lab.nodes, docker.known_images() if is_complete else ())
+    return ""
+
+
+SERVICES: Mapping[str, Service] = {
+    "slurm": Service(_start_slurm, slurm.environment, "Slurm is up", "sinfo"),
+    "gridengine": Service(_start_grid_engine, gridengine.environment, "Grid Engine is up", "qhost"),
+    "containers": Service(_start_containers, containers.environment, "Containers are up", "podman info"),
+    "docker": Service(
+        _start_docker, docker.environment, "Docker is up on the nodes", "docker images", is_extensible=True
+    ),
+}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tare.core.errors import LabError
 from tare.lab import accounting
-from tare.lab.services import Hosts, find_program, run, write
+from tare.lab.commands import Hosts, find_program, run, write
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo")
 CURE = "on Debian: apt install slurmctld slurmd slurm-client munge"
@@ -27,6 +27,11 @@ _READY_TIMEOUT_S = 30.0
 def conf_path(folder: Path) -> Path:
     """Return the path of slurm.conf inside the lab whose folder is `folder`."""
     return folder / "slurm" / "slurm.conf"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variable by which Slurm's commands find the lab whose folder is `folder`."""
+    return {"SLURM_CONF": str(conf_path(folder))}
 
 
 def missing() -> list[str]:

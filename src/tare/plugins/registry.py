@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from typing import cast
 
-from tare.core.entry_points import installed, kind_of, load, unusable
+from tare.core.entry_points import GROUPS, installed, kind_of, load, unusable
 from tare.core.errors import UsageError, nearest_name
 from tare.core.launch import Launcher, Runtime
 from tare.core.workload import InlineDefinition, Workload
+from tare.plugins.backend_registry import GROUP as BACKENDS
+from tare.plugins.backend_registry import backend
 
 
 class UnknownName(UsageError, KeyError):
@@ -37,6 +39,18 @@ def launcher(name: str) -> Launcher:
 def runtime(name: str) -> Runtime:
     """Return the runtime called `name` in site files. Raises UsageError when there is none."""
     return cast(Runtime, load(_plugin("tare.runtimes", name))())
+
+
+def problems() -> tuple[str, ...]:
+    """Return why each installed plug-in that cannot be used, of any kind, is of no use, and the cure."""
+    found = []
+    for group in GROUPS:
+        for name, plugin in installed(group).items():
+            try:
+                backend(name) if group == BACKENDS else load(plugin)
+            except UsageError as error:
+                found.append(str(error))
+    return tuple(found)
 
 
 def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:

@@ -258,7 +258,7 @@ def _engine_hosts() -> dict[str, list[tuple[Host, dict[str, str]]]]:
         return {"podman": [here], "docker": [here]}
     env = {**os.environ, **running.env}
     hosts = {name: Host(name, (str(lab.AGENT),)) for name in running.topology.hosts}
-    podman = [hosts[running.topology.nodes[0]]] if running.has_containers else []
+    podman = [hosts[running.topology.nodes[0]]] if running.has_service("containers") else []
     docker = [hosts[name] for name in running.docker_hosts]
     return {
         "podman": [here, *((host, env) for host in podman)],

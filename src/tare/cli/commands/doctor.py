@@ -52,10 +52,12 @@ def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None
     if platforms:
         raise click.UsageError("--platform is one of a site; name that with --site")
     from tare.lab.requirements import check
+    from tare.plugins.registry import problems
 
+    broken = [redact_text(one) for one in problems()]
     requirements = [msgspec.structs.replace(one, found=redact_text(one.found)) for one in check()]
     if as_json:
-        print_json("tare.doctor/1", {"requirements": requirements})
+        print_json("tare.doctor/1", {"requirements": requirements, "problems": broken})
     else:
         print_table(
             ("", "what", "found"),
@@ -64,6 +66,8 @@ def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None
         for one in requirements:
             if not one.is_met:
                 echo("", f"{one.name}: {one.why}.", f"  {one.cure}")
+        for problem in broken:
+            echo("", problem)
     if any(one.is_needed and not one.is_met for one in requirements):
         sys.exit(_MISSING_EXIT_CODE)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tare.lab.services import SERVICES
 from tare.terminal.output import at_work, echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _LAB = "lab"
 _NOT_UP_EXIT_CODE = 3
-_SERVICES = ("slurm", "gridengine", "containers", "docker")
 
 name_option = click.option(
     "--name", default=_LAB, show_default=True, help="The name of the lab, if there are several."
@@ -45,8 +45,8 @@ def command() -> None:
 def _services(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     for name in names:
-        if name not in _SERVICES:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(_SERVICES)}", context, parameter)
+        if name not in SERVICES:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(SERVICES)}", context, parameter)
     return names
 
 
@@ -64,7 +64,7 @@ def _services(context: click.Context, parameter: click.Parameter, value: str) ->
     callback=_services,
     default="",
     metavar="NAMES",
-    help="Services to start in it, as root, separated by commas: slurm, gridengine, containers, docker.",
+    help=f"Services to start in it, as root, separated by commas: {', '.join(SERVICES)}.",
 )
 @name_option
 def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], name: str) -> None:
@@ -92,20 +92,10 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
             f"the lab {name!r} is up already, with other nodes or networks; take it down with: "
             f"tare lab down --name {name}"
         )
-    if "slurm" in services:
-        has_accounting = not lab.accounting.missing()
-        running.add_slurm(has_accounting=has_accounting)
-        has = "with accounting" if has_accounting else f"without accounting ({lab.accounting.CURE})"
-        echo(f"Slurm is up, {has}; try: tare lab exec n1 -- sinfo", "")
-    if "gridengine" in services:
-        running.add_service("gridengine")
-        echo("Grid Engine is up; try: tare lab exec n1 -- qhost", "")
-    if "containers" in services:
-        running.add_containers()
-        echo("Containers are up; try: tare lab exec n1 -- podman info", "")
-    if "docker" in services:
-        running.add_docker(running.topology.nodes, lab.known_images())
-        echo("Docker is up on the nodes; try: tare lab exec n1 -- docker images", "")
+    for service in services:
+        remark = running.add_service(service, is_complete=True)
+        report, trial = SERVICES[service].report, SERVICES[service].trial
+        echo(f"{report}{remark and f', {remark}'}; try: tare lab exec n1 -- {trial}", "")
     _print_hosts(running)
 
 
