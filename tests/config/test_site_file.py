@@ -264,8 +264,8 @@ def test_what_cannot_be_redacted_is_a_fault_in_its_place() -> None:
     assert "at least one character" in faults[2]
 
 
-def test_a_mistyped_key_of_a_backends_options_is_one_fault() -> None:
+def test_options_of_a_backend_that_cannot_be_read_are_not_missing_too() -> None:
     text = "site: s\nnodes: [n1]\nplatforms:\n  q: {backend: gridengine, gridengine: {paralel_environment: mpi}}\n"
-    unknown, missing = faults_of(text)
+    missing, unknown = faults_of(text)
     assert "unknown key 'paralel_environment'; did you mean 'parallel_environment'?" in unknown
     assert "'parallel_environment' is missing; add" in missing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shlex
@@ -267,7 +266,7 @@ class _SiteReader:
             self.fault((*path, "runtime"), plugin.runtime_fault)
         here = (*path, plugin.name)
         written = getattr(file, plugin.name, None)
-        node = functools.reduce(child, here, self.root)
+        node = child(find(self.root, path), plugin.name)
         is_null = isinstance(node, ScalarNode) and node.value is None
         if written is None and node is not None and not is_null:
             return BackendOptions()  # it could not be decoded, and its faults are recorded

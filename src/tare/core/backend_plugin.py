@@ -163,8 +163,8 @@ class RunningLab(Protocol):
         """Return whether the batch system of this name runs in the lab."""
         ...
 
-    def add_service(self, name: str) -> None:
-        """Start the batch system of this name on its nodes, unless it is running."""
+    def add_service(self, name: str) -> str:
+        """Start the batch system of this name on its nodes, unless it runs; return a remark about it."""
         ...
 
 

@@ -235,14 +235,14 @@ def _remove_container(
 
 def _staged(judge_session: _Judge) -> Iterator[_Leftover]:
     """Yield the working folders that were copied to hosts."""
-    for one, owner in staged.recorded():
+    for one, owner in staged.Staged.recorded():
         what = f"folder {one.place} of {', '.join(one.hosts)}"
         yield _Leftover("remove", what, judge_session(one.label, owner), partial(staged.remove, one))
 
 
 def _own_storage(judge_session: _Judge) -> Iterator[_Leftover]:
     """Yield the folders that runs had on storage paths."""
-    for one, owner in own_storage.recorded():
+    for one, owner in own_storage.OwnFolder.recorded():
         what = f"folder {one.folder}{' of ' if one.agent else ''}{', '.join(filter(None, one.hosts))}"
         yield _Leftover("remove", what, judge_session(one.label, owner), partial(own_storage.remove, one))
 

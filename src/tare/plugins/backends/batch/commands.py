@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.log import fields
+from tare.plugins.backends.batch.queue import Queue
 from tare.plugins.backends.hosts.own_storage import remove_from
 
 TIMEOUT_S = 60.0
@@ -60,7 +61,7 @@ class Reach(NamedTuple):
         return done
 
 
-class CommandQueue:
+class CommandQueue(Queue):
     """The part of a queue that all batch systems with commands share (see batch.queue.Queue).
 
     `name` is the backend's name. `agent` and `login` give the host of the commands: ``agent login COMMAND…``,
@@ -68,8 +69,6 @@ class CommandQueue:
     """
 
     name: str
-    system: str
-    cancel_command: str
 
     def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
         self._reach = Reach.of(agent, login, env)

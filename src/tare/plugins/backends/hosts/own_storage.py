@@ -6,13 +6,12 @@ until it is gone. A folder is removed only if it is on record under its name, is
 to this user. Links inside it are not followed.
 
 The guard of a dead runner calls ``python -m tare.plugins.backends.hosts.own_storage LABEL``, which removes
-what that runner left.
+the folders that runner left: these, and working folders that were copied to hosts (see staged).
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shlex
 import subprocess
@@ -21,11 +20,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from tare.core.errors import BackendError, StorageError
+from tare.plugins.backends.hosts import staged
 from tare.plugins.backends.hosts.commands import HostCommands
-from tare.plugins.backends.hosts.staged import records_folder
+from tare.plugins.backends.hosts.folder_records import FolderRecord
 from tare.plugins.backends.ownership.sessions import Fate, judge
 
 Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
@@ -36,16 +34,18 @@ _MOST_ROUNDS = 90
 """How often a long removal is continued. Each round lasts as long as an answer may take."""
 
 
-class OwnFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of the run of this label on `hosts`, which `agent` reaches.
+class OwnFolder(FolderRecord, frozen=True, kw_only=True):
+    """The folder of the run of this label on `hosts`. Without an agent, it is on this machine."""
 
-    Without an agent, it is on this machine.
-    """
+    kind = "storage"
 
-    label: str
-    agent: tuple[str, ...]
     hosts: tuple[str | None, ...]
     folder: str
+
+    @property
+    def path(self) -> str:
+        """Return the path of the folder on its hosts (see FolderRecord)."""
+        return self.folder
 
 
 class OwnStorage:
@@ -73,7 +73,7 @@ class OwnStorage:
         record = OwnFolder(label=label, agent=self._agent, hosts=named, folder=folder)
         first, *others = hosts
         if not self._keeps:
-            _write(record)
+            record.write()
         has_made = False
         try:
             self._make([first], make_script(folder, is_open=is_open), folder)
@@ -102,7 +102,7 @@ class OwnStorage:
         """
         with contextlib.suppress(BackendError):
             if not has_made or remove_from(self._ask, hosts, record.folder):
-                _path_of(record).unlink(missing_ok=True)
+                record.delete()
 
 
 def make_script(folder: str, *, is_open: bool = False) -> str:
@@ -149,15 +149,6 @@ def _is_gone(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
     return False
 
 
-def recorded() -> list[tuple[OwnFolder, int]]:
-    """Return the folders on record, sorted by label, each with the user who owns the record."""
-    found = []
-    for path in _records().glob("*.json"):
-        with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or deleted meanwhile
-            found.append((msgspec.json.decode(path.read_bytes(), type=OwnFolder), path.lstat().st_uid))
-    return sorted(found, key=lambda one: one[0].label)
-
-
 def remove(record: OwnFolder) -> bool:
     """Remove a folder that a dead runner left. Return whether it is gone; then its record is deleted, too."""
     reach = HostCommands(record.agent, os.environ)
@@ -169,7 +160,7 @@ def remove(record: OwnFolder) -> bool:
     finally:
         reach.close()
     if is_gone:
-        _path_of(record).unlink(missing_ok=True)
+        record.delete()
     return is_gone
 
 
@@ -186,29 +177,13 @@ def ask_here(hosts: Sequence[str | None], script: str) -> Mapping[str | None, st
     return dict.fromkeys(hosts, done.stdout.decode(errors="replace"))
 
 
-def _write(record: OwnFolder) -> None:
-    """Put a folder on record. If that fails, the folder is still removed at the end of this process."""
-    path = _path_of(record)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.encode(record))
-
-
-def _records() -> Path:
-    return records_folder().with_name("storage")
-
-
-def _path_of(record: OwnFolder) -> Path:
-    name = hashlib.blake2b(f"{record.label}{record.folder}".encode(), digest_size=8).hexdigest()
-    return _records() / f"{name}.json"
-
-
 def main() -> None:
     """Remove what a runner left, found by its session's label. Do nothing while the runner is alive."""
-    session = sys.argv[1]
-    for one, owner in recorded():
-        if one.label.startswith(session) and judge(one.label, owner).fate is Fate.DEAD:
-            remove(one)
+    copied = ((one, owner, partial(staged.remove, one)) for one, owner in staged.Staged.recorded())
+    own = ((one, owner, partial(remove, one)) for one, owner in OwnFolder.recorded())
+    for one, owner, end in (*copied, *own):
+        if one.label.startswith(sys.argv[1]) and judge(one.label, owner).fate is Fate.DEAD:
+            end()
 
 
 if __name__ == "__main__":

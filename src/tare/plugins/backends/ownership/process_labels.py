@@ -15,7 +15,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -243,30 +243,22 @@ def main() -> None:
     import subprocess  # imported late, so that the guard starts fast
 
     subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.process.control_groups", label])
-    if "--" not in rest:
-        _remove_own_storage(label)
-        return
-    agent, hosts = rest[: rest.index("--")], rest[rest.index("--") + 1 :]
+    if "--" in rest:
+        _end_on_hosts(label, folder, rest[: rest.index("--")], rest[rest.index("--") + 1 :])
+    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.hosts.own_storage", label])
+
+
+def _end_on_hosts(label: str, sockets: str, agent: Sequence[str], hosts: Sequence[str]) -> None:
+    """End what the runner left on hosts, and close the connections of ssh whose sockets are in a folder."""
+    import subprocess
+
+    from tare.plugins.backends.hosts.openssh import close_connections
+
     enders = [subprocess.Popen([*agent, host, remote_end_script(label)]) for host in hosts]
     for ender in enders:
         ender.wait()
-    if folder:
-        import shutil
-
-        for path in Path(folder).iterdir():
-            if path.is_socket():
-                words = [agent[0], "-F", "none", "-o", f"ControlPath={path}", "-O", "exit", "tare"]
-                subprocess.call(words)
-        shutil.rmtree(folder, ignore_errors=True)
-    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.hosts.staged", label])
-    _remove_own_storage(label)
-
-
-def _remove_own_storage(label: str) -> None:
-    """Remove the folders that the runner's runs left on storage paths."""
-    import subprocess
-
-    subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.hosts.own_storage", label])
+    if sockets:
+        close_connections(Path(sockets), agent[0], os.environ)
 
 
 if __name__ == "__main__":
