@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.batch_systems import COUNTED, PSIJ, n_starts, start, states
 from cli.conftest import Tare
 from cli.test_crash import ended_runs, wait_for
-from cli.test_psij_slurm_runs import STARTS
-from cli.test_slurm_runs import n_starts, start, states, write_study
 from tare.core.attempt import State
 from tare.storage.campaign import JOURNAL
 from tare.storage.journal import is_held
@@ -32,9 +31,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def local_study(folder: Path, script: str, repeats: int = 1) -> Path:
     """Write a study without ranks: this machine has one node."""
-    study = write_study(folder, script, platforms="here", repeats=repeats)
-    study.write_text(study.read_text().replace("mpi: true", "mpi: false"))
-    return study
+    return PSIJ.write_study(folder, script, platforms="here", repeats=repeats, is_mpi=False)
 
 
 def running(script: str) -> list[int]:
@@ -51,7 +48,7 @@ def running(script: str) -> list[int]:
 
 def test_a_study_on_this_machine_is_killed_and_goes_on_with_its_processes(tare: Tare, tmp_path: Path) -> None:
     campaign = tmp_path / "c"
-    runner = start(local_study(tmp_path, STARTS, repeats=2), campaign)
+    runner = start(local_study(tmp_path, COUNTED, repeats=2), campaign)
     wait_for(lambda: (campaign / "starts").exists())
     runner.kill()
     runner.wait()

@@ -10,16 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.batch_systems import SLURM, Administrator
 from cli.conftest import Tare
 from cli.test_containment import _sleeping
-from cli.test_slurm_runs import (  # noqa: F401  # fixtures
-    SITE,
-    Controller,
-    controller,
-    pytestmark,
-    shared_lab,
-    write_study,
-)
+from cli.test_slurm_runs import controller, pytestmark, shared_lab  # noqa: F401  # fixtures
 from tare.core.attempt import State
 from tare.plugins.backends.ownership import stray_processes
 from tare.storage.campaign import read_campaign
@@ -40,7 +34,7 @@ def test_what_a_task_left_on_its_nodes_ends_with_it(
     tare_here: Tare, tmp_path: Path, seconds: str, how: str, is_mpi: bool
 ) -> None:
     script = f"{how} {seconds} >/dev/null 2>&1 & sleep 0.3; echo value: 1"
-    study = write_study(tmp_path, script, platforms="packed")
+    study = SLURM.write_study(tmp_path, script, platforms="packed")
     if not is_mpi:
         study.write_text(study.read_text().replace("mpi: true", "mpi: false"))
     done = tare_here("run", study, "--out", "c", "--no-rehearsal")
@@ -57,7 +51,7 @@ def test_what_does_not_end_makes_the_run_invalid_by_name(
         "tare.plugins.backends.batch.script.SWEEP", stray_processes.SWEEP.replace("kill -", ": -")
     )
     script = f"setsid sleep {seconds} >/dev/null 2>&1 & sleep 0.3; echo value: 1"
-    study = write_study(tmp_path, script, platforms="packed")
+    study = SLURM.write_study(tmp_path, script, platforms="packed")
     study.write_text(study.read_text().replace("mpi: true", "mpi: false").replace("[1, 2]", "[1]"))
     tare_here("run", study, "--out", "c", "--no-rehearsal")
     (attempt,) = read_campaign(tmp_path / "c").attempts
@@ -80,14 +74,14 @@ timeout: 30 s
 
 
 def test_a_storage_path_without_space_is_the_infrastructures(
-    controller: Controller,  # noqa: F811
+    controller: Administrator,  # noqa: F811
     tare_here: Tare,
     tmp_path: Path,
 ) -> None:
     """The program mounts a small file system there, as somebody else might have filled it."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    (tmp_path / "stored.yaml").write_text(f"{SITE}storage: {{small: {disk}}}\n")
+    (tmp_path / "stored.yaml").write_text(f"{SLURM.site}storage: {{small: {disk}}}\n")
     (tmp_path / "study.yaml").write_text(STORED)
     done = tare_here("run", "study.yaml", "--out", "c", "--no-rehearsal")
     controller.call("sh", "-c", f"while umount {disk}; do :; done 2>/dev/null; true")

@@ -6,24 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from cli.batch_systems import SLURM, Administrator, end, n_starts, start, states
 from cli.test_crash import ended_runs, wait_for
-from cli.test_slurm_runs import (  # noqa: F401  # fixtures
-    Controller,
-    controller,
-    end,
-    n_starts,
-    pytestmark,
-    shared_lab,
-    start,
-    states,
-    write_study,
-)
+from cli.test_slurm_runs import controller, pytestmark, shared_lab  # noqa: F401  # fixtures
 from tare.core.attempt import State
 
 SCRIPT = '[ "$SLURM_PROCID" = 0 ] || exit 0; echo started >> {work}/../../../starts; sleep 10; echo value: 1'
 
 
-def restart_slurmd(controller: Controller) -> None:  # noqa: F811
+def restart_slurmd(controller: Administrator) -> None:  # noqa: F811
     """Restart the daemon of the first node as an administrator does."""
     conf = controller.call("sh", "-c", "echo $SLURM_CONF").strip()
     pid = f"$(cat {Path(conf).with_name('slurmd.n1.pid')})"
@@ -32,11 +23,11 @@ def restart_slurmd(controller: Controller) -> None:  # noqa: F811
 
 
 def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
-    controller: Controller,  # noqa: F811
+    controller: Administrator,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     campaign = tmp_path / "c"
-    runner = start(write_study(tmp_path, SCRIPT), campaign)
+    runner = start(SLURM.write_study(tmp_path, SCRIPT), campaign)
     wait_for(lambda: (campaign / "starts").exists() and n_starts(campaign) == 2)
     restart_slurmd(controller)
     assert end(runner) == 0
@@ -46,7 +37,7 @@ def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
 
 @pytest.mark.parametrize("is_running", [True, False])
 def test_a_controller_that_is_killed_and_restarted_loses_and_repeats_nothing(
-    controller: Controller,  # noqa: F811
+    controller: Administrator,  # noqa: F811
     tmp_path: Path,
     is_running: bool,
 ) -> None:
@@ -55,7 +46,7 @@ def test_a_controller_that_is_killed_and_restarted_loses_and_repeats_nothing(
     away = ["n2"] if is_running else ["n1", "n2"]
     for node in away:
         controller.call("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
-    study = write_study(tmp_path, SCRIPT)
+    study = SLURM.write_study(tmp_path, SCRIPT)
     text = study.read_text().replace("\nnodes: 1", "").replace("  size: [1, 2]", "  nodes: [1, 2]")
     study.write_text(text)
     runner = start(study, campaign)
