@@ -146,7 +146,7 @@ def test_a_job_of_lsf_that_ended_for_a_reason_costs_no_other_its_state(tmp_path:
 def test_a_command_that_hangs_holds_nobody_up_for_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(library, "_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("tare.plugins.backends.batch.commands._TIMEOUT_S", 0.2)
     with pytest.raises(subprocess.CalledProcessError) as caught:
         corrected(Executor.SLURM, tmp_path)._run_command(["sleep", "30"])
     assert caught.value.output == "sleep did not answer within 0.2 s"

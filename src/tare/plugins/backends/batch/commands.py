@@ -16,7 +16,7 @@ from tare.core.log import fields
 from tare.plugins.backends.batch.queue import Queue
 from tare.plugins.backends.hosts.own_storage import remove_from
 
-TIMEOUT_S = 60.0
+_TIMEOUT_S = 60.0
 _CHANGES = {"sbatch", "scancel", "qsub", "qdel", "bsub", "bkill"}
 
 
@@ -49,7 +49,7 @@ class Reach(NamedTuple):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
-            timeout=TIMEOUT_S,
+            timeout=_TIMEOUT_S,
             env=dict(self.env),
             cwd="/",
             start_new_session=True,
@@ -96,7 +96,7 @@ class CommandQueue(Queue):
         try:
             return self._reach.run(argv, self._logger)
         except subprocess.TimeoutExpired as error:
-            raise BackendError(f"{argv[0]} did not answer within {TIMEOUT_S:g} s") from error
+            raise BackendError(f"{argv[0]} did not answer within {error.timeout:g} s") from error
         except OSError as error:
             program = self._reach.way[0] if self._reach.way else argv[0]
             raise BackendError(f"{program}: {error.strerror}; is {self.system} installed here?") from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tare.core import log
 from tare.core.errors import BackendError
-from tare.plugins.backends.batch.commands import TIMEOUT_S, Reach
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.psij.corrections import correct
 from tare.plugins.backends.psij.systems import Executor
 
@@ -39,7 +39,7 @@ def run(reach: Reach, command: list[str]) -> str:
     try:
         done = reach.run(command, _LOG)
     except subprocess.TimeoutExpired as error:
-        message = f"{command[0]} did not answer within {TIMEOUT_S:g} s"
+        message = f"{command[0]} did not answer within {error.timeout:g} s"
         raise subprocess.CalledProcessError(1, command, output=message) from error
     output = done.stdout.decode(errors="replace")
     if done.returncode != 0:
