@@ -12,10 +12,9 @@ from click.testing import CliRunner
 
 from tare.cli.commands import clean, doctor
 from tare.config import site_from_text
-from tare.config.site_types import PlatformFile
 from tare.core.backend_plugin import BatchBackend, DirectBackend
 from tare.core.errors import FileFaults, UsageError
-from tare.core.site import Platform
+from tare.core.site import Platform, PlatformFile
 from tare.plugins import backend_registry, registry
 from tare.plugins.backend_registry import backend, backend_names, backends
 
