@@ -25,9 +25,9 @@ IFORT = (
 
 def ask(sources: tuple[Source, ...], subject: Subject | None = None) -> dict[str, str]:
     script = probe_script(sources, subject or Subject())
-    said = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True)
-    assert said.stderr == b""
-    return read_records(said.stdout.decode())
+    output = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True)
+    assert output.stderr == b""
+    return read_records(output.stdout.decode())
 
 
 def test_the_facts_of_this_machine_are_those_of_the_kernel() -> None:
@@ -154,8 +154,8 @@ def test_limits_of_control_groups_of_version_1_read_like_those_of_version_2(tmp_
 
 
 def test_the_version_of_mpich_is_below_its_banner() -> None:
-    said = "HYDRA build details:\n    Version:                                 4.2.3\n    CC: gcc\n"
-    assert mpi.SOURCE.read({"mpirun": said})["mpi.version"] == "hydra 4.2.3"
+    output = "HYDRA build details:\n    Version:                                 4.2.3\n    CC: gcc\n"
+    assert mpi.SOURCE.read({"mpirun": output})["mpi.version"] == "hydra 4.2.3"
 
 
 def test_an_mpi_of_pypi_reports_its_package_and_version(tmp_path: Path) -> None:

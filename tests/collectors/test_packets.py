@@ -79,15 +79,15 @@ def test_what_nodes_wrote_is_gathered_and_who_wrote_nothing_is_named(tmp_path: P
 
 @pytest.mark.parametrize("name", ["no-such-if0", "", "it's $(x)", "lo" * 10, "-x"])
 def test_an_interface_that_is_not_there_is_a_fault(name: str) -> None:
-    with PacketCounters(label="test").count({None: command(name)}) as said:
+    with PacketCounters(label="test").count({None: command(name)}) as output:
         pass
-    assert read_counts(said[None]).fault
+    assert read_counts(output[None]).fault
 
 
 def test_a_host_that_cannot_be_asked_is_a_fault_and_stops_nothing() -> None:
-    with PacketCounters(label="test", agent=["/no/such/agent"]).count({"n1": "true"}) as said:
+    with PacketCounters(label="test", agent=["/no/such/agent"]).count({"n1": "true"}) as output:
         pass
-    assert read_counts(said["n1"]).fault
+    assert read_counts(output["n1"]).fault
 
 
 def test_the_program_compiles_for_old_pythons() -> None:
@@ -111,11 +111,11 @@ def test_every_packet_of_a_known_number_is_counted_in_both_directions() -> None:
     size = 14 + 20 + 8 + payload  # Ethernet, IPv4 and UDP headers
     receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     receiver.bind(("127.0.0.1", 0))
-    with PacketCounters(label="test").count({None: command("lo")}) as said:
+    with PacketCounters(label="test").count({None: command("lo")}) as output:
         for _ in range(n_packets):
             receiver.sendto(bytes(payload), receiver.getsockname())
     receiver.close()
-    found = read_counts(said[None])
+    found = read_counts(output[None])
     assert dict(found.sent)[size] >= n_packets - found.n_dropped
     assert dict(found.received)[size] >= n_packets - found.n_dropped
     assert found.n_packets == sum(n for _, n in (*found.sent, *found.received)), "those dropped are beside it"
@@ -125,12 +125,12 @@ def test_every_packet_of_a_known_number_is_counted_in_both_directions() -> None:
 def test_a_block_of_the_ring_is_counted_whatever_the_lengths_of_its_headers(strides: list[int]) -> None:
     blocks = mmap.mmap(-1, 4096)
     node.BLOCK.pack_into(blocks, 0, node.TO_USER, len(strides), 48)
-    place = 48
+    position = 48
     for number, stride in enumerate(strides, 1):
         is_last = number == len(strides)
         tagged = node.VLAN_VALID if number == 1 else 0
-        node.ENTRY.pack_into(blocks, place, 0 if is_last else stride, 100 * number, tagged, node.OUTGOING)
-        place += stride
+        node.ENTRY.pack_into(blocks, position, 0 if is_last else stride, 100 * number, tagged, node.OUTGOING)
+        position += stride
     tally = node.Tally("fab0")
     assert node.count_block(blocks, 0, tally)
     assert not node.count_block(blocks, 0, tally), "it is the kernel's again"

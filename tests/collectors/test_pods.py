@@ -28,18 +28,18 @@ def test_the_uids_of_pods_are_found_in_both_forms(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "facts"), [("3\n", {"kubernetes.pods_beside": "3"}), ("0\n", {}), ("", {}), ("x", {})]
+    ("response", "facts"), [("3\n", {"kubernetes.pods_beside": "3"}), ("0\n", {}), ("", {}), ("x", {})]
 )
-def test_pods_are_counted_where_there_are_some(answer: str, facts: dict[str, str]) -> None:
-    assert SOURCE.read({"pods": answer}) == facts
+def test_pods_are_counted_where_there_are_some(response: str, facts: dict[str, str]) -> None:
+    assert SOURCE.read({"pods": response}) == facts
 
 
 @pytest.mark.parametrize(("env", "is_asked"), [({}, True), ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False)])
 def test_a_node_is_asked_and_a_pod_is_not(env: dict[str, str], is_asked: bool) -> None:
     script = probe_script((SOURCE,), Subject())
     env = {"PATH": "/usr/bin:/bin", **env}
-    said = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True, env=env)
-    assert said.stderr == b""
-    records = read_records(said.stdout.decode())
+    output = subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True, env=env)
+    assert output.stderr == b""
+    records = read_records(output.stdout.decode())
     assert ("pods" in records) is is_asked
     assert not is_asked or records["pods"].strip().isdigit()

@@ -40,8 +40,8 @@ def test_the_port_of_an_instance_is_no_part_of_its_host(instance: str, host: str
 
 
 def test_gaps_of_a_series_that_is_stale_and_values_that_are_none_are_left_out() -> None:
-    answer = _answer(({"instance": "n1:9100"}, [(1.0, "2"), (2.0, "NaN"), (9.0, "+Inf"), (12.0, "3")]))
-    assert [(one.at, one.values) for one in read_range(answer, "load", "instance", 1.0)] == [
+    response = _answer(({"instance": "n1:9100"}, [(1.0, "2"), (2.0, "NaN"), (9.0, "+Inf"), (12.0, "3")]))
+    assert [(one.at, one.values) for one in read_range(response, "load", "instance", 1.0)] == [
         (1.0, {"load": 2.0}),
         (12.0, {"load": 3.0}),
     ]
@@ -53,7 +53,7 @@ def test_none_of_several_series_stands_for_a_host() -> None:
         read_range(_answer(*cores), "load", "instance", 1.0)
 
 
-@pytest.mark.parametrize("answer", [b"", b"<html>", b'{"status":"error","error":"parse error"}', b"{}"])
-def test_what_is_no_series_is_refused(answer: bytes) -> None:
+@pytest.mark.parametrize("response", [b"", b"<html>", b'{"status":"error","error":"parse error"}', b"{}"])
+def test_what_is_no_series_is_refused(response: bytes) -> None:
     with pytest.raises(RefusedQuery):
-        read_range(answer, "load", "instance", 1.0)
+        read_range(response, "load", "instance", 1.0)

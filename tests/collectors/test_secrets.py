@@ -80,9 +80,9 @@ def test_no_secret_reaches_the_facts() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_secret_does_not_even_leave_the_node(name: str) -> None:
-    said = ask_node({name: HOSTILE[name]}, sources=(variables.SOURCE,))
-    assert name in said or "%" in name
-    assert "hunter2" not in said
+    output = ask_node({name: HOSTILE[name]}, sources=(variables.SOURCE,))
+    assert name in output or "%" in name
+    assert "hunter2" not in output
 
 
 def test_a_node_hides_what_is_hidden_here() -> None:
@@ -128,9 +128,9 @@ def test_a_password_on_the_kernels_command_line_is_hidden(text: str) -> None:
 def test_a_password_in_the_settings_of_an_mpi_does_not_leave_the_node(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/openmpi-mca-params.conf").write_text("btl = tcp,self\nsec_token = hunter2\n")
-    said = ask_node({}, Subject(prefix=str(tmp_path)), sources=(mpi.SOURCE,))
-    assert "hunter2" not in said
-    facts = collect_facts(read_records(said))
+    output = ask_node({}, Subject(prefix=str(tmp_path)), sources=(mpi.SOURCE,))
+    assert "hunter2" not in output
+    facts = collect_facts(read_records(output))
     assert facts["mpi.settings"] == "btl = tcp,self; sec_token = (hidden)"
 
 
@@ -148,8 +148,8 @@ def test_credentials_in_the_name_of_an_image_are_hidden() -> None:
 def test_what_each_job_has_of_its_own_is_no_fact() -> None:
     environment = {"SLURM_JOB_ID": "4711", "SLURM_CPU_BIND": "mask_cpu:0x1", "SLURM_STEP_NUM_TASKS": "2"}
     environment |= {"TMPDIR": "/scratch/4711/x.4711", "OMP_STACKSIZE": "4711", "MPI_X": "/a/94711/b"}
-    said = ask_node(environment, sources=(variables.SOURCE,))
-    facts = read_facts((variables.SOURCE,), read_records(said))
+    output = ask_node(environment, sources=(variables.SOURCE,))
+    facts = read_facts((variables.SOURCE,), read_records(output))
     del facts["variable.PATH"]
     assert facts == {
         "variable.TMPDIR": "/scratch/JOB/x.JOB",
@@ -161,8 +161,8 @@ def test_what_each_job_has_of_its_own_is_no_fact() -> None:
 def test_a_node_without_awk_records_no_variables(tmp_path: Path) -> None:
     for tool in ("cat", "sed"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or "")
-    said = ask_node({"PATH": str(tmp_path), "MY_TOKEN": "x", "OMP_NUM_THREADS": "4"})
-    facts = collect_facts(read_records(said))
+    output = ask_node({"PATH": str(tmp_path), "MY_TOKEN": "x", "OMP_NUM_THREADS": "4"})
+    facts = collect_facts(read_records(output))
     assert "kernel.release" in facts
     assert not [fact for fact in facts if fact.startswith("variable")]
 

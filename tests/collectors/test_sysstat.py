@@ -82,9 +82,9 @@ def test_what_is_neither_is_reported(text: str) -> None:
 
 
 @given(st.integers(0, len(SAR)), st.text(max_size=5))
-def test_damaged_text_never_breaks_it(place: int, junk: str) -> None:
+def test_damaged_text_never_breaks_it(position: int, junk: str) -> None:
     try:
-        found = read_sysstat(SAR[:place] + junk + SAR[place:])
+        found = read_sysstat(SAR[:position] + junk + SAR[position:])
     except UnreadableSysstat:
         return
     assert all(one.values for one in found)

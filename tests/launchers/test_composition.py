@@ -92,10 +92,10 @@ def test_the_devices_that_a_site_names_are_given_to_the_libraries(
     network = Network(interface="ib0", provider=provider, devices=devices)
     assert device_environment(network) == expected
     for name in ("mpich", "openmpi4", "openmpi5", "intelmpi"):
-        assert set(expected.values()) <= told_over(network, name), name
+        assert set(expected.values()) <= environment_values(network, name), name
 
 
-def told_over(network: Network, launcher: str) -> set[str]:
+def environment_values(network: Network, launcher: str) -> set[str]:
     """Return the words of the command that starts a program over `network`, and its values of variables."""
     layout = Layout(nodes=2, ranks=2)
     placement = Placement(
@@ -108,6 +108,6 @@ def told_over(network: Network, launcher: str) -> set[str]:
 def test_what_a_site_sets_itself_goes_before_the_devices() -> None:
     options = {"mpich": {"UCX_NET_DEVICES": "mlx5_7:1"}}
     network = Network(interface="ib0", provider="verbs", devices=("mlx5_0",), options=options)
-    told = told_over(network, "mpich")
-    assert "mlx5_7:1" in told
-    assert "mlx5_0:1" not in told
+    reported = environment_values(network, "mpich")
+    assert "mlx5_7:1" in reported
+    assert "mlx5_0:1" not in reported

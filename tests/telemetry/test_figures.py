@@ -57,8 +57,8 @@ def _host(name: str, *samples: Sample, machine: str = "") -> HostRecording:
 def _recording(
     *hosts: HostRecording, epochs: tuple[Epoch, ...] = (STAGE,), known: dict[str, Host] | None = None
 ) -> Recording:
-    told = {one.host: Host(offset_s=0.0, offset_error_s=0.001) for one in hosts} | (known or {})
-    return Recording(hosts=hosts, span=Span(hosts=told, epochs=epochs, interface="eth0"))
+    reported = {one.host: Host(offset_s=0.0, offset_error_s=0.001) for one in hosts} | (known or {})
+    return Recording(hosts=hosts, span=Span(hosts=reported, epochs=epochs, interface="eth0"))
 
 
 RUN = (
@@ -161,8 +161,8 @@ def test_the_figures_of_an_attempt_are_series_with_unit_and_direction() -> None:
         started_at=0.0,
         telemetry={"cpu_system": 12.5, "network_sent": 7.0},
     )
-    told = {one.fom: (one.unit, one.better, one.values) for one in attempt.telemetry_series}
-    assert told == {
+    reported = {one.fom: (one.unit, one.better, one.values) for one in attempt.telemetry_series}
+    assert reported == {
         "telemetry.cpu_system": ("%", Better.LOWER, [12.5]),
         "telemetry.network_sent": ("B", None, [7.0]),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare.core.telemetry_sources import drawn_against_time, figures, sources, time_series
-from tare.plugins.collectors.sampler.figures import Passed, Watched, difference, parse
+from tare.plugins.collectors.sampler.figures import HostCounts, StageCounts, difference, parse
 from tare.plugins.collectors.sampler.recording import Sample
 
 Lines = Callable[[str], list[str]]
@@ -48,14 +48,14 @@ def lines_of(node: Path, tmp_path: Path) -> Lines:
     return lines_of
 
 
-def watched(lines: dict[str, list[str]]) -> Watched:
+def watched(lines: dict[str, list[str]]) -> StageCounts:
     """Return a node that counted all of `lines` in ten seconds, beginning at nothing."""
     last = Sample(at_s=10.0, wall_s=10.0, lines=lines)
     nothing = {name: [_NUMBER.sub("0", line) for line in one] for name, one in lines.items()}
     first = Sample(at_s=0.0, wall_s=0.0, lines=nothing)
     counted = difference(parse(first, lines), parse(last, lines))
-    host = Passed("n1", True, 10.0, counted, frozenset(), (first, last))
-    return Watched([host], [host], "eth0")
+    host = HostCounts("n1", True, 10.0, counted, frozenset(), (first, last))
+    return StageCounts([host], [host], "eth0")
 
 
 @pytest.mark.parametrize("name", list(sources()))
@@ -86,7 +86,7 @@ def test_every_declared_figure_is_computed_by_the_source_that_declares_it(lines_
 
 
 def test_what_is_drawn_against_time_has_a_value_in_every_step() -> None:
-    told = {
+    reported = {
         name for one in drawn_against_time().values() for name in one.over_time({"cpu.idle": 1.0}, 1.0, None)
     }
-    assert told == time_series().keys()
+    assert reported == time_series().keys()

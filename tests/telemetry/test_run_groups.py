@@ -53,8 +53,8 @@ def lines(files: dict[str, str] = GROUP) -> list[str]:
 
 
 def sample(at_s: float, busy: int, idle: int, took: list[str], mark: str = "") -> Sample:
-    told = {"cpu": [f"cpu  {busy} 0 0 {idle} 0 0 0 0 0 0"], **({"run": took} if took else {})}
-    return Sample(at_s=at_s, wall_s=at_s, lines=told, mark=mark)
+    reported = {"cpu": [f"cpu  {busy} 0 0 {idle} 0 0 0 0 0 0"], **({"run": took} if took else {})}
+    return Sample(at_s=at_s, wall_s=at_s, lines=reported, mark=mark)
 
 
 def figures(*samples: Sample, stage: str = "run") -> dict[str, float]:
@@ -132,14 +132,14 @@ def test_the_sampler_reads_a_group_until_it_goes_and_records_what_it_could_not_r
     group = tmp_path / "group"
     group.mkdir()
     (group / "cpu.stat").write_text("usage_usec 1\nuser_usec 1\nsystem_usec 0\n")
-    started.told("begin", str(tmp_path / "telemetry.n1.jsonl"), "60")
-    started.told("enter", str(group))
+    started.send("begin", str(tmp_path / "telemetry.n1.jsonl"), "60")
+    started.send("enter", str(group))
     (group / "cpu.stat").write_text(GROUP["cpu.stat"])
-    started.told("leave")
+    started.send("leave")
     (group / "cpu.stat").unlink()
-    started.told("mark", "run ended")
-    started.told("begin", str(tmp_path / "telemetry.n2.jsonl"), "60")
-    started.told("end")
+    started.send("mark", "run ended")
+    started.send("begin", str(tmp_path / "telemetry.n2.jsonl"), "60")
+    started.send("end")
     first, second = read_hosts(tmp_path)
     assert "run" not in first.samples[0].lines
     assert first.samples[-1].lines["run"][0] == "cpu.stat usage_usec 9000000"
@@ -213,8 +213,8 @@ def test_the_report_names_beside_which_runs_others_took_much() -> None:
         msgspec.structs.replace(one, elapsed_s=2.0, telemetry={"cpu_system": 1.0, "cpu_others": share})
         for one, share in zip(campaign.attempts, took, strict=True)
     )
-    told = watched_words(msgspec.structs.replace(campaign, attempts=attempts), has_reasons=True)
-    assert told == (
+    reported = watched_words(msgspec.structs.replace(campaign, attempts=attempts), has_reasons=True)
+    assert reported == (
         "Beside 2 of 6 runs other programs took 10 % or more of the time of all cores; most beside "
         f"{attempts[2].folder}: 31 %."
     )

@@ -32,8 +32,8 @@ class Started:
 
     def heard(self) -> dict[str, object]:
         assert self.process.stdout is not None
-        answer: dict[str, object] = json.loads(self.process.stdout.readline())
-        return answer
+        response: dict[str, object] = json.loads(self.process.stdout.readline())
+        return response
 
     def end(self) -> None:
         self.process.kill()
@@ -42,7 +42,7 @@ class Started:
             if pipe is not None:
                 pipe.close()
 
-    def told(self, *command: str) -> dict[str, object]:
+    def send(self, *command: str) -> dict[str, object]:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
         self.process.stdin.flush()
@@ -66,9 +66,9 @@ def faulty(*sources: tuple[str, str]) -> str:
 def test_a_recording_has_its_first_and_last_sample_however_short_it_is(
     started: Started, tmp_path: Path
 ) -> None:
-    started.told("begin", str(tmp_path / raw_name("n1")), "60")
-    started.told("mark", "solve")
-    assert started.told("end")["fault"] == ""
+    started.send("begin", str(tmp_path / raw_name("n1")), "60")
+    started.send("mark", "solve")
+    assert started.send("end")["fault"] == ""
     recording = read(SafeFolder(tmp_path))
     assert recording is not None
     (host,) = recording.hosts
@@ -78,8 +78,8 @@ def test_a_recording_has_its_first_and_last_sample_however_short_it_is(
 
 def test_only_what_changed_is_written_and_all_of_it_is_read_again(started: Started, tmp_path: Path) -> None:
     path = tmp_path / raw_name("n1")
-    started.told("begin", str(path), "60")
-    started.told("end")
+    started.send("begin", str(path), "60")
+    started.send("end")
     first, last = (json.loads(line) for line in path.read_text().splitlines()[1:])
     assert "memory" in first["s"]
     assert isinstance(last["s"]["cpu"], dict), "changed lines by number"
@@ -91,10 +91,10 @@ def test_only_what_changed_is_written_and_all_of_it_is_read_again(started: Start
 
 
 def test_it_samples_at_its_period(started: Started, tmp_path: Path) -> None:
-    started.told("begin", str(tmp_path / raw_name("n1")), "0.02")
+    started.send("begin", str(tmp_path / raw_name("n1")), "0.02")
     while (recording := read(SafeFolder(tmp_path))) is None or len(recording.hosts[0].samples) < 4:
         pass
-    started.told("end")
+    started.send("end")
 
 
 def test_a_source_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_source_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) ->
         "def shorten(lines):\n    n[0] += 1\n    return [str(1 / (2 - n[0]))]\n"
     )
     sampler = Started(faulty(("broken", broken), ("later", later), ("syntax", "def")), tmp_path)
-    sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
-    sampler.told("end")
+    sampler.send("begin", str(tmp_path / raw_name("n1")), "60")
+    sampler.send("end")
     sampler.end()
     recording = read(SafeFolder(tmp_path))
     assert recording is not None
@@ -116,7 +116,7 @@ def test_a_source_that_fails_is_recorded_and_the_others_go_on(tmp_path: Path) ->
 
 
 def test_it_ends_by_itself_when_nobody_is_there_any_more(started: Started, tmp_path: Path) -> None:
-    started.told("begin", str(tmp_path / raw_name("n1")), "60")
+    started.send("begin", str(tmp_path / raw_name("n1")), "60")
     assert started.process.stdin is not None
     started.process.stdin.close()
     assert started.process.wait(timeout=30) == 0
@@ -127,8 +127,8 @@ def test_it_ends_by_itself_when_nobody_is_there_any_more(started: Started, tmp_p
 
 def test_what_was_written_before_a_kill_is_readable(started: Started, tmp_path: Path) -> None:
     path = tmp_path / raw_name("n1")
-    started.told("begin", str(path), "60")
-    started.told("mark", "solve")
+    started.send("begin", str(path), "60")
+    started.send("mark", "solve")
     started.process.send_signal(signal.SIGKILL)
     started.process.wait(timeout=30)
     with path.open("ab") as file:
@@ -139,17 +139,17 @@ def test_what_was_written_before_a_kill_is_readable(started: Started, tmp_path: 
 
 
 def test_a_folder_that_it_cannot_write_to_is_reported(started: Started, tmp_path: Path) -> None:
-    answer = started.told("begin", str(tmp_path / "no" / "folder.jsonl"), "1")
-    assert "No such file" in str(answer["fault"])
-    assert started.told("begin", str(tmp_path / raw_name("n1")), "1")["fault"] == ""
+    response = started.send("begin", str(tmp_path / "no" / "folder.jsonl"), "1")
+    assert "No such file" in str(response["fault"])
+    assert started.send("begin", str(tmp_path / raw_name("n1")), "1")["fault"] == ""
 
 
 def test_recordings_are_stored_as_one_compressed_file_and_read_the_same(
     started: Started, tmp_path: Path
 ) -> None:
     for host in ("n1", "n2"):
-        started.told("begin", str(tmp_path / raw_name(host)), "60")
-        started.told("end")
+        started.send("begin", str(tmp_path / raw_name(host)), "60")
+        started.send("end")
     raw = read(SafeFolder(tmp_path))
     span = Span(hosts={"n1": Host(offset_s=0.5, offset_error_s=0.1)}, epochs=(Epoch("run", 1.0, 2.0),))
     stored = store(tmp_path, span)

@@ -125,15 +125,15 @@ device filer:/home/{0} mounted on /home/{0} with fstype nfs4 statvers=1.1
 
 def test_mounts_of_one_file_system_by_nfs_count_once(tmp_path: Path) -> None:
     """As an automounter makes one for each home: mountstats tells of each what all of them did."""
-    places = {"ada": ("0:52", 500), "bob\\040b": ("0:52", 500), "eve": ("0:53", 70)}
+    positions = {"ada": ("0:52", 500), "bob\\040b": ("0:52", 500), "eve": ("0:53", 70)}
     files = {
         "proc/self/mountinfo": "22 1 259:1 / / rw - ext4 /dev/sda rw\n"
         + "".join(
             f"4{n} 22 {number} / /home/{name} rw - nfs4 filer:/home/{name} rw\n"
-            for n, (name, (number, _)) in enumerate(places.items())
+            for n, (name, (number, _)) in enumerate(positions.items())
         ),
         "proc/self/mountstats": "device /dev/sda mounted on / with fstype ext4\n"
-        + "".join(MOUNTED.format(name, n_bytes) for name, (_, n_bytes) in places.items()),
+        + "".join(MOUNTED.format(name, n_bytes) for name, (_, n_bytes) in positions.items()),
     }
     found = _counters("nfs", _tree(tmp_path, files))
     read = {name: value for name, value in found.items() if name.endswith("/read_bytes")}

@@ -33,8 +33,8 @@ DISGUISES = (
 
 def cuts(text: str, count: int = 40) -> Iterator[str]:
     """Yield `text` cut short at `count` places, most of them within a line."""
-    for place in range(count):
-        yield text[: len(text) * place // count]
+    for position in range(count):
+        yield text[: len(text) * position // count]
 
 
 @st.composite
@@ -42,22 +42,24 @@ def damaged(draw: st.DrawFn, text: str) -> str:
     """Draw `text` with lines lost, doubled, swapped or garbled, and other bytes spliced in."""
     lines = text.splitlines(keepends=True)
     for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, len(lines) - 1))
+        position = draw(st.integers(0, len(lines) - 1))
         match draw(st.sampled_from(["lose", "double", "swap", "garble", "splice", "noise"])):
             case "lose":
-                del lines[place : place + draw(st.integers(1, 3))]
+                del lines[position : position + draw(st.integers(1, 3))]
                 lines = lines or ["\n"]
             case "double":
-                lines.insert(draw(st.integers(0, len(lines))), lines[place])
+                lines.insert(draw(st.integers(0, len(lines))), lines[position])
             case "swap":
-                lines[place], lines[0] = lines[0], lines[place]
+                lines[position], lines[0] = lines[0], lines[position]
             case "garble":
-                start = draw(st.integers(0, len(lines[place])))
-                lines[place] = lines[place][:start] + draw(st.text(max_size=6)) + lines[place][start + 3 :]
+                start = draw(st.integers(0, len(lines[position])))
+                lines[position] = (
+                    lines[position][:start] + draw(st.text(max_size=6)) + lines[position][start + 3 :]
+                )
             case "splice":
-                lines.insert(place, draw(st.binary(max_size=20)).decode(errors="replace"))
+                lines.insert(position, draw(st.binary(max_size=20)).decode(errors="replace"))
             case _:
-                lines.insert(place, draw(st.sampled_from(NOISE)))
+                lines.insert(position, draw(st.sampled_from(NOISE)))
     return "".join(lines)
 
 

@@ -29,8 +29,8 @@ def parsed(lines: list[str], *, is_complete: bool = False) -> Parsed:
 )
 def test_an_abort_is_a_problem_of_any_output(line: str) -> None:
     problem = f"the run was aborted: {line}"
-    for place in (0, 300, 600):
-        lines = [*NOISE[:place], f"\x1b[31m{line}\x1b[0m\n", *NOISE[place:]]
+    for position in (0, 300, 600):
+        lines = [*NOISE[:position], f"\x1b[31m{line}\x1b[0m\n", *NOISE[position:]]
         assert parsed(lines, is_complete=True).problems == (problem,)
 
 

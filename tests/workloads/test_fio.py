@@ -115,8 +115,8 @@ def test_a_log_of_another_pattern_contradicts_its_workload(text: str) -> None:
     asked = text.replace('"jobname" : "one",', '"jobname" : "one", "job options" : {"rw" : "randread"},')
     assert FIO["randread"].parse(io.StringIO(asked)).problems == ()
     for pattern in ("read", "write", "randwrite"):
-        told = FIO[pattern].parse(io.StringIO(asked)).problems
-        assert told == (f"fio.{pattern} is of rw={pattern}, and fio printed rw=randread",)
+        reported = FIO[pattern].parse(io.StringIO(asked)).problems
+        assert reported == (f"fio.{pattern} is of rw={pattern}, and fio printed rw=randread",)
 
 
 def test_a_mix_is_of_the_workloads_that_are_in_it_and_keeps_its_pattern(corpus: Path) -> None:

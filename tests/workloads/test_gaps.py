@@ -15,7 +15,7 @@ Lines = list[str]
 Damage = Callable[[Lines], Lines]
 
 
-def places(lines: Lines, pattern: str) -> list[int]:
+def positions(lines: Lines, pattern: str) -> list[int]:
     return [at for at, line in enumerate(lines) if re.search(pattern, line)]
 
 
@@ -23,7 +23,7 @@ def without(pattern: str, which: int = 0, count: int = 1) -> Damage:
     """Return what takes out the line that matches, and those after it."""
 
     def damage(lines: Lines) -> Lines:
-        at = places(lines, pattern)[which]
+        at = positions(lines, pattern)[which]
         return lines[:at] + lines[at + count :]
 
     return damage
@@ -31,7 +31,7 @@ def without(pattern: str, which: int = 0, count: int = 1) -> Damage:
 
 def twice(pattern: str, which: int = 0) -> Damage:
     def damage(lines: Lines) -> Lines:
-        at = places(lines, pattern)[which]
+        at = positions(lines, pattern)[which]
         return [*lines[: at + 1], *lines[at:]]
 
     return damage
@@ -39,7 +39,7 @@ def twice(pattern: str, which: int = 0) -> Damage:
 
 def swapped(one: str, other: str) -> Damage:
     def damage(lines: Lines) -> Lines:
-        first, second = places(lines, one)[0], places(lines, other)[0]
+        first, second = positions(lines, one)[0], positions(lines, other)[0]
         found = [*lines]
         found[first], found[second] = lines[second], lines[first]
         return found
@@ -90,9 +90,8 @@ def test_threads_of_gromacs_own_mpi_are_ranks() -> None:
     assert (printed["ranks"], printed["thread_mpi_ranks"]) == ((2,), (2,))
 
 
-@pytest.mark.parametrize("said", ["HDF5-1.8.16 (Parallel)", "HDF5"])
-def test_iors_interface_is_named_without_its_version(said: str) -> None:
-    text = (
-        f"IOR-3.0.1: MPI Coordinated Test of Parallel I/O\nTest 0 started: now\nSummary:\n\tapi  = {said}\n"
-    )
+@pytest.mark.parametrize("interface", ["HDF5-1.8.16 (Parallel)", "HDF5"])
+def test_iors_interface_is_named_without_its_version(interface: str) -> None:
+    head = "IOR-3.0.1: MPI Coordinated Test of Parallel I/O\nTest 0 started: now\nSummary:\n"
+    text = f"{head}\tapi  = {interface}\n"
     assert parse("ior", text).printed["api"] == ("HDF5",)

@@ -289,9 +289,9 @@ def test_thousands_of_unknown_placeholders_are_reported_in_a_moment() -> None:
     word = "".join(f"{{parameter_{number}x}}" for number in range(4000))
     case = msgspec.structs.replace(case_of(workload(fom("x(.)"))), parameters=known)
     began = time.monotonic()
-    told = list(workload(fom("x(.)"), command=(word,)).faults(case))
+    reported = list(workload(fom("x(.)"), command=(word,)).faults(case))
     assert time.monotonic() - began < 5
-    faults = [one for one in told if "placeholder" in one or "parameter_" in one]
+    faults = [one for one in reported if "placeholder" in one or "parameter_" in one]
     assert len(faults) == 21
     assert "did you mean {parameter_0}?" in faults[0]
     assert faults[-1] == "command: 3980 more placeholders are neither a parameter nor a setting"

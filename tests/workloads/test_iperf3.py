@@ -126,8 +126,9 @@ def test_real_output_is_read(corpus: Path, name: str) -> None:
     for fom, expected in REAL[name].items():
         assert figures(parsed, fom) == pytest.approx(expected, rel=1e-9)
         if len(expected) > 1:
-            places = [tuple(one.at.items()) for one in parsed.measurements if one.fom == fom]
-            assert len(set(places)) == len(expected)  # by what was printed, and by number where that repeats
+            positions = [tuple(one.at.items()) for one in parsed.measurements if one.fom == fom]
+            # Facts distinguish the runs, and numbers where the facts repeat.
+            assert len(set(positions)) == len(expected)
 
 
 def test_every_file_of_the_collection_is_expected(corpus: Path) -> None:

@@ -22,7 +22,7 @@ def refused(workload: str, lines: list[str]) -> str:
     return "; ".join(parsed.problems) if parsed.problems else "" if parsed.is_complete else "not complete"
 
 
-def place(lines: list[str], word: str, which: int = 0) -> int:
+def position(lines: list[str], word: str, which: int = 0) -> int:
     return [number for number, line in enumerate(lines) if word in line][which]
 
 
@@ -31,7 +31,7 @@ WRF = "wrf/08-rsl.out.0000-acm40080.txt"
 
 def test_an_output_of_wrf_is_not_counted_twice_and_not_missed() -> None:
     lines = lines_of(WRF)
-    at = place(lines, "Timing for Writing", 3)
+    at = position(lines, "Timing for Writing", 3)
     assert "a file is written twice" in refused("wrf.conus-12km", [*lines[: at + 1], *lines[at:]])
     assert "lines of output are missing" in refused("wrf.conus-12km", [*lines[:at], *lines[at + 1 :]])
 
@@ -39,44 +39,44 @@ def test_an_output_of_wrf_is_not_counted_twice_and_not_missed() -> None:
 @pytest.mark.parametrize("word", ["Timing for processing restart", "Timing for processing lateral boundary"])
 def test_input_of_wrf_that_stands_among_the_steps_is_refused(word: str) -> None:
     lines = lines_of("wrf/01-rsl.error.0000-12km-56rank.txt")
-    moved = lines.pop(place(lines, word))
-    lines.insert(place(lines, "Timing for main", 20), moved)
+    moved = lines.pop(position(lines, word))
+    lines.insert(position(lines, "Timing for main", 20), moved)
     assert "input that stands before the steps" in refused("wrf.conus-12km", lines)
 
 
 def test_a_run_of_wrf_whose_head_stands_among_its_steps_is_refused() -> None:
     lines = lines_of(WRF)
-    head, step = place(lines, "taskid: 0 "), place(lines, "Timing for main", 30)
+    head, step = position(lines, "taskid: 0 "), position(lines, "Timing for main", 30)
     lines[head], lines[step] = lines[step], lines[head]
     assert "steps come before the head" in refused("wrf.conus-12km", lines)
 
 
 def test_the_last_step_of_openfoam_has_a_time() -> None:
     lines = lines_of("openfoam/14-log.pimpleFoam-OF2x-corei7")
-    del lines[place(lines, "ExecutionTime = ", -1)]
+    del lines[position(lines, "ExecutionTime = ", -1)]
     assert "the time that the last step took is missing" in refused("openfoam.motorbike", lines)
 
 
 def test_lines_lost_between_two_objects_of_fios_json_are_seen() -> None:
     lines = lines_of("fio/02-json-3.16-superbench-rw.log")
-    at = place(lines, '"trim" : {')
+    at = position(lines, '"trim" : {')
     assert "twice" in refused("fio.read", [*lines[: at - 2], *lines[at + 3 :]])
     for word in ('"iops" : 8', '"io_bytes" : '):
-        at = place(lines, word)
+        at = position(lines, word)
         assert "lacks lines of its figures" in refused("fio.read", [*lines[:at], *lines[at + 1 :]]), word
 
 
 def test_a_percentile_that_fios_json_lost_is_seen() -> None:
     lines = lines_of("fio/03-json-vc-write.json")
-    lines = lines[place(lines, "{") :]
-    at = place(lines, '"50.000000" : 10')
+    lines = lines[position(lines, "{") :]
+    at = position(lines, '"50.000000" : 10')
     assert refused("fio.write", lines) == ""
     assert "lacks lines of its figures" in refused("fio.write", [*lines[:at], *lines[at + 1 :]])
 
 
 def test_a_client_of_fio_without_its_host_is_refused() -> None:
     lines = lines_of("fio/09-json-pbench-fio0-client.txt")
-    del lines[place(lines, '"hostname" : ', 3)]
+    del lines[position(lines, '"hostname" : ', 3)]
     assert "lacks its host" in refused("fio.read", lines)
 
 
@@ -89,7 +89,7 @@ def test_results_of_fio_in_two_formats_are_those_of_one_run_or_refused() -> None
 
 def test_rows_of_elbencho_stand_in_their_phase_and_have_their_totals() -> None:
     lines = lines_of("elbencho/01-resfile-write-stonewall-01threads.out")
-    one, other = place(lines, "Dirs/s"), place(lines, "Throughput")
+    one, other = position(lines, "Dirs/s"), position(lines, "Throughput")
     swapped = [*lines]
     swapped[one], swapped[other] = lines[other], lines[one]
     assert "mixed" in refused("elbencho.write", swapped)
@@ -105,31 +105,31 @@ def test_a_row_of_elbenchos_csv_counts_once_wherever_it_stands() -> None:
 
 def test_a_size_or_percentile_is_there_once() -> None:
     lines = lines_of("imb/09-biband-ompi4-multi-groups.out")
-    at = place(lines, "            0         1000")
+    at = position(lines, "            0         1000")
     assert "a size is twice" in refused("imb.biband", [*lines[: at + 1], *lines[at:]])
     lines = lines_of("sockperf/02-virtualclient-pingpong-full-log.txt")
-    at = place(lines, "percentile 25.000")
+    at = position(lines, "percentile 25.000")
     assert "a percentile is there twice" in refused("sockperf.ping_pong", [*lines[: at + 1], *lines[at:]])
 
 
 def test_input_of_a_cold_start_of_wrf_stands_before_its_steps() -> None:
     lines = lines_of(WRF)
-    moved = lines.pop(place(lines, "Timing for processing wrfinput"))
-    lines.insert(place(lines, "Timing for main", 20), moved)
+    moved = lines.pop(position(lines, "Timing for processing wrfinput"))
+    lines.insert(position(lines, "Timing for main", 20), moved)
     assert "input that stands before the steps" in refused("wrf.conus-2.5km", lines)
 
 
 def test_times_to_completion_that_fio_counted_are_not_missed() -> None:
     lines = lines_of("fio/11-text-ceph-randread-1M.out")
-    first, last = place(lines, "clat (msec)"), place(lines, "99.99th")
+    first, last = position(lines, "clat (msec)"), position(lines, "99.99th")
     assert "lacks lines of latencies" in refused("fio.randread", [*lines[:first], *lines[last + 1 :]])
 
 
 def test_rows_of_elbencho_below_a_phase_that_moves_nothing_are_of_another_phase() -> None:
     lines = lines_of("elbencho/06-iops-direct.out")
-    head = place(lines, "MKDIRS ")
+    head = position(lines, "MKDIRS ")
     assert refused("elbencho.write", [*lines[:head], *lines[head + 1 :]])
-    phase = place(lines, "SYNC ", 1)
+    phase = position(lines, "SYNC ", 1)
     lines[head], lines[phase] = lines[phase], lines[head]
     assert refused("elbencho.write", lines)
 
@@ -144,7 +144,7 @@ def test_a_report_of_hpcg_has_all_lines_of_a_kind(word: str) -> None:
 def test_a_client_of_iperf3_has_the_rows_of_both_ends() -> None:
     lines = lines_of("iperf3/07-text-multi-worker.txt")
     for end, which in (("sender", 1), ("receiver", 2)):
-        at = place(lines, end, which)
+        at = position(lines, end, which)
         assert f"the {end}'s row is missing" in refused("iperf3", [*lines[:at], *lines[at + 1 :]])
 
 
@@ -157,7 +157,7 @@ def test_the_number_of_tests_in_a_csv_of_iperf2_is_unknown() -> None:
 
 def test_a_test_of_perftest_over_all_sizes_has_the_last_and_none_below_its_end() -> None:
     lines = lines_of("perftest/02-superbench-all-sizes.log")
-    last = place(lines, "8388608")
+    last = position(lines, "8388608")
     short = [line for line in lines if not line.startswith("8388608")]
     assert "not at 8388608" in refused("perftest.write_bw", short)
     lines.append(lines.pop(last - 1))
@@ -166,23 +166,23 @@ def test_a_test_of_perftest_over_all_sizes_has_the_last_and_none_below_its_end()
 
 def test_a_table_of_mdtest_has_its_title() -> None:
     lines = lines_of("mdtest/05-io500-4.1.0-stat.txt")
-    first, second = place(lines, "File creation"), place(lines, "SUMMARY time")
+    first, second = position(lines, "File creation"), position(lines, "SUMMARY time")
     assert "without its title" in refused("mdtest", [*lines[:first], *lines[second + 1 :]])
 
 
 def test_a_benchmark_line_of_namd_that_comes_before_the_initial_ones_is_refused() -> None:
     lines = lines_of("namd/07-v2.11-ubq_ws_eq.log")
-    at = place(lines, "Info: Benchmark time", -1)
+    at = position(lines, "Info: Benchmark time", -1)
     assert refused("namd.apoa1", lines) == ""
-    head = place(lines, "TCL: Minimizing")
-    for first in (head + 3, place(lines, "Info: Initial time")):
+    head = position(lines, "TCL: Minimizing")
+    for first in (head + 3, position(lines, "Info: Initial time")):
         moved = [*lines[:first], lines[at], *lines[first:at], *lines[at + 1 :]]
         assert "a line Benchmark time comes before the initial ones" in refused("namd.apoa1", moved)
 
 
 def test_the_steps_of_wrf_reach_to_the_moment_that_its_last_line_names() -> None:
     lines = lines_of(WRF)
-    last = place(lines, "Timing for main", -1)
+    last = position(lines, "Timing for main", -1)
     missing = "the last one is before the forecast's end"
     assert missing in refused("wrf.conus-12km", [*lines[:last], *lines[last + 1 :]])
     assert missing in refused("wrf.conus-12km", [*lines[: last - 2], *lines[last + 1 :]])
@@ -190,10 +190,10 @@ def test_the_steps_of_wrf_reach_to_the_moment_that_its_last_line_names() -> None
 
 def test_rates_of_mdtest_are_not_lost_with_their_title_and_not_taken_for_times() -> None:
     lines = lines_of("mdtest/06-io500-nan-sol.txt")
-    title, rows = place(lines, "SUMMARY rate"), place(lines, "File creation")
+    title, rows = position(lines, "SUMMARY rate"), position(lines, "File creation")
     without = [*lines[:title], lines[title].replace("SUMMARY", "SUMMXRY"), *lines[title + 1 :]]
     assert "a table of mdtest is missing" in refused("mdtest", without)
-    times = place(lines, "SUMMARY time")
+    times = position(lines, "SUMMARY time")
     doubled = [*lines[: times + 1], *lines[rows : times + 1], *lines[times + 1 :]]
     assert "two tables of one kind" in refused("mdtest", doubled)
 
@@ -248,5 +248,5 @@ def test_the_row_of_iperf3s_sender_stands_before_the_receivers() -> None:
 
 def test_a_table_of_elbencho_without_results_is_refused() -> None:
     lines = lines_of("elbencho/06-iops-direct.out")
-    at = place(lines, "OPERATION")
+    at = position(lines, "OPERATION")
     assert "mixed" in refused("elbencho.write", [*lines[:at], *lines[at : at + 1], *lines[at:]])

@@ -181,8 +181,8 @@ def test_operations_that_failed_are_no_rate(warning: str) -> None:
 
 
 def test_other_warnings_are_no_problem() -> None:
-    told = "WARNING: Read bytes is 0, thus, a read test will actually just open/close\n"
-    assert parse(OUTPUT.replace("mdtest-3", f"{told}mdtest-3")).problems == ()
+    reported = "WARNING: Read bytes is 0, thus, a read test will actually just open/close\n"
+    assert parse(OUTPUT.replace("mdtest-3", f"{reported}mdtest-3")).problems == ()
 
 
 @pytest.mark.parametrize("broken", ["nan", "-nan", "********", "inf"])

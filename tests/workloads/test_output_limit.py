@@ -133,8 +133,8 @@ def test_lines_that_begin_as_they_should_go_through_a_sieve() -> None:
 def test_all_lines_near_a_word_go_through_a_sieve() -> None:
     log = [*LOG, "so it is --> FATAL\n", *LOG]
     passed = list(plain(log, sieve=SIEVE))
-    place = passed.index("so it is --> FATAL")
-    assert passed[place + 1 : place + 200] == [line.rstrip() for line in LOG[:199]]
+    position = passed.index("so it is --> FATAL")
+    assert passed[position + 1 : position + 200] == [line.rstrip() for line in LOG[:199]]
     assert len(passed) < len(log)
 
 

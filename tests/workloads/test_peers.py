@@ -84,8 +84,8 @@ def test_the_client_meets_the_server_and_its_exit_code_counts(
     stage = stage_of(port, client_exit)
     client = start(stage, tmp_path, variable, "1")
     server = start(stage, tmp_path, variable, "0")
-    said, _ = client.communicate(timeout=30)
-    assert said == f"served: with a blank ['{client_exit}', \"and a 'quote'\"]\n"
+    output, _ = client.communicate(timeout=30)
+    assert output == f"served: with a blank ['{client_exit}', \"and a 'quote'\"]\n"
     assert client.returncode == client_exit
     assert server.wait(timeout=30) == 0
     with socket.socket() as probe:
@@ -104,8 +104,8 @@ def test_a_server_that_cannot_start_reports_why(tmp_path: Path, port: int) -> No
 def test_a_client_of_a_server_that_cannot_start_ends_too(tmp_path: Path, port: int) -> None:
     stage = peer_stage(case_of(DoublePeers()), ["false"], ["echo", "met"], port)
     client, server = start(stage, tmp_path, "PMI_RANK", "1"), start(stage, tmp_path, "PMI_RANK", "0")
-    said, _ = client.communicate(timeout=30)
-    assert (client.returncode, said, server.wait(timeout=30)) == (1, "", 1)
+    output, _ = client.communicate(timeout=30)
+    assert (client.returncode, output, server.wait(timeout=30)) == (1, "", 1)
     server.communicate()
 
 
@@ -162,9 +162,9 @@ def test_mpirun_inside_srun_pty_starts_one_server_and_one_client(
     stage = stage_of(port)
     ranks = [start(stage, tmp_path, variable, rank, INSIDE_SRUN_PTY) for rank in ("0", "1")]
     try:
-        said, _ = ranks[1].communicate(timeout=10)
+        output, _ = ranks[1].communicate(timeout=10)
     finally:
         for one in ranks:
             one.kill()
             one.communicate()
-    assert said.startswith("served: with a blank")
+    assert output.startswith("served: with a blank")

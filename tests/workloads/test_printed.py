@@ -166,8 +166,8 @@ def test_both_directions_of_perftest_are_not_one() -> None:
     one, both = (parse("perftest.write_bw", perftest(words, 90.0)) for words in ("", "Bidirectional "))
     assert (one.printed["bidirectional"], both.printed["bidirectional"]) == ((False,), (True,))
     log = perftest("", 90.0) + perftest("Bidirectional ", 170.0) + perftest("", 95.0, queue_pairs=4)
-    places = [at.at for at in parse("perftest.write_bw", log).measurements if at.fom == "bandwidth"]
-    assert places == [
+    positions = [at.at for at in parse("perftest.write_bw", log).measurements if at.fom == "bandwidth"]
+    assert positions == [
         {"bytes": 65536, "bidirectional": False, "queue_pairs": 1},
         {"bytes": 65536, "bidirectional": True, "queue_pairs": 1},
         {"bytes": 65536, "bidirectional": False, "queue_pairs": 4},

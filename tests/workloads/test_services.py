@@ -79,8 +79,8 @@ def test_the_master_meets_every_service_and_its_exit_code_counts(
     tmp_path: Path, port: int, code: int
 ) -> None:
     ranks = [start(stage_of(port, code), tmp_path, rank) for rank in (1, 0)]
-    said = [rank.communicate(timeout=30)[0] for rank in ranks]
-    assert said == ["", "['service', '0', \"it's\"]\n['service', '1', \"it's\"]\n"]
+    output = [rank.communicate(timeout=30)[0] for rank in ranks]
+    assert output == ["", "['service', '0', \"it's\"]\n['service', '1', \"it's\"]\n"]
     assert [rank.returncode for rank in ranks] == [0, code]
     assert (tmp_path / "run/hosts").read_text() == "127.0.0.1\n127.0.0.2\n"
     for host in ("127.0.0.1", "127.0.0.2"):
@@ -98,10 +98,10 @@ def test_an_exit_code_that_means_an_unreachable_host_is_not_passed_on(tmp_path: 
 def test_a_service_that_cannot_start_ends_all_and_reports_why(tmp_path: Path, port: int) -> None:
     stage = services_stage(CASE, ["sh", "-c", "echo no disk; exit 1"], ["echo", "met"], port)
     ranks = [start(stage, tmp_path, rank) for rank in (0, 1)]
-    said = [rank.communicate(timeout=30) for rank in ranks]
+    output = [rank.communicate(timeout=30) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [1, 1]
-    assert [out for out, _ in said] == ["", ""]
-    assert "ended before it listened:\nno disk" in said[0][1] + said[1][1]
+    assert [out for out, _ in output] == ["", ""]
+    assert "ended before it listened:\nno disk" in output[0][1] + output[1][1]
 
 
 def test_without_a_rank_nothing_starts(tmp_path: Path, port: int) -> None:
@@ -143,10 +143,10 @@ def test_fio_itself_sums_over_two_nodes_that_share_a_file_system(tmp_path: Path,
     (stage,) = write.stages(case)
     stage.files.update({name: text.replace("unlink=1", "unlink=0") for name, text in stage.files.items()})
     ranks = [start(stage, tmp_path, rank, STORAGE=str(storage)) for rank in (0, 1)]
-    said, complaint = ranks[0].communicate(timeout=60)
+    output, complaint = ranks[0].communicate(timeout=60)
     ranks[1].communicate(timeout=60)
     assert [rank.returncode for rank in ranks] == [0, 0], complaint
-    parsed = write.expecting(case).parse(said.splitlines(keepends=True))
+    parsed = write.expecting(case).parse(output.splitlines(keepends=True))
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert {one.fom for one in parsed.measurements} >= {"bandwidth", "iops", "latency"}
     assert len(parsed.measurements) == len({one.fom for one in parsed.measurements})

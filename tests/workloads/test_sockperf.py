@@ -194,5 +194,5 @@ def test_server_and_client_get_the_settings_of_the_case(
 ) -> None:
     (stage,) = SOCKPERF[mode].stages(case_of(SOCKPERF[mode], None, **parameters))
     tcp = " --tcp" if "tcp" in server else ""
-    told = client.replace("{}", f" -i numeric:{{address0}} -p 11111{tcp}")
-    assert " ".join(stage.argv) == f"sh {{work}}/peer.sh {server} -p 11111{tcp} -- {told}"
+    reported = client.replace("{}", f" -i numeric:{{address0}} -p 11111{tcp}")
+    assert " ".join(stage.argv) == f"sh {{work}}/peer.sh {server} -p 11111{tcp} -- {reported}"

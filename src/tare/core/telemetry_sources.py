@@ -66,7 +66,7 @@ class Source(Protocol):
         """Return named numbers from the lines that came back from a node."""
         ...
 
-    def figures(self, watched: object) -> Mapping[str, float | None]:
+    def figures(self, stage: object) -> Mapping[str, float | None]:
         """Return the figures of a run, None for those that are not known."""
         ...
 

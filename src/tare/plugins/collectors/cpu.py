@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tare.plugins.collectors.source import Facts, Records, Source, listed, whole
+from tare.plugins.collectors.source import Facts, Records, Source, listed, one_line
 
 _SYS = "/sys/devices/system/cpu"
 _WHOLE = {
@@ -23,9 +23,11 @@ _VULNERABILITIES = f"{_SYS}/vulnerabilities"
 
 
 def _read(records: Records) -> Facts:
-    facts = {name: whole(records[path]) for path, name in _WHOLE.items() if path in records}
+    facts = {name: one_line(records[path]) for path, name in _WHOLE.items() if path in records}
     facts |= _model(records.get("/proc/cpuinfo", ""))
-    governors = Counter(whole(text) for path, text in records.items() if path.endswith("/scaling_governor"))
+    governors = Counter(
+        one_line(text) for path, text in records.items() if path.endswith("/scaling_governor")
+    )
     if governors:
         facts["cpu.governor"] = _counted(governors)
     for name, state in listed(records, _VULNERABILITIES).items():

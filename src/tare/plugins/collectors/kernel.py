@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 _WHOLE = {
     "/proc/sys/kernel/hostname": "hostname",
@@ -22,10 +22,10 @@ _WHOLE = {
 
 
 def _read(records: Records) -> Facts:
-    facts = {name: whole(records[path]) for path, name in _WHOLE.items() if path in records}
+    facts = {name: one_line(records[path]) for path, name in _WHOLE.items() if path in records}
     command_line = records.get("/proc/cmdline")
     if command_line:
-        facts["kernel.command_line"] = whole(command_line)
+        facts["kernel.command_line"] = one_line(command_line)
     for line in records.get("/etc/os-release", "").splitlines():
         key, _, value = line.partition("=")
         if key == "PRETTY_NAME":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 _LIMITS = {
     "Max locked memory": "limit.locked_memory",
@@ -27,7 +27,7 @@ def _read(records: Records) -> Facts:
         if columns[0] in _LIMITS:
             facts[_LIMITS[columns[0]]] = columns[1]  # the soft limit, which is the effective one
     for name in _CGROUP:
-        upwards = [whole(text) for record, text in records.items() if record.partition(" ")[0] == name]
+        upwards = [one_line(text) for record, text in records.items() if record.partition(" ")[0] == name]
         if upwards:
             facts[f"cgroup.{name}"] = upwards[0] if name.startswith("cpuset.") else _least(upwards)
     return facts

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 
 def _read(records: Records) -> Facts:
     facts = {}
     for record, fact in (("mpirun", "mpi.version"), ("ucx", "mpi.ucx"), ("libfabric", "mpi.libfabric")):
         line = next((line for line in records.get(record, "").splitlines() if line.strip()), "")
-        facts[fact] = whole(line).removeprefix("# ")
+        facts[fact] = one_line(line).removeprefix("# ")
     hydra = next((line for line in records.get("mpirun", "").splitlines() if "Version:" in line), "")
     if hydra:  # MPICH prints a title first, and its version below it
-        facts["mpi.version"] = f"hydra {whole(hydra.partition('Version:')[2])}"
+        facts["mpi.version"] = f"hydra {one_line(hydra.partition('Version:')[2])}"
     packages = [
-        whole(line).removesuffix(".dist-info").replace("-", " ", 1)
+        one_line(line).removesuffix(".dist-info").replace("-", " ", 1)
         for line in records.get("packages", "").splitlines()
         if line.strip()
     ]
     if packages:
         facts["mpi.packages"] = ", ".join(sorted(packages))
     settings = [
-        whole(line)
+        one_line(line)
         for line in records.get("settings", "").splitlines()
         if line.strip() and not line.lstrip().startswith("#")
     ]

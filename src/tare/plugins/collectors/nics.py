@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from tare.plugins.collectors.source import Facts, Records, Source, listed, whole
+from tare.plugins.collectors.source import Facts, Records, Source, listed, one_line
 
 _NET, _RDMA = "/sys/class/net", "/sys/class/infiniband"
 _OTHERS = re.compile(r"lo$|veth|cali|lxc|docker|virbr|br-[0-9a-f]|cni|flannel\.|tunl|ip6tnl|sit\d|gre|erspan")
@@ -32,14 +32,16 @@ def _read(records: Records) -> Facts:
         if kind == "driver" and not _OTHERS.match(nic):
             facts |= {f"nic.{nic}.{name}": value for name, value in _driver(text).items()}
     for device, name in ((device, name) for device in _devices(records) for name in _RDMA_FACTS):
-        facts[f"rdma.{device}.{_RDMA_FACTS[name]}"] = whole(records.get(f"{_RDMA}/{device}/{name}", ""))
+        facts[f"rdma.{device}.{_RDMA_FACTS[name]}"] = one_line(records.get(f"{_RDMA}/{device}/{name}", ""))
     return facts | _ports(records)
 
 
 def _driver(text: str) -> Facts:
     """Parse ``driver: mlx5_core`` and, if ethtool(8) was available, the driver's version and firmware."""
     fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
-    return {fact: whole(fields[name]) for name, fact in _DRIVER_FACTS.items() if fields.get(name, "").strip()}
+    return {
+        fact: one_line(fields[name]) for name, fact in _DRIVER_FACTS.items() if fields.get(name, "").strip()
+    }
 
 
 def _devices(records: Records) -> list[str]:
@@ -51,7 +53,7 @@ def _ports(records: Records) -> Facts:
     for path, text in records.items():
         match path.removeprefix(f"{_RDMA}/").split("/"):
             case [device, "ports", port, name] if name in _PORT_FACTS:
-                facts[f"rdma.{device}.port{port}.{name}"] = whole(text)
+                facts[f"rdma.{device}.port{port}.{name}"] = one_line(text)
     return facts
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 _ENABLED = "/proc/sys/kernel/sched_autogroup_enabled"
 
@@ -17,11 +17,11 @@ def _read(records: Records) -> Facts:
         if key == "Cpus_allowed_list":
             facts["affinity.cpus"] = value.strip()
     if _ENABLED in records:
-        facts["priority.autogroups"] = "on" if whole(records[_ENABLED]) == "1" else "off"
+        facts["priority.autogroups"] = "on" if one_line(records[_ENABLED]) == "1" else "off"
     if "nice" in records:
-        facts["priority.nice"] = whole(records["nice"])
+        facts["priority.nice"] = one_line(records["nice"])
     if "may boost" in records:
-        facts["priority.may_boost"] = whole(records["may boost"])
+        facts["priority.may_boost"] = one_line(records["may boost"])
     return facts
 
 

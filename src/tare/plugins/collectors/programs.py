@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 _LIBRARY = re.compile(r"\s*(\S+) => (/.*) \(0x[0-9a-f]+\)")
 _STATIC = ("statically linked", "not a dynamic executable", "Not a valid dynamic program")  # glibc, musl
@@ -29,7 +29,7 @@ def _read(records: Records) -> Facts:
         facts[f"{name}.path"] = path
         facts[f"{name}.sha256"] = digests.get(path, "")
         facts[f"{name}.compiler"] = "; ".join(sorted(records.get(f"compiler {program}", "").splitlines()))
-        facts[f"{name}.interpreter"] = interpreter = whole(records.get(f"interpreter {program}", ""))
+        facts[f"{name}.interpreter"] = interpreter = one_line(records.get(f"interpreter {program}", ""))
         if not interpreter and any(words in text for words in _STATIC):
             facts[f"{name}.linked"] = "statically"
         for library, found in _libraries(lines):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 _VERSIONS = {
     "slurm": "sinfo --version",
@@ -18,13 +18,13 @@ _VERSIONS = {
 
 def _read(records: Records) -> Facts:
     facts = {}
-    profile = whole(records.get("/etc/tuned/active_profile", ""))
+    profile = one_line(records.get("/etc/tuned/active_profile", ""))
     if profile:
         facts["tuned.profile"] = profile
     for name in _VERSIONS:
         lines = records.get(name, "").strip().splitlines()
         if lines:
-            facts[f"version.{name}"] = whole(lines[0])
+            facts[f"version.{name}"] = one_line(lines[0])
     return facts
 
 

@@ -42,7 +42,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     library_path: str = ""
 
 
-def whole(text: str) -> str:
+def one_line(text: str) -> str:
     """Return `text` on one line."""
     return " ".join(text.replace("\0", " ").split())
 
@@ -54,5 +54,5 @@ def listed(records: Records, folder: str, name: str = "") -> dict[str, str]:
         if path.startswith(folder) and path.endswith(name):
             item = path[len(folder) : len(path) - len(name)].strip("/")
             if item and "/" not in item and text.strip():
-                found[item] = whole(text)
+                found[item] = one_line(text)
     return found

@@ -7,7 +7,7 @@ recorded pass through ``hide`` there. Without awk, nothing is recorded.
 from __future__ import annotations
 
 from tare.plugins.collectors.secrets import ALLOWED, DENIED, VOLATILE, is_recordable
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 _AWK = f"""
 BEGIN {{
@@ -35,7 +35,7 @@ def _read(records: Records) -> Facts:
         elif name == "LOADEDMODULES":
             facts["modules"] = " ".join(part for part in value.split(":") if part)
         else:
-            facts[f"variable.{name}"] = whole(value) or "(empty)"
+            facts[f"variable.{name}"] = one_line(value) or "(empty)"
     if hidden:
         facts["variables.not_recorded"] = " ".join(sorted(hidden))
     return facts

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tare.plugins.collectors.source import Facts, Records, Source, whole
+from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
 
 def _read(records: Records) -> Facts:
-    return {"stranger.domain": whole(records["domain"])} if "domain" in records else {}
+    return {"stranger.domain": one_line(records["domain"])} if "domain" in records else {}
 
 
 SOURCE = Source("stranger", "record domain; cat /proc/sys/kernel/domainname", _read)

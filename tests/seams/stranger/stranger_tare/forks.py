@@ -4,7 +4,7 @@ MYPY = False  # which mypy takes for True: on a node there is no Tare to import
 if MYPY:
     from collections.abc import Mapping
 
-    from tare.plugins.collectors.sampler.figures import Watched
+    from tare.plugins.collectors.sampler.figures import StageCounts
 
 HAS_PATHS = False
 ORDER = 500
@@ -27,9 +27,9 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return {"forks.started": float(lines[0].split()[1])} if lines else {}
 
 
-def figures(watched: "Watched") -> "Mapping[str, float | None]":
+def figures(stage: "StageCounts") -> "Mapping[str, float | None]":
     """Return the mean over nodes."""
-    return {"forks": watched.mean_rate("forks.started")}
+    return {"forks": stage.mean_rate("forks.started")}
 
 
 def over_time(counted: "dict[str, float]", seconds: float, interface: "str | None") -> "dict[str, float]":

@@ -20,7 +20,7 @@ _WAVERING = ("cpu.idle", "cpu.iowait")  # these may decrease (proc_stat(5)): the
 _MOST_WAVERING = 1000.0  # ticks; a larger loss means that a core was removed or came back
 
 
-class Passed(NamedTuple):
+class HostCounts(NamedTuple):
     """The counts of one host between two samples, and the samples in between.
 
     Hosts with the same `machine`, such as a node and its pods, report the same cores, disks and memory.
@@ -51,15 +51,15 @@ class Passed(NamedTuple):
         return difference(first, last)
 
 
-class Watched(NamedTuple):
+class StageCounts(NamedTuple):
     """All counts of the measured stage, from which sources compute their figures.
 
     `hosts` are all nodes and pods. `machines` are those with cores, disks and memory of their own.
     `interface` is the one of the case's network, if known.
     """
 
-    hosts: Sequence[Passed]
-    machines: Sequence[Passed]
+    hosts: Sequence[HostCounts]
+    machines: Sequence[HostCounts]
     interface: str | None
 
     def mean(self, values: Sequence[float]) -> float | None:
@@ -144,22 +144,22 @@ def derive(recording: Recording) -> Counters:
         host.fault for host in span.hosts.values()
     ):
         return {}
-    passed = [_passed(one, span) for one in recording.hosts]
+    passed = [_host_counts(one, span) for one in recording.hosts]
     if any(one is None for one in passed):
         return {}
     whole = [one for one in passed if one is not None]
     machines = list({one.machine: one for one in reversed(whole)}.values())
-    watched = Watched(whole, machines, span.interface)
+    stage = StageCounts(whole, machines, span.interface)
     found: Counters = {}
     for source in sources().values():
-        found |= {name: one for name, one in _figures(source, watched).items() if one is not None}
+        found |= {name: one for name, one in _figures(source, stage).items() if one is not None}
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def _figures(source: Source, watched: Watched) -> Figures:
+def _figures(source: Source, stage: StageCounts) -> Figures:
     """Return the figures of one source. An error in a source does not stop the others."""
     try:
-        return source.figures(watched)
+        return source.figures(stage)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return {}
 
@@ -190,14 +190,14 @@ def window(one: HostRecording, epoch: Epoch, span: Span) -> tuple[int, int] | No
     return (first, last) if first < last and at[last] >= epoch.ended_at - margin_s else None
 
 
-def _passed(one: HostRecording, span: Span) -> Passed | None:
+def _host_counts(one: HostRecording, span: Span) -> HostCounts | None:
     found = window(one, span.epochs[-1], span)
     if found is None:
         return None
     samples = one.samples[found[0] : found[1] + 1]
     first, last = parse(samples[0], sources()), parse(samples[-1], sources())
     counted = difference(first, last)
-    return Passed(
+    return HostCounts(
         machine=one.head.machine or one.host,
         is_of_ranks=span.hosts[one.host].is_of_ranks,
         seconds=samples[-1].at_s - samples[0].at_s,

@@ -243,7 +243,7 @@ class Sampler:
         self._fault = ""
         self._readers = Readers()
 
-    def obey(self, command: "list[str]") -> str:
+    def execute(self, command: "list[str]") -> str:
         """Execute a command. Return the error, if one happened since the recording began."""
         try:
             if command[0] == "begin":
@@ -334,14 +334,14 @@ def run() -> None:
             rest = lines.pop()
             for line in lines:
                 command = json.loads(line.decode("utf-8", "surrogateescape"))
-                _answer(sampler.obey(command))
+                _answer(sampler.execute(command))
                 if sampler.recording is not None and command[0] == "begin":
                     due = time.monotonic() + sampler.recording.period_s
         elif recording is not None:
             sampler.sample()
             n_missed = (time.monotonic() - due) // recording.period_s  # missed periods are skipped
             due += recording.period_s * (1 + n_missed)
-    sampler.obey(["end"])
+    sampler.execute(["end"])
 
 
 def _answer(fault: str) -> None:

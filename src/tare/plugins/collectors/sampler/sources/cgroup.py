@@ -8,7 +8,7 @@ import os
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = True
 ORDER = 40
@@ -57,9 +57,9 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return for how many seconds threads were throttled on all nodes together."""
     found = [
-        one.counted["cgroup.throttled_s"] for one in watched.machines if "cgroup.throttled_s" in one.counted
+        one.counted["cgroup.throttled_s"] for one in stage.machines if "cgroup.throttled_s" in one.counted
     ]
     return {"cpu_throttled": sum(found)} if found else {}

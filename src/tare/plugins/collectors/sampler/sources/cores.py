@@ -7,7 +7,7 @@ stage.
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 20
@@ -54,10 +54,10 @@ def busy(lines: "list[str]") -> "dict[str, tuple[float, float]]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the share of the busiest core. In older recordings, the source `cpu` has these lines."""
     found = []
-    for host in watched.machines:
+    for host in stage.machines:
         was = busy(shorten(host.first_lines("cores", "cpu")))
         now = busy(shorten(host.last_lines("cores", "cpu")))
         for core in now:

@@ -4,7 +4,7 @@ MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
     from collections.abc import Iterator
 
-    from tare.plugins.collectors.sampler.figures import Figures, Passed, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, HostCounts, StageCounts
 
 HAS_PATHS = False
 ORDER = 10
@@ -73,21 +73,21 @@ def shares(counted: "dict[str, float]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return means over nodes, the kernel's highest share in any sample, and the run queue."""
     found = {}  # type: dict[str, float | None]
-    by_host = [shares(one.counted) for one in watched.machines]
+    by_host = [shares(one.counted) for one in stage.machines]
     if all(by_host):
-        found.update((name, watched.mean([one[name] for one in by_host])) for name in by_host[0])
-        peaks = [share["cpu_system"] for one in watched.machines for share in _over_samples(one) if share]
+        found.update((name, stage.mean([one[name] for one in by_host])) for name in by_host[0])
+        peaks = [share["cpu_system"] for one in stage.machines for share in _over_samples(one) if share]
         found["cpu_system_peak"] = max(peaks) if peaks else found["cpu_system"]
-    found["context_switches"] = watched.mean_rate("cpu.ctxt")
-    found["interrupts"] = watched.mean_rate("cpu.intr")
-    found["run_queue"] = watched.mean(watched.levels("cpu", "cpu.procs_running"))
+    found["context_switches"] = stage.mean_rate("cpu.ctxt")
+    found["interrupts"] = stage.mean_rate("cpu.intr")
+    found["run_queue"] = stage.mean(stage.levels("cpu", "cpu.procs_running"))
     return found
 
 
-def _over_samples(host: "Passed") -> "Iterator[dict[str, float]]":
+def _over_samples(host: "HostCounts") -> "Iterator[dict[str, float]]":
     """Yield the shares between samples. Samples are combined until they have ten ticks for each core.
 
     The few ticks that remain at the end are dropped, unless there are no others.

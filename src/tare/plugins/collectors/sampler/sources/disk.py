@@ -2,7 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 90
@@ -47,12 +47,12 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the rates of all disks together, and the share of time in which the busiest disk worked."""
-    found = watched.rates("disk", "disk.")
+    found = stage.rates("disk", "disk.")
     busy = [
         100 * value / one.seconds
-        for one in watched.machines
+        for one in stage.machines
         for name, value in one.counted.items()
         if name.startswith("disk.") and name.endswith("/busy_s")
     ]

@@ -4,7 +4,7 @@ import glob
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = True
 ORDER = 30
@@ -34,8 +34,6 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return {"frequency.hertz": sum(clocks) / len(clocks)} if clocks else {}
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the mean over samples and nodes, in megahertz."""
-    return {
-        "cpu_frequency": watched.mean([one / 1e6 for one in watched.levels("frequency", "frequency.hertz")])
-    }
+    return {"cpu_frequency": stage.mean([one / 1e6 for one in stage.levels("frequency", "frequency.hertz")])}

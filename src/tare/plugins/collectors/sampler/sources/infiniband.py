@@ -4,7 +4,7 @@ import glob
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = True
 ORDER = 80
@@ -97,11 +97,11 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return what the ports of all nodes sent, waited for and lost."""
     return {
-        "fabric_sent": watched.total("port.", "tx_bytes"),
-        "fabric_packets": watched.total("port.", "tx_packets"),
-        "fabric_waits": watched.total("port.", "tx_waits"),
-        "fabric_lost": watched.total("port.", "rx_errors", "tx_drops", "symbol_errors"),
+        "fabric_sent": stage.total("port.", "tx_bytes"),
+        "fabric_packets": stage.total("port.", "tx_packets"),
+        "fabric_waits": stage.total("port.", "tx_waits"),
+        "fabric_lost": stage.total("port.", "rx_errors", "tx_drops", "symbol_errors"),
     }

@@ -2,7 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 60
@@ -65,12 +65,12 @@ def by_interface(counted: "dict[str, float]") -> "dict[str, dict[str, float]]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return what hosts sent through interfaces. Only sent bytes count, so that nothing is counted twice."""
-    hosts = [(one, by_interface(one.counted)) for one in watched.hosts]
+    hosts = [(one, by_interface(one.counted)) for one in stage.hosts]
     if not all(found for _, found in hosts):
         return {}
-    interface = watched.interface
+    interface = stage.interface
     beneath = [found for one, found in hosts if not one.is_of_ranks] or [found for _, found in hosts]
     own = [found.get(interface, {}) for one, found in hosts if one.is_of_ranks] if interface else []
     busiest = [
@@ -80,7 +80,7 @@ def figures(watched: "Watched") -> "Figures":
     others = [one for _, found in hosts for name, one in found.items() if name != _LOOPBACK]
     figures = dict(_crossing("network", own), **_crossing("wire", busiest))
     if "network_sent" in figures:
-        seconds = sum(one.seconds for one in watched.hosts) / len(watched.hosts)
+        seconds = sum(one.seconds for one in stage.hosts) / len(stage.hosts)
         figures["network_rate"] = figures["network_sent"] / seconds
         figures["network_packet_rate"] = figures["network_packets"] / seconds
     figures["total_sent"] = sum(map(_sent, others))

@@ -4,7 +4,7 @@ import glob
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = True
 ORDER = 110
@@ -39,6 +39,6 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the rates of all mounts together."""
-    return watched.rates("lustre", "lustre.")
+    return stage.rates("lustre", "lustre.")

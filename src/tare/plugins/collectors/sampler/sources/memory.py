@@ -2,7 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 50
@@ -37,9 +37,9 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the highest memory in use of any sample and node."""
-    read = [one for host in watched.machines for one in host.read("memory")]
+    read = [one for host in stage.machines for one in host.read("memory")]
     kept = [one for one in read if "memory.total" in one and "memory.available" in one]
     used = [one["memory.total"] - one["memory.available"] for one in kept]
     return {"memory_peak": max(used)} if used else {}

@@ -6,7 +6,7 @@ volume: each mount shows those of all. So they are counted once, by the file sys
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 100
@@ -66,6 +66,6 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the rates of all mounts together."""
-    return watched.rates("nfs", "nfs.")
+    return stage.rates("nfs", "nfs.")

@@ -9,7 +9,7 @@ import os
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = True
 ORDER = 120
@@ -125,10 +125,10 @@ _PRESSED = {
 }
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the counts of the run's own control group, and the CPU share of other programs."""
     found = {}  # type: dict[str, float]
-    for host in watched.hosts:
+    for host in stage.hosts:
         found.update(run_figures(host.read("run"), host.counted, host.seconds))
     return found
 

@@ -4,7 +4,7 @@ import os
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 130
@@ -36,12 +36,12 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return {"sampler." + line.split()[0]: float(line.split()[1]) for line in lines}
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the share of a core that the sampler used, and its memory, over all hosts."""
-    taken = [one for one in watched.hosts if "sampler.cpu_s" in one.counted]
-    sizes = [host.read("sampler")[-1].get("sampler.resident_bytes") for host in watched.hosts]
+    taken = [one for one in stage.hosts if "sampler.cpu_s" in one.counted]
+    sizes = [host.read("sampler")[-1].get("sampler.resident_bytes") for host in stage.hosts]
     known = [size for size in sizes if size is not None]
     return {
-        "sampler_cpu": watched.mean([100 * one.counted["sampler.cpu_s"] / one.seconds for one in taken]),
+        "sampler_cpu": stage.mean([100 * one.counted["sampler.cpu_s"] / one.seconds for one in taken]),
         "sampler_memory": max(known) if known else None,
     }

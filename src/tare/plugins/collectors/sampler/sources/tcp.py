@@ -2,7 +2,7 @@
 
 MYPY = False  # mypy takes it for True; a node has no Tare to import
 if MYPY:
-    from tare.plugins.collectors.sampler.figures import Figures, Watched
+    from tare.plugins.collectors.sampler.figures import Figures, StageCounts
 
 HAS_PATHS = False
 ORDER = 70
@@ -43,10 +43,10 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     return found
 
 
-def figures(watched: "Watched") -> "Figures":
+def figures(stage: "StageCounts") -> "Figures":
     """Return the counts of all hosts together. Pods are included, because each has its own TCP."""
     return {
-        "tcp_segments": watched.sum_over_hosts("tcp.segments_out"),
-        "tcp_retransmits": watched.sum_over_hosts("tcp.retransmits"),
-        "udp_overflows": watched.sum_over_hosts("udp.overflows"),
+        "tcp_segments": stage.sum_over_hosts("tcp.segments_out"),
+        "tcp_retransmits": stage.sum_over_hosts("tcp.retransmits"),
+        "udp_overflows": stage.sum_over_hosts("udp.overflows"),
     }

@@ -1,4 +1,4 @@
-"""The sampler beside other tools that count the same, and beside the clock: what it costs itself."""
+"""The cost of the sampler, compared with other tools that count the same and with the clock."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def recorded(folder: Path) -> HostRecording:
     return recording.hosts[0]
 
 
-def _rows(told: str) -> list[list[str]]:
+def _rows(reported: str) -> list[list[str]]:
     """Return the rows of sar on loopback, but for the mean over all."""
-    rows = [line.split() for line in told.splitlines()]
+    rows = [line.split() for line in reported.splitlines()]
     return [row for row in rows if row[1:2] == ["lo"] and not row[0].startswith("Average")]
 
 
@@ -52,19 +52,19 @@ def test_bytes_agree_with_sar_run_beside_it(tmp_path: Path) -> None:
             env={**os.environ, "LC_ALL": "C", "S_TIME_FORMAT": "ISO"},
         )
         assert sar.stdout is not None
-        told = ""
-        while not _rows(told):  # until it has read its first counters, however long that takes
-            told += sar.stdout.readline()
+        reported = ""
+        while not _rows(reported):  # until it has read its first counters, however long that takes
+            reported += sar.stdout.readline()
         send(SENT_BYTES)
-        told += sar.stdout.read()
+        reported += sar.stdout.read()
         sar.wait(timeout=60)
         sar.stdout.close()
     host = recorded(tmp_path)
     name = "interface.lo/tx_bytes"
     first, last = (parse(host.samples[n], ("interfaces",))[name] for n in (0, -1))
-    header = next(line.split() for line in told.splitlines() if "txkB/s" in line)
+    header = next(line.split() for line in reported.splitlines() if "txkB/s" in line)
     column = header.index("txkB/s")
-    theirs = sum(float(row[column]) for row in _rows(told)) * 1024
+    theirs = sum(float(row[column]) for row in _rows(reported)) * 1024
     assert theirs > 0.99 * SENT_BYTES  # rates are of intervals that a busy machine makes longer than a second
     assert last - first == pytest.approx(theirs, rel=0.01)
 

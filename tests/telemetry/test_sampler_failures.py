@@ -1,4 +1,4 @@
-"""Nodes on which things go wrong meanwhile: full disks, kills, sources that come and go, odd places."""
+"""The sampler on nodes where something fails: full disks, kills, sources that come and go, unusual paths."""
 
 from __future__ import annotations
 
@@ -67,32 +67,32 @@ def test_a_disk_that_fills_up_between_two_commands_is_reported_at_the_next(
     started: Started, tmp_path: Path
 ) -> None:
     path = tmp_path / raw_name("n1")
-    started.told("begin", str(path), "0.01")
+    started.send("begin", str(path), "0.01")
     most = path.stat().st_size + 2000
     resource.prlimit(started.process.pid, resource.RLIMIT_FSIZE, (most, most))
     while path.stat().st_size < most:
         pass
-    assert "too large" in str(started.told("mark", "solve")["fault"])
-    assert "too large" in str(started.told("end")["fault"])
+    assert "too large" in str(started.send("mark", "solve")["fault"])
+    assert "too large" in str(started.send("end")["fault"])
     assert _recorded(tmp_path).samples, "up to what there was room for"
     assert path not in [fd.readlink() for fd in Path(f"/proc/{started.process.pid}/fd").iterdir()]
 
 
 def test_a_source_that_failed_once_is_read_again(tmp_path: Path) -> None:
     sampler = Started(faulty(("flaky", FLAKY)), tmp_path)
-    sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
+    sampler.send("begin", str(tmp_path / raw_name("n1")), "60")
     for mark in ("a", "b", "c"):
-        sampler.told("mark", mark)
+        sampler.send("mark", mark)
     sampler.end()
     host = _recorded(tmp_path)
-    told = [sample.lines.get("flaky") for sample in host.samples]
-    assert told == [["reading 1"], None, ["reading 3"], ["reading 4"]]
+    reported = [sample.lines.get("flaky") for sample in host.samples]
+    assert reported == [["reading 1"], None, ["reading 3"], ["reading 4"]]
     assert host.faults == {"flaky": "ValueError: garbage"}
 
 
 def test_files_of_a_source_that_cannot_be_read_leave_it_the_others(tmp_path: Path) -> None:
     sampler = Started(faulty(("half", HALF)), tmp_path)
-    sampler.told("begin", str(tmp_path / raw_name("n1")), "60")
+    sampler.send("begin", str(tmp_path / raw_name("n1")), "60")
     sampler.end()
     host = _recorded(tmp_path)
     assert [line.split()[0] for line in host.samples[0].lines["half"]] == ["/proc/uptime"]
@@ -161,11 +161,11 @@ def _samples_with(source: str, text: str, tmp_path: Path) -> tuple[list[bool], i
     """
     sampler = Started(faulty((source, text)), tmp_path)
     path = tmp_path / raw_name("n1")
-    sampler.told("begin", str(path), "0.01")
+    sampler.send("begin", str(path), "0.01")
     while path.read_bytes().count(b"\n") < 6:
         pass
-    sampler.told("mark", "a")
-    sampler.told("end")
+    sampler.send("mark", "a")
+    sampler.send("end")
     sampler.end()
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     marked = next(line for line in lines if line.get("mark"))
@@ -206,10 +206,10 @@ def test_single_cores_are_in_every_sample_unless_they_are_very_many() -> None:
 
 def test_single_cores_are_recorded_as_often_as_all_together(started: Started, tmp_path: Path) -> None:
     path = tmp_path / raw_name("n1")
-    started.told("begin", str(path), "0.1")
+    started.send("begin", str(path), "0.1")
     while path.read_bytes().count(b"\n") < 6:
         pass
-    started.told("end")
+    started.send("end")
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     assert all("cores" in line["s"] for line in lines[:-1]), "the last may be within a tick of the one before"
     assert len(_recorded(tmp_path).samples[0].lines["cores"]) == os.cpu_count()
