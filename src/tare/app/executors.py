@@ -30,7 +30,7 @@ from tare.execution.attempt_runner import AttemptRunner
 from tare.execution.batch import BatchExecutor, BatchSetup
 from tare.execution.compose import Composer
 from tare.execution.concurrent import ConcurrentExecutor
-from tare.execution.executor import Executor, PlatformExecutors, SerialExecutor
+from tare.execution.executor import BackendExecutors, Executor, SerialExecutor
 from tare.plugins.backend_registry import backend
 from tare.plugins.collectors.facts import collect_facts
 from tare.plugins.collectors.images import container_facts
@@ -69,7 +69,7 @@ def make_executor(
             executors[name] = stack.enter_context(
                 _executor(backend(name), folder, loaded, env, options, on_wait)
             )
-        yield PlatformExecutors({name: executors[platforms[name].backend] for name in used})
+        yield BackendExecutors(executors, lambda case: platforms[case.platform].backend)
 
 
 def campaign_hash(folder: Path) -> str:
@@ -296,7 +296,7 @@ def _environment(
         hosts = composer.hosts(case)
         key = (hosts, case.platform)
         if key not in known:
-            here: list[str | None] = list(hosts) if composer.site.agent else [None]
+            here = composer.reached_hosts(case)
             new = [host for host in here if (host or hosts[0], case.platform) not in responses]
             for host, response in ask_facts(backend, new, loaded, case.platform).items():
                 responses[host or hosts[0], case.platform] = response

@@ -16,6 +16,7 @@ import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -105,16 +106,12 @@ def _position_of(text: str, name: str, below: str = "") -> str:
     return ""
 
 
-def _hosts(composer: Composer, case: Case) -> list[str | None]:
-    return list(composer.hosts(case)) if composer.site.agent else [None]
-
-
 def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
     """Yield a result for each program of the cases: whether its hosts find it and its libraries."""
     wanted: dict[tuple[str, str], tuple[Case, dict[str | None, None]]] = {}
     unsure = set()  # programs whose launcher or stage may still add library folders
     for case in cases:
-        hosts = _hosts(composer, case)
+        hosts = composer.reached_hosts(case)
         for stage, invocation in composer.compose(case):
             ranks_on = hosts if stage.is_mpi else hosts[:1]
             if stage.is_mpi or "LD_LIBRARY_PATH" in stage.env or "LD_PRELOAD" in stage.env:
@@ -170,6 +167,7 @@ def _extended(variable: str, folders: Sequence[str]) -> str:
 
 
 def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_unsure: bool) -> RehearsalResult:
+    result = partial(RehearsalResult, case.workload, case.platform, name)
     lines = {host or "this machine": text.splitlines() for host, text in outputs.items()}
     denied = [host for host, text in lines.items() if "denied" in text]
     lacking = [host for host, text in lines.items() if "missing" in text and "denied" not in text]
@@ -185,21 +183,14 @@ def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_uns
     }
     if lacking:
         cure = "install it, or name its folder in the platform's 'path' in the site file"
-        return RehearsalResult(
-            case.workload, case.platform, name, tuple(lacking), f"{name} is not found", cure
-        )
+        return result(tuple(lacking), f"{name} is not found", cure)
     if denied:
-        cure = f"make it executable: chmod +x {name}"
-        return RehearsalResult(
-            case.workload, case.platform, name, tuple(denied), f"{name} cannot be executed", cure
-        )
+        return result(tuple(denied), f"{name} cannot be executed", f"make it executable: chmod +x {name}")
     if foreign:
-        fault, cure = f"{name} is built for another processor", "build it for this one"
-        return RehearsalResult(case.workload, case.platform, name, tuple(foreign), fault, cure)
+        return result(tuple(foreign), f"{name} is built for another processor", "build it for this one")
     if absent:
         fault = f"{name} is a script for {', '.join(absent)}, which is not there"
-        cure = "install it, or correct the script's first line"
-        return RehearsalResult(case.workload, case.platform, name, tuple(absent.values()), fault, cure)
+        return result(tuple(absent.values()), fault, "install it, or correct the script's first line")
     if libraries:
         names = ", ".join(sorted(libraries)[:_MOST_LIBRARIES])
         cure = "install them, or name their folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"
@@ -207,16 +198,15 @@ def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_uns
         if is_unsure:
             fault = f"{name} needs {names}, which the loader does not find by itself"
             cure = "where runs fail, name the folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"
-        on = tuple(sorted(set(libraries.values())))
-        return RehearsalResult(case.workload, case.platform, name, on, fault, cure, is_note=is_unsure)
-    return RehearsalResult(case.workload, case.platform, name, tuple(lines))
+        return result(tuple(sorted(set(libraries.values()))), fault, cure, is_note=is_unsure)
+    return result(tuple(lines))
 
 
 def _inputs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
     """Yield a result for each input of the cases: whether it exists."""
     asked: set[tuple[str | None, str]] = set()
     for case in cases:
-        host = _hosts(composer, case)[0]
+        host = composer.reached_hosts(case)[0]
         stages = composer.workloads[case.workload].stages(case)
         for path in dict.fromkeys(path for stage in stages for path in composer.inputs(case, stage)):
             if path.startswith("/") and (host, path) not in asked:
@@ -233,7 +223,7 @@ def _storage_paths(composer: Composer, cases: Sequence[Case], ask: Ask) -> Itera
     asked = set()
     for case in cases:
         if composer.needs_own_storage(case):
-            hosts = _hosts(composer, case)
+            hosts = composer.reached_hosts(case)
             is_shared = any(one.shares_storage for one in composer.workloads[case.workload].stages(case))
             key = (case.storage, tuple(hosts), is_shared)
             if key not in asked:
@@ -249,14 +239,12 @@ def _storage(
     folder = f"{path.rstrip('/')}/tare-rehearsal-{socket.gethostname()}-{os.getpid()}-{time.monotonic_ns()}"
     quoted = shlex.quote(folder)
     made = ask(hosts[:1], f"mkdir -- {quoted} 2>&1 && echo made").get(hosts[0], "")
-    subject = f"storage {case.storage}"
+    result = partial(RehearsalResult, case.workload, case.platform, f"storage {case.storage}")
+    name = case.storage or ""
     if "made" not in made.split():
-        fault = f"storage '{case.storage}' cannot be written to: {' '.join(made.split())}"
+        fault = f"storage '{name}' cannot be written to: {' '.join(made.split())}"
         cure = f"make {path} a folder that you may write to, or correct the site's 'storage'"
-        here = (hosts[0] or "this machine",)
-        return RehearsalResult(
-            case.workload, case.platform, subject, here, fault, cure, storage=case.storage or ""
-        )
+        return result((hosts[0] or "this machine",), fault, cure, storage=name)
     try:
         unaware: list[str] = []
         if is_shared and len(hosts) > 1:
@@ -265,11 +253,7 @@ def _storage(
     finally:
         ask(hosts[:1], f"rmdir -- {quoted}")
     if not unaware:
-        return RehearsalResult(
-            case.workload, case.platform, subject, tuple(host or "this machine" for host in hosts)
-        )
-    fault = f"storage '{case.storage}' is each node's own: what {hosts[0]} makes in {path} is not seen"
+        return result(tuple(host or "this machine" for host in hosts))
+    fault = f"storage '{name}' is each node's own: what {hosts[0]} makes in {path} is not seen"
     cure = "its ranks read each other's files; use a storage path that nodes share, or nodes: 1"
-    return RehearsalResult(
-        case.workload, case.platform, subject, tuple(unaware), fault, cure, storage=case.storage or ""
-    )
+    return result(tuple(unaware), fault, cure, storage=name)

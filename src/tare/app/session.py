@@ -290,6 +290,14 @@ def _facts(case: Case) -> dict[str, str]:
     return {name: str(value) for name, value in rows.items()}
 
 
+_MAY_CHANGE = (
+    *("cases", "repeats", "varied", "foms"),  # checked before, or they follow from the cases
+    *("telemetry", "notes", "left_out"),  # they do not change what is run
+    *("scaling", "sizes", "links", "peaks", "kinds", "derived", "together", "sending"),  # only for analysis
+)
+"""The fields of a plan that a study may change without --extend."""
+
+
 def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> None:
     """Raise UsageError unless `new` equals `old`, or extends it and `is_extending` is true."""
     lost = {case.id for case in old.cases} - {case.id for case in new.cases}
@@ -311,24 +319,8 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
             f"{folder} holds another state of this study ({_extent(old)}; now {_extent(new)}); "
             "add --extend to extend it, or choose another --out"
         )
-    rest = msgspec.structs.replace(
-        new,
-        cases=old.cases,
-        repeats=old.repeats,
-        varied=old.varied,
-        foms=old.foms,
-        scaling=old.scaling,  # used only in the analysis
-        telemetry=old.telemetry,  # sampling does not change what is run
-        sizes=old.sizes,  # used only to show settings
-        links=old.links,
-        peaks=old.peaks,
-        kinds=old.kinds,
-        derived=old.derived,  # used only to compare cases
-        together=old.together,
-        sending=old.sending,
-        notes=old.notes,
-        left_out=old.left_out,
-    )
+    accepted = {name: getattr(old, name) for name in _MAY_CHANGE}
+    rest = msgspec.structs.replace(new, **accepted)
     if rest != old and not is_extending:
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
 

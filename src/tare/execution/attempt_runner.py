@@ -104,9 +104,9 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
     def _with_fault_owner(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
         """Return a judged attempt, as an infrastructure failure if it was one (see fault_owner)."""
         head = self.composer.head(case)
-        network = self.composer.site.networks.get(case.network) if case.network else None
+        network = self.composer.network(case)
         interface = network.interface if network and case.layout.nodes > 1 else None
-        hosts: list[str | None] = list(attempt.hosts) if head else [None]
+        hosts = self.composer.reached_hosts(case)
         storage = self.composer.storage_path(case) if self.composer.needs_own_storage(case) else ""
         n_here = n_killed if self._is_here(head) else 0
         return with_fault_owner(attempt, self.backend, hosts, interface, n_here, storage)
@@ -119,7 +119,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             yield
             return
         folder = composer.own_storage(case, owner_of(self.label, attempt))
-        hosts: list[str | None] = list(attempt.hosts) if composer.head(case) else [None]
+        hosts = composer.reached_hosts(case)
         is_open = composer.site.platforms[case.platform].container is not None
         with self.storage.own(folder, hosts, self._label(attempt), is_open=is_open):
             yield
@@ -140,7 +140,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         stages = stage_all(
             self.composer, case, work, head, owner_of(self.label, attempt), boost_tries=self.boost_tries
         )
-        hosts: list[str | None] = list(attempt.hosts) if head else [None]
+        hosts = self.composer.reached_hosts(case)
         before, began = self.counters(hosts), read_clocks()
         with self.telemetry.watch(self.composer, case, work) as record:
             end = self._run_stages(case, stages, work, attempt.hosts, head, self._label(attempt), record)

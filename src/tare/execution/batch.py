@@ -364,7 +364,7 @@ def make_task(
         layout=composer.widest(case),
         platform=composer.site.platforms[case.platform],
         timeout_s=timeout_s,
-        network=composer.site.networks[case.network] if case.network else None,
+        network=composer.network(case),
         storage=case.storage,
         storage_path=composer.storage_path(case),
         own_storage=composer.own_storage(case, owner) if composer.needs_own_storage(case) else "",

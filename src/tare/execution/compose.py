@@ -16,7 +16,7 @@ from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
 from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.core.pseudonyms import Pseudonyms
-from tare.core.site import Platform, Site
+from tare.core.site import Network, Platform, Site
 from tare.core.user_files import open_given
 from tare.core.workload import Stage, Workload
 from tare.probes.core_binding import bound, chosen, with_script
@@ -51,8 +51,16 @@ class Composer(msgspec.Struct, frozen=True):
         if self.is_queued(case):
             return ()
         nodes = self.site.nodes[: self.widest(case).nodes]
-        network = self.site.networks.get(case.network) if case.network else None
+        network = self.network(case)
         return tuple(network.host_of(node) for node in nodes) if network else nodes
+
+    def reached_hosts(self, case: Case) -> list[str | None]:
+        """Return the hosts of `case` as a backend knows them: if Tare runs on their only machine, [None]."""
+        return list(self.hosts(case)) if self.site.agent else [None]
+
+    def network(self, case: Case) -> Network | None:
+        """Return the network of `case`, None if it has none."""
+        return self.site.networks.get(case.network or "")
 
     def on(self, nodes: tuple[str, ...]) -> Composer:
         """Return a composer that uses only these nodes of the site."""
@@ -144,7 +152,7 @@ class Composer(msgspec.Struct, frozen=True):
     def own_variables(self, case: Case) -> dict[str, str]:
         """Return the variables that the site sets for ranks of `case`: its network's, then its platform's."""
         platform = self.site.platforms[case.platform]
-        network = self.site.networks.get(case.network) if case.network else None
+        network = self.network(case)
         return (network.options.get(platform.launcher, {}) if network else {}) | platform.env
 
     def _invocation(
@@ -215,7 +223,7 @@ class Composer(msgspec.Struct, frozen=True):
             hosts=self.hosts(case)[: layout.nodes],
             layout=layout,
             platform=platform,
-            network=self.site.networks.get(case.network) if case.network else None,
+            network=self.network(case),
             network_name=case.network,
             agent=() if self.is_queued(case) else agent,
             management=self.site.management,

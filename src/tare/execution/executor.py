@@ -70,32 +70,33 @@ class SerialExecutor:
         self._next = None
 
 
-class PlatformExecutors:
-    """Delegates to one executor for each platform's backend; only one of them runs attempts at a time.
+class BackendExecutors:
+    """Delegates to one executor for each backend; only one of them runs attempts at a time.
 
     Two backends may use the same nodes without knowing of each other. Benchmarks must not disturb each other.
     """
 
-    def __init__(self, by_platform: Mapping[str, Executor]) -> None:
-        self._by_platform = dict(by_platform)
-        self._under_way: dict[str, int] = dict.fromkeys(self._names(), 0)
+    def __init__(self, executors: Mapping[str, Executor], backend_of: Callable[[Case], str]) -> None:
+        self._executors = dict(executors)
+        self._backend_of = backend_of
+        self._under_way = dict.fromkeys(self._executors, 0)
 
     def can_start(self, case: Case) -> bool:
         """Return whether the case's executor has room and no other executor runs attempts (see Executor)."""
-        own = self._name(case)
+        own = self._backend_of(case)
         are_others_idle = all(count == 0 for name, count in self._under_way.items() if name != own)
-        return are_others_idle and self._by_platform[case.platform].can_start(case)
+        return are_others_idle and self._executors[own].can_start(case)
 
     def start(self, case: Case, run: Run, number: int) -> None:
-        """Begin an attempt with the executor of its platform (see Executor)."""
-        self._by_platform[case.platform].start(case, run, number)
-        self._under_way[self._name(case)] += 1
+        """Begin an attempt with the executor of its backend (see Executor)."""
+        self._executors[self._backend_of(case)].start(case, run, number)
+        self._under_way[self._backend_of(case)] += 1
 
     def adopt(self, begun: Sequence[tuple[Case, Run, int]]) -> Collection[Run]:
         """Let each executor take over the attempts of its own platforms (see Executor)."""
         adopted: list[Run] = []
-        for name in self._under_way:
-            found = self._by_platform[name].adopt([one for one in begun if self._name(one[0]) == name])
+        for name, executor in self._executors.items():
+            found = executor.adopt([one for one in begun if self._backend_of(one[0]) == name])
             self._under_way[name] += len(found)
             adopted += found
         return adopted
@@ -105,22 +106,13 @@ class PlatformExecutors:
         ended: list[Attempt] = []
         for name, count in self._under_way.items():
             if count:
-                found = self._by_platform[name].wait()
+                found = self._executors[name].wait()
                 self._under_way[name] -= len(found)
                 ended += found
         return ended
 
     def abandon(self) -> None:
         """End all running attempts (see Executor)."""
-        for name in self._under_way:
-            self._by_platform[name].abandon()
+        for name, executor in self._executors.items():
+            executor.abandon()
             self._under_way[name] = 0
-
-    def _names(self) -> list[str]:
-        """Return the first platform of each executor; it serves as the executor's name here."""
-        first = {id(executor): name for name, executor in reversed(self._by_platform.items())}
-        return list(first.values())
-
-    def _name(self, case: Case) -> str:
-        executor = self._by_platform[case.platform]
-        return next(name for name in self._under_way if self._by_platform[name] is executor)

@@ -49,21 +49,20 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         ranks = composer.hosts(case)
         nodes = site.nodes[: len(ranks)]
         hosts: list[str | None] = [*dict.fromkeys((*ranks, *nodes))] if site.agent else [None]
-        network = site.networks.get(case.network) if case.network else None
+        network = composer.network(case)
         span = Span(hosts={}, epochs=(), interface=network.interface if network else None)
         with self.source.watch(hosts, work, period_s) as session:
             yield _SampledRecord(session, span, frozenset(ranks if site.agent else ()), work, self.settle)
 
     @contextmanager
     def _count_packets(self, composer: Composer, case: Case, work: Path) -> Iterator[None]:
-        if self.count is None or case.network is None or not self.options.counts_packets(case.platform):
+        network = composer.network(case)
+        if self.count is None or network is None or not self.options.counts_packets(case.platform):
             yield
             return
-        interface = composer.site.networks[case.network].interface
-        hosts = composer.hosts(case)
-        here: list[str | None] = list(hosts) if composer.site.agent else [None]
-        with self.count(dict.fromkeys(here, interface)) as outputs:
+        with self.count(dict.fromkeys(composer.reached_hosts(case), network.interface)) as outputs:
             yield
+        hosts = composer.hosts(case)
         self.keep(work, {host or hosts[0]: text for host, text in outputs.items()})
 
 

@@ -245,21 +245,16 @@ def _write(path: Path, text: str, mode: str = "w") -> None:
 
 
 def _body(found: Check, undecided: Undecided) -> dict[str, object]:
-    return {
-        "study": found.study,
-        "site": found.site,
-        "outcome": found.outcome,
-        "undecided_counts_as": undecided,
-        "is_failed": found.is_failed(undecided),
-        "confidence": found.confidence,
-        "family": found.family,
-        "n_family": found.n_family,
-        "mean": found.mean,
-        "notes": found.notes,
-        "is_complete": found.completeness.is_complete,
-        "n_planned": found.completeness.n_planned,
-        "counts": {state: n for state, n in found.completeness.counts.items() if n},
-        "rules": [
+    accounting = found.completeness
+    return json_fields(
+        found,
+        *("verdicts", "completeness", "requires_complete"),
+        undecided_counts_as=undecided,
+        is_failed=found.is_failed(undecided),
+        is_complete=accounting.is_complete,
+        n_planned=accounting.n_planned,
+        counts={state: n for state, n in accounting.counts.items() if n},
+        rules=[
             {
                 "name": verdict.rule.name,
                 "kind": verdict.rule.kind,
@@ -269,7 +264,7 @@ def _body(found: Check, undecided: Undecided) -> dict[str, object]:
             }
             for verdict in found.verdicts
         ],
-    }
+    )
 
 
 def _comparison(one: CheckedComparison) -> dict[str, object]:
