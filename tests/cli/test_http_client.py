@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.cli.http_client import Server
+from tare.app.http_client import Server
 from tare.core.errors import UsageError
 
 SECRET = "p4ss w:rd"

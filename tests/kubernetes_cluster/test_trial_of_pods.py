@@ -8,7 +8,7 @@ import pytest
 
 from kubernetes_cluster.conftest import Campaign, Doc, Lab
 from tare import config
-from tare.cli.platform_checks import check_backend
+from tare.app.platform_checks import check_backend
 from tare.plugins.backends.kubernetes.check_result import Finding
 from tare.plugins.backends.kubernetes.doctor import is_usable
 

@@ -100,7 +100,7 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
     from tare import config
     from tare.app.executors import lab_env
     from tare.app.planning import with_agent
-    from tare.cli.platform_checks import check_backend, check_platform
+    from tare.app.platform_checks import check_backend, check_platform
     from tare.plugins.backend_registry import backend
 
     source = config.read_site(name)
@@ -124,7 +124,7 @@ def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _find_on_hosts(site: Site, env: Mapping[str, str]) -> Iterator[Finding]:
-    from tare.cli.site_checks import Situation, check_hosts
+    from tare.app.site_checks import Situation, check_hosts
     from tare.plugins.backends.ownership import sessions
     from tare.plugins.backends.process.backend import ProcessBackend
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from tare.app.stated_settings import check_stated, expecting, read_settings, setting_reader, setting_texts
 from tare.cli.commands.parse import known_workloads
 from tare.cli.comparison_table import uncompared_sentences
-from tare.cli.stated_settings import check_stated, expecting, read_settings, setting_reader, setting_texts
 from tare.core.attempt import State, gather_series
 from tare.core.campaign import Campaign
 from tare.core.case import Case

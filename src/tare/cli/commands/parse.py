@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from tare.cli.stated_settings import check_stated, expecting, read_settings, setting_reader
+from tare.app.stated_settings import check_stated, expecting, read_settings, setting_reader
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.user_files import open_given

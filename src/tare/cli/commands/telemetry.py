@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tare.cli.http_client import Server
+from tare.app.http_client import Server
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.core.telemetry_sources import figures as telemetry_figures
