@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from tare.cli.commands import clean, doctor
+from tare.app import leftovers
+from tare.cli.commands import doctor
 from tare.config import site_from_text
 from tare.core.backend_plugin import BatchBackend, DirectBackend
 from tare.core.errors import FileFaults, UsageError
@@ -99,5 +100,5 @@ def test_doctor_lists_every_plug_in_that_cannot_be_used(monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("_installed")
 def test_clean_says_which_backends_it_cannot_ask(capsys: pytest.CaptureFixture[str]) -> None:
-    assert clean.usable_backends()
+    assert leftovers.usable_backends()
     assert "tare: backend plug-in broken (broken_backend:BACKEND) cannot be used" in capsys.readouterr().err

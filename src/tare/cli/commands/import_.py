@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
-from tare.app.stated_settings import check_stated, expecting, read_settings, setting_reader, setting_texts
+from tare.app.stated_settings import read_settings, setting_reader, setting_texts
 from tare.cli.commands.parse import known_workloads
 from tare.cli.comparison_table import uncompared_sentences
-from tare.core.attempt import State, gather_series
-from tare.core.campaign import Campaign
-from tare.core.case import Case
+from tare.core.attempt import State
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.values import Scalar
-from tare.core.workload import ParameterKind, Workload, written
+from tare.core.workload import ParameterKind, written
 from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.storage.candidates import Candidate, ReadSetting
-    from tare.storage.import_files import ReadFile
     from tare.storage.import_summary import Summary
     from tare.storage.imports import Import
     from tare.storage.trees import Refused
@@ -35,7 +31,6 @@ _MOST_LISTED = 20
 _MOST_VALUES = 8
 _MANY = 200
 """The number of files from which on a progress bar is shown; reading so many takes about a second."""
-_CURE_OF_END = "; if it was to end there, state that: --set max_bytes=SIZE, or {max_bytes} in --pattern"
 
 
 @click.command(name="import")
@@ -98,10 +93,11 @@ def command(
           --pattern 'mpi/{platform}/{mpi}/{started}/osu_alltoall.out' --set nodes=2 --set ranks=2
       tare import hpcg --table runs.csv --out campaigns/hpcg
     """
+    from tare.app.importing import existing_import, file_judge, imported_plan, require_figures
     from tare.storage.imports import Importer
 
     chosen = known_workloads(study)[workload]
-    existing = _existing(folder)
+    existing = existing_import(folder)
     read = setting_reader(chosen)
     parameters = frozenset(one.name for one in chosen.parameters)
     candidates, refused = _candidates(read, parameters, paths, pattern, table, common)
@@ -109,15 +105,15 @@ def command(
         workload=chosen.name,
         digest=chosen.digest,
         output=chosen.output,
-        judge=_judge(chosen),
+        judge=file_judge(chosen),
         existing=existing.attempts if existing else (),
         keeps_equal=keep_equal,
     )
     with with_progress_bar(candidates, is_terminal=sys.stderr.isatty()) as files:
         found = importer.gather(files)
     refused = [*refused, *found.refused]
-    _require_something(found, refused, existing)
-    plan = _plan(folder, chosen, existing, found, read_settings(references, read, "--reference"))
+    require_figures(found, refused, existing)
+    plan = imported_plan(folder, chosen, existing, found, read_settings(references, read, "--reference"))
     if not as_json:
         _print_understood(found, {one.name: one.kind for one in chosen.parameters})
     if found.runs and not dry_run:
@@ -169,93 +165,6 @@ def _candidates(
     files, unusable = find_files(paths or (naming.table.rows if naming.table else ()))
     candidates, unmatched = naming.candidates(files)
     return candidates, [*unusable, *unmatched]
-
-
-def _existing(folder: Path) -> Campaign | None:
-    """Return the imported campaign in `folder`; None if there is none yet."""
-    from tare.storage.campaign import is_campaign, read_campaign
-
-    if not folder.exists():
-        return None
-    if not is_campaign(folder):
-        if any(folder.iterdir()):
-            raise UsageError(f"{folder} holds something else; choose another --out")
-        return None
-    campaign = read_campaign(folder)
-    if not all(one.source for one in campaign.attempts):
-        raise UsageError(f"{folder} holds runs that tare made itself; choose another --out")
-    return campaign
-
-
-def _judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
-    """Return a function that reads a file and judges it like the output of a run of Tare."""
-    from tare.execution.outcome import judge_figures, parse_file
-    from tare.execution.printed_settings import anchored
-    from tare.storage.import_files import ReadFile
-
-    better = {fom.name: fom.better for fom in workload.foms}
-    has_end = any(one.name == "max_bytes" for one in workload.parameters)
-
-    def judge(path: Path, case: Case) -> ReadFile:
-        parsed = check_stated(workload, case, parse_file(expecting(workload, case), path))
-        outcome = judge_figures(workload, parsed)
-        is_done = outcome.state is State.DONE
-        if not is_done and not parsed.is_end_known and parsed.measurements and has_end:
-            outcome = outcome._replace(reason=f"{outcome.reason}{_CURE_OF_END}")
-        series = gather_series(anchored(parsed.measurements), better) if is_done else []
-        return ReadFile(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed)
-
-    return judge
-
-
-def _require_something(found: Import, refused: Sequence[Refused], existing: Campaign | None) -> None:
-    """Raise UsageError unless a file has figures, or the files belong to a campaign that already exists."""
-    if existing is not None and (found.runs or found.n_known or any(one.is_fault for one in refused)):
-        return
-    if any(run.attempt.state is State.DONE for run in found.runs):
-        return
-    reasons = [(one.path, one.why) for one in refused]
-    reasons += [(run.attempt.source.path, run.attempt.reason) for run in found.runs if run.attempt.source]
-    shown = "".join(f"\n  {path}: {why}" for path, why in reasons[:_MOST_LISTED])
-    more = f"\n  … and {len(reasons) - _MOST_LISTED} more" if len(reasons) > _MOST_LISTED else ""
-    raise UsageError(f"no file gave a figure, so nothing is imported{shown or '; there is no file'}{more}")
-
-
-def _sending(existing: Campaign | None, workload: Workload) -> tuple[str, ...] | None:
-    """Return the workloads that send messages; None if that is unknown for an existing campaign."""
-    known = existing.plan.sending if existing else ()
-    if known is None or not workload.needs_transport:
-        return known
-    return tuple(dict.fromkeys((*known, workload.name)))
-
-
-def _plan(
-    folder: Path,
-    workload: Workload,
-    existing: Campaign | None,
-    found: Import,
-    reference: Mapping[str, Scalar],
-) -> Plan:
-    from tare.storage.imports import extended_plan
-
-    old = existing.plan if existing else Plan(study=folder.resolve().name, site="imported", cases=())
-    n_blocks = max([old.repeats.max if existing else 0, *(run.attempt.block for run in found.runs)])
-    foms = {workload.name: tuple(workload.foms)}
-    plan = extended_plan(old, (run.case for run in found.runs), foms, reference, n_blocks)
-    kinds = {one.name: one.kind for one in workload.parameters}
-    plan = msgspec.structs.replace(
-        plan, kinds={**old.kinds, workload.name: kinds}, sending=_sending(existing, workload)
-    )
-    if reference and not any(plan.is_reference(case) for case in plan.cases):
-        raise UsageError(
-            f"--reference {_settings_text(reference)}: no file has these settings; "
-            f"what varies is {', '.join(plan.varied) or 'nothing'}"
-        )
-    return plan
-
-
-def _settings_text(settings: Mapping[str, Scalar]) -> str:
-    return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def _body(
