@@ -42,7 +42,7 @@ def test_a_condition_means_what_it_means_in_python(text: str, expected: bool) ->
     assert holds(text) is expected
 
 
-def test_a_condition_on_a_setting_that_the_case_lacks_says_nothing() -> None:
+def test_a_condition_on_a_setting_that_the_case_lacks_is_undecided() -> None:
     assert holds("cells > 3") is None
 
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_computed_is_a_fault_of_the_file(text: str, message: str)
     assert message in str(raised.value)
 
 
-def test_the_names_of_a_condition_are_the_settings_that_it_speaks_of() -> None:
+def test_the_names_of_a_condition_are_the_settings_that_it_uses() -> None:
     assert Expression("nex > 1 and not fast == true", ORIGIN).names == {"nex", "fast"}
 
 
@@ -175,7 +175,7 @@ def test_any_condition_means_what_python_makes_of_it(text: str) -> None:
         ("nex + * 2", 7),
     ],
 )
-def test_a_fault_says_at_which_column_it_is(text: str, column: int) -> None:
+def test_a_fault_has_its_column(text: str, column: int) -> None:
     with pytest.raises(ValueError, match=rf"is not a condition: at its column {column}: "):
         Expression(text, ORIGIN)
 

@@ -90,7 +90,7 @@ def test_a_figure_of_a_declared_workload_may_say_what_it_answers() -> None:
     assert fom.fom.answers == (QuestionKind.STORAGE, QuestionKind.PLATFORM)
 
 
-def test_a_workload_without_mpi_needs_no_network_unless_it_says_so() -> None:
+def test_a_workload_without_mpi_needs_no_network_unless_declared() -> None:
     assert not read_study(MINIMAL).workloads[0].needs_transport
     assert read_study(MINIMAL + "    needs_transport: true\n").workloads[0].needs_transport
 
@@ -117,7 +117,7 @@ def test_a_workload_without_mpi_needs_no_network_unless_it_says_so() -> None:
         ("command: run", "command: run\n    parameters: {n: {kind: bytes, default: big}}", "study.yaml:6:44: workloads.w.parameters.n.default: 'big' is not a quantity; write a number and a unit, such as 64KiB"),
     ],
 )  # fmt: skip
-def test_a_broken_declaration_says_where_what_and_the_cure(old: str, new: str, message: str) -> None:
+def test_a_broken_declaration_is_reported_with_position_and_cure(old: str, new: str, message: str) -> None:
     assert faults_of(MINIMAL.replace(old, new)) == [message]
 
 

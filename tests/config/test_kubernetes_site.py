@@ -128,7 +128,7 @@ def test_a_fault_of_the_options_has_its_place_and_cure(options: str, says: str) 
     assert says in faults(options)
 
 
-def test_where_pods_go_and_what_queues_are_told_is_read() -> None:
+def test_where_pods_go_and_the_options_of_queues_are_read() -> None:
     written = (
         ", launcher: {place: anywhere, cpus: 0.5, memory: 1GiB,"
         " tolerations: [{key: infra, operator: Exists}]}"

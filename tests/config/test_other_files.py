@@ -53,7 +53,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", OTHERS)
-def test_no_message_tells_what_another_file_holds(name: str, reader: str, tmp_path: Path) -> None:
+def test_no_message_quotes_what_another_file_holds(name: str, reader: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(OTHERS[name])
     with pytest.raises(TareError) as caught:

@@ -107,7 +107,7 @@ def test_what_is_no_range_of_nodes_is_refused(written: str) -> None:
         (HEAD + "lab: {nodes: 1, networks: {a: {kind: bridge, rate: fast}}}\n", "site.yaml:4:52: lab.networks.a.rate: 'fast' is not a quantity; write a number and a unit, such as 1 Gbit/s"),
     ],
 )  # fmt: skip
-def test_a_broken_site_says_where_what_and_the_cure(text: str, message: str) -> None:
+def test_a_broken_site_is_reported_with_position_and_cure(text: str, message: str) -> None:
     assert faults_of(text) == [message]
 
 
@@ -147,7 +147,7 @@ def test_the_built_in_sites_load_wherever_one_stands(monkeypatch: pytest.MonkeyP
     assert lab.nodes == lab.lab.node_names
 
 
-def test_the_mpis_lie_beside_python_unless_the_environment_says_otherwise() -> None:
+def test_the_mpis_lie_beside_python_unless_the_environment_sets_another() -> None:
     assert (
         load_site("local", environment={}).platforms["mpich"].prefix == f"{sys.prefix}/share/tare/mpi/mpich"
     )
@@ -180,13 +180,13 @@ def test_a_lab_is_described_by_a_file_of_its_own_or_by_a_site(tmp_path: Path) ->
         load_lab_spec(own)
 
 
-def test_other_machines_are_reached_by_ssh_unless_the_file_says_otherwise() -> None:
+def test_other_machines_are_reached_by_ssh_unless_the_file_names_another_agent() -> None:
     elsewhere = site_from_text("site: s\nnodes: [n1, n2]\nplatforms: {bare: {}}\n", "site.yaml")
     here = site_from_text("site: s\nnodes: [localhost]\nplatforms: {bare: {}}\n", "site.yaml")
     assert (elsewhere.agent, here.agent) == (("ssh",), ())
 
 
-def test_a_platform_says_what_its_containers_are_made_of() -> None:
+def test_a_platform_has_what_its_containers_are_made_of() -> None:
     site = read(
         """\
 site: s
@@ -232,7 +232,7 @@ def test_a_container_that_cannot_be_is_a_fault(platform: str, fault: str) -> Non
     assert fault in found
 
 
-def test_root_file_systems_lie_beside_python_unless_the_environment_says_otherwise() -> None:
+def test_root_file_systems_lie_beside_python_unless_the_environment_sets_another() -> None:
     def rootfs(environment: dict[str, str]) -> str:
         container = load_site("lab", environment=environment).platforms["charliecloud"].container
         assert container is not None

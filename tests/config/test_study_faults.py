@@ -209,7 +209,7 @@ BROKEN: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "message"), BROKEN)
-def test_a_broken_study_says_where_what_and_the_cure(text: str, message: str) -> None:
+def test_a_broken_study_is_reported_with_position_and_cure(text: str, message: str) -> None:
     assert faults_of(text) == [message]
 
 

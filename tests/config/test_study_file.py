@@ -66,7 +66,7 @@ def test_each_published_study_loads(
     assert math.prod([*n_levels, len(study.cases) or 1]) == n_combinations
 
 
-def test_the_first_study_of_the_documentation_says_what_it_means() -> None:
+def test_the_first_study_of_the_documentation_is_read_as_explained() -> None:
     study = read_study("""\
 study: network-tax
 question: What does the overlay network cost,
@@ -242,7 +242,7 @@ def test_values_of_an_exclusion_are_converted_like_those_of_a_level() -> None:
     assert study.exclude[0].text == "max_bytes: [65536, 1048576], nodes: 2"
 
 
-def test_a_study_without_its_file_or_site_says_so(tmp_path: Path) -> None:
+def test_a_study_without_its_file_or_site_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nothing\.yaml cannot be read: No such file"):
         load_study(tmp_path / "nothing.yaml", double_catalogue)
     path = tmp_path / "study.yaml"

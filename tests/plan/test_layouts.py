@@ -91,7 +91,7 @@ ALL = registry.workloads()
 
 
 @pytest.mark.parametrize("family", registry.workloads().families)
-def test_a_case_says_the_ranks_and_nodes_that_its_command_line_starts(family: str) -> None:
+def test_a_case_has_the_ranks_and_nodes_that_its_command_line_starts(family: str) -> None:
     names = [name for name in ALL if name.partition(".")[0] == family]
     for name in names:
         workload = ALL[name]
@@ -111,7 +111,7 @@ def test_a_case_says_the_ranks_and_nodes_that_its_command_line_starts(family: st
 
 
 @pytest.mark.parametrize("name", ["imb.pingpong", "osu.latency", "osu.bw", "tare.p2p", "iperf3", "qperf"])
-def test_a_pair_is_two_ranks_however_many_a_node_has_room_for(name: str) -> None:
+def test_a_pair_is_two_ranks_however_many_slots_a_node_has(name: str) -> None:
     (case,) = planned(ALL[name], platform="openmpi5", nodes=2, ranks_per_node=64, threads=4)
     assert (case.layout.nodes, case.layout.ranks, case.layout.ranks_per_node, case.layout.threads) == (
         2,
@@ -146,7 +146,7 @@ def plan(study: Study) -> Plan:
     return make_plan(study, SITE, ALL)
 
 
-def test_levels_that_are_one_case_for_a_workload_are_told_with_their_place() -> None:
+def test_levels_that_are_one_case_for_a_workload_are_reported_with_their_position() -> None:
     made = plan(
         study_of(
             factor("workload", "imb.pingpong", "imb.allreduce", line=5),
@@ -169,7 +169,7 @@ def test_a_factor_that_varies_nothing_is_refused() -> None:
         plan(study_of(factor("ranks_per_node", 1, 2), workload="imb.pingpong", nodes=2, platform="openmpi5"))
 
 
-def test_a_layout_that_is_asked_and_not_used_is_told_once() -> None:
+def test_a_layout_that_is_asked_and_not_used_is_reported_once() -> None:
     made = plan(
         study_of(factor("platform", "openmpi5", "mpich"), workload="osu.latency", nodes=4, ranks_per_node=64)
     )
@@ -177,7 +177,7 @@ def test_a_layout_that_is_asked_and_not_used_is_told_once() -> None:
     assert "asks for nodes=4 ranks_per_node=64, but of osu.latency 2 ranks run on 2 nodes" in note
 
 
-def test_a_level_of_a_workload_that_overrides_a_factor_is_told() -> None:
+def test_a_level_of_a_workload_that_overrides_a_factor_is_reported() -> None:
     inner = Level(
         settings={"workload": "ior", "transfer": 65536},
         origin=Origin("study.yaml", 5, 7, "factors.workload[0]"),
@@ -196,7 +196,7 @@ def test_a_level_of_a_workload_that_overrides_a_factor_is_told() -> None:
     assert "transfer 64KiB and 1MiB are one case for ior in 1 of 2 combinations" in "".join(made.notes)
 
 
-def test_a_case_that_overrides_a_factor_in_some_combinations_is_told() -> None:
+def test_a_case_that_overrides_a_factor_in_some_combinations_is_reported() -> None:
     setups = Factor(
         "setup", (Level(settings={"platform": "mpich"}), Level(settings={"platform": "openmpi5", "nodes": 2}))
     )
@@ -225,7 +225,7 @@ def test_a_program_that_would_use_one_node_and_one_process_gets_no_more(common: 
     assert max(case.layout.nodes, case.layout.ranks) == next(iter(common.values()))
 
 
-def test_a_program_that_starts_its_processes_itself_says_so_by_naming_them() -> None:
+def test_a_program_that_starts_its_processes_itself_names_them() -> None:
     own = inline("mpirun", "-H", "{hosts}", "-n", "{ranks}", "app")
     study = Study(
         name="s", common={"workload": "mine", "platform": "openmpi5", "nodes": 2, "ranks_per_node": 3}
@@ -243,13 +243,13 @@ def test_a_campaign_of_the_first_edition_keeps_its_cases() -> None:
     assert new[0].id == planned(DoubleWorkload(), Edition.ASKED, platform="openmpi5")[0].id
 
 
-def test_cores_that_are_shared_are_told() -> None:
+def test_cores_that_are_shared_are_reported() -> None:
     made = plan(study_of(workload="imb.allreduce", platform="openmpi5", nodes=2, ranks_per_node=65))
     (note,) = made.notes
     assert "1 case shares cores: up to 65 ranks with 1 thread each on a node of 64 slots" in note
 
 
-def test_options_of_a_network_that_srun_would_drop_are_told() -> None:
+def test_options_of_a_network_that_srun_would_drop_are_reported() -> None:
     network = Network(interface="ib0", options={"openmpi5": {"UCX_NET_DEVICES": "mlx5_0:1"}})
     site = msgspec.structs.replace(SITE, networks={"ib": network})
     study = study_of(workload="imb.allreduce", platform="srun", nodes=2)

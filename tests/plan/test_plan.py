@@ -50,7 +50,7 @@ def test_coupled_cases_are_listed_instead_of_multiplied() -> None:
     assert column(made, "nodes") == [1, 3, 1, 3]
 
 
-def test_the_most_special_place_has_the_last_word() -> None:
+def test_the_most_special_level_takes_effect() -> None:
     inner: Settings = {"workload": "double", "nodes": 4}
     made = plan(
         Factor("workload", (Level(settings=inner),)),
@@ -113,7 +113,7 @@ def test_a_layout_that_cannot_be_is_refused_with_the_cure(settings: dict[str, in
         plan(common={"workload": "double", **settings})
 
 
-def test_every_fault_is_told_once_at_the_level_that_made_it() -> None:
+def test_every_fault_is_reported_once_at_the_level_that_made_it() -> None:
     levels = tuple(
         Level(settings={"nodes": nodes}, origin=Origin("s.yaml", line, 9, f"factors.nodes[{line}]"))
         for line, nodes in enumerate((8, 2, 9), 1)
@@ -171,7 +171,7 @@ def test_each_block_has_an_order_of_its_own_that_growth_does_not_change() -> Non
     assert grown == [case.id for case in small.order(1)]
 
 
-def test_every_place_in_a_block_is_equally_likely() -> None:
+def test_every_position_in_a_block_is_equally_likely() -> None:
     made = plan(factor("size", 1, 2, 3, 4), repeats=Repeats(min=5, max=5))
     first = [made.order(block)[0].settings["size"] for block in range(1, 401)]
     counts = [first.count(size) for size in (1, 2, 3, 4)]

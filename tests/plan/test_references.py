@@ -155,7 +155,7 @@ class Same:
         return (settings["network"] == "host") == (settings["nodes"] == self.nodes)
 
 
-def test_cases_without_a_reference_are_told() -> None:
+def test_cases_without_a_reference_are_reported() -> None:
     made = plan(
         {"network": "host"},
         factor("network", "host", "overlay"),

@@ -21,7 +21,7 @@ def planned(memory_bytes: int | None, **parameters: Scalar) -> Case:
     return case
 
 
-def test_a_parameter_that_the_study_does_not_set_is_what_the_site_tells() -> None:
+def test_a_parameter_that_the_study_does_not_set_is_what_the_site_gives() -> None:
     case = planned(128 * GIB, memory=0.5)
     assert case.parameters["node_memory"] == 128 * GIB
     assert "92544 " in HPL.stages(case)[0].files["HPL.dat"], "64 GiB of doubles, in blocks of 192"

@@ -37,7 +37,7 @@ def test_a_pattern_reads_settings_wherever_it_begins() -> None:
         "/job_results/mpi/bare/omp//osu_alltoall.out",
     ],
 )
-def test_what_is_not_as_the_pattern_says_does_not_match(path: str) -> None:
+def test_what_is_not_as_in_the_pattern_does_not_match(path: str) -> None:
     assert read_pattern(PATTERN).match(path) is None
 
 
@@ -60,7 +60,7 @@ def test_patterns_are_what_people_write(text: str, path: str, found: dict[str, s
 
 
 @pytest.mark.parametrize("text", ["{}/x", "{a b}/x", "{a/x", "a}/x", "{{a}}/x"])
-def test_a_pattern_that_cannot_be_says_how_to_write_one(text: str) -> None:
+def test_a_pattern_that_cannot_be_is_refused_with_its_cure(text: str) -> None:
     with pytest.raises(UsageError, match=r"--pattern .*braces"):
         read_pattern(text)
 

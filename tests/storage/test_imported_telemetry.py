@@ -32,7 +32,7 @@ def _kept(campaign: Campaign, *tracks: Track) -> dict[str, dict[float, float]]:
     }
 
 
-def test_figures_that_are_told_one_by_one_are_all_kept() -> None:
+def test_figures_that_come_one_by_one_are_all_kept() -> None:
     """As by a Prometheus, which answers one query after the other, or a table of sar that lacks a row."""
     points = [("n1", at, 1.0, {"load": at}) for at in (101.0, 102.0)]
     points += [("n1", at, 1.0, {"rate": at, "packets": 1.0}) for at in (101.0, 102.0, 103.0)]

@@ -98,7 +98,7 @@ journal = Journal(Path({str(path)!r})); print('held', flush=True); time.sleep(60
 
 
 @pytest.mark.parametrize("how", ["moved", "moved, and a folder made in its place", "removed"])
-def test_a_journal_that_is_gone_is_told_and_written_no_more(tmp_path: Path, how: str) -> None:
+def test_a_journal_that_is_gone_is_reported_and_written_no_more(tmp_path: Path, how: str) -> None:
     folder, moved = tmp_path / "campaign", tmp_path / "moved"
     folder.mkdir()
     with Journal(folder / "journal.jsonl") as journal:

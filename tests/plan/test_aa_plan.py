@@ -41,7 +41,7 @@ def twins() -> Plan:
     return make_plan(msgspec.structs.replace(STUDY, is_aa=True), SITE, WORKLOADS)
 
 
-def test_only_reference_cases_are_run_each_against_its_twin() -> None:
+def test_only_reference_cases_are_run_each_against_itself() -> None:
     plan = twins()
     assert [(case.settings["size"], case.twin, case.platform) for case in plan.cases] == [
         (1, "a", "bare"),
@@ -57,7 +57,7 @@ def test_only_reference_cases_are_run_each_against_its_twin() -> None:
     }
 
 
-def test_twins_have_ids_of_their_own_and_the_same_command() -> None:
+def test_the_cases_of_an_aa_pair_have_own_ids_and_the_same_command() -> None:
     plan = twins()
     composer = Composer(SITE, WORKLOADS, lambda _: Nothing(), lambda _: Nothing())
     assert len({case.id for case in plan.cases}) == 4
@@ -68,7 +68,7 @@ def test_twins_have_ids_of_their_own_and_the_same_command() -> None:
     assert composer.compose(first) == composer.compose(second)
 
 
-def test_a_case_without_a_twin_keeps_the_id_that_it_has_in_older_campaigns() -> None:
+def test_a_case_of_no_aa_pair_keeps_the_id_that_it_has_in_older_campaigns() -> None:
     assert [case.id for case in make_plan(STUDY, SITE, WORKLOADS).cases][:1] == ["34bd64c42d9ac03e"]
 
 
