@@ -37,8 +37,8 @@ def test_what_a_pattern_matches_has_a_pseudonym_of_its_own_each() -> None:
 
 
 def test_no_entry_matches_within_a_pseudonym() -> None:
-    signs = Pseudonyms(("redacted", "/[0-9]+/", "/./", "secret"))
-    assert "secret" not in signs.only("secret 12")
+    pseudonyms = Pseudonyms(("redacted", "/[0-9]+/", "/./", "secret"))
+    assert "secret" not in pseudonyms.only("secret 12")
     shown = Pseudonyms(("secret", "/[0-9]/", "redacted")).only("secret 1 redacted")
     assert shown.startswith("‹redacted-1› ‹redacted-")
     assert shown.endswith("› ‹redacted-3›")

@@ -69,7 +69,7 @@ def test_it_goes_on_where_it_ended_and_other_commands_read_it(
 def test_without_an_interval_there_is_nothing_to_report_and_it_fails(tare: Tare, study: Study) -> None:
     done = tare("calibrate", study("exit 1", repeats=3), "--out", "c")
     assert done.returncode == 1
-    assert "no case has three blocks with both twins" in done.stderr
+    assert "no case has three blocks with both members of its A/A pair" in done.stderr
 
 
 def test_without_a_study_this_machine_is_calibrated(tare: Tare, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
 from tare.core import log
 from tare.core.log import fields
-from tare.core.pseudonyms import NO_SIGNS
+from tare.core.pseudonyms import NO_PSEUDONYMS
 from tare.core.safe_folder import SafeFolder
 from tare.storage.log import JsonLines, add_handler, keeping_log, read_log, remove_handler
 
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_written_is_bad_usage(tare_here: Tare, tmp_path: P
 def test_hostile_text_forges_no_line_and_steers_no_terminal(folder: Path, tmp_path: Path) -> None:
     poison = "\x1b[2J\nforged\u202e\x9b1m"
     (tmp_path / "plan.json").write_bytes((folder / "c/plan.json").read_bytes())
-    with keeping_log(tmp_path, NO_SIGNS):
+    with keeping_log(tmp_path, NO_PSEUDONYMS):
         log.of("x").info(poison, extra=fields(one=poison, words=[poison]))
     raw = (tmp_path / "log.jsonl").read_bytes()
     assert raw.count(b"\n") == 1
@@ -177,7 +177,7 @@ def test_a_log_takes_no_more_space_than_two_files(tmp_path: Path) -> None:
 
 
 def test_long_texts_are_cut_and_many_words_counted(tmp_path: Path) -> None:
-    with keeping_log(tmp_path, NO_SIGNS):
+    with keeping_log(tmp_path, NO_PSEUDONYMS):
         log.of("x").info("long", extra=fields(text="a" * 5000, words=["b"] * 500))
     (entry,) = read_log(tmp_path).entries
     text, words = entry.fields["text"], entry.fields["words"]
@@ -189,7 +189,7 @@ def test_long_texts_are_cut_and_many_words_counted(tmp_path: Path) -> None:
 
 
 def test_a_damaged_line_is_counted_and_the_rest_is_read(tmp_path: Path) -> None:
-    with keeping_log(tmp_path, NO_SIGNS):
+    with keeping_log(tmp_path, NO_PSEUDONYMS):
         log.of("x").info("one")
     with (tmp_path / "log.jsonl").open("ab") as file:
         file.write(b'{"at": 1, "lev\n\xff\n')
@@ -202,7 +202,7 @@ def test_no_link_in_a_campaign_leads_the_log_out_of_it(tmp_path: Path) -> None:
     campaign = tmp_path / "c"
     campaign.mkdir()
     (campaign / "log.jsonl").symlink_to(outside)
-    with keeping_log(campaign, NO_SIGNS):
+    with keeping_log(campaign, NO_PSEUDONYMS):
         log.of("x").info("one")
     assert not outside.exists()
 

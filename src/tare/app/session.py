@@ -28,7 +28,7 @@ from tare.core.errors import UsageError
 from tare.core.interrupts import heeded
 from tare.core.log import fields
 from tare.core.plan import Plan
-from tare.core.pseudonyms import NO_SIGNS
+from tare.core.pseudonyms import NO_PSEUDONYMS
 from tare.core.redaction import redact_text
 from tare.core.safe_folder import SafeFolder
 from tare.execution.loop import Loop
@@ -53,7 +53,7 @@ from tare.storage.journal import (
 from tare.storage.log import keeping_log
 from tare.storage.manifest import write_manifest
 from tare.storage.pseudonymous import PseudonymousView, read_shown
-from tare.storage.pseudonyms import keep_signs
+from tare.storage.pseudonyms import keep_pseudonyms
 from tare.terminal.output import echo, leave_dead_terminal
 
 _LOG = log.of("session")
@@ -99,7 +99,7 @@ def carry_out(
         except UsageError as error:
             raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
         freeze(folder, loaded.plan, loaded.texts)
-        loaded = loaded.with_pseudonyms(keep_signs(folder, loaded.composer.pseudonyms.entries))
+        loaded = loaded.with_pseudonyms(keep_pseudonyms(folder, loaded.composer.pseudonyms.entries))
         before = (old.cases, old.repeats)
         is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)
         with keeping_log(folder, loaded.composer.pseudonyms, log_level):
@@ -302,7 +302,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     """Raise UsageError unless `new` equals `old`, or extends it and `is_extending` is true."""
     lost = {case.id for case in old.cases} - {case.id for case in new.cases}
     if lost:
-        shown = PseudonymousView(NO_SIGNS).plan(old)
+        shown = PseudonymousView(NO_PSEUDONYMS).plan(old)
         example = next(case for case in shown.cases if case.id in lost)
         raise UsageError(
             f"{folder} holds {len(lost)} cases that the study no longer has, such as "

@@ -44,7 +44,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `mean` is the mean that the reader asks for in ratios.
     - `altered` holds, by attempt folder, what is wrong with evidence that changed after its run ended, where
       that was checked.
-    - `signs` are the pseudonyms with which it is shown (storage.pseudonymous).
+    - `pseudonyms` are the pseudonyms with which it is shown (storage.pseudonymous).
     """
 
     folder: Path
@@ -57,12 +57,12 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     is_unpaired: bool = False
     mean: Mean = Mean.GEOMETRIC
     altered: dict[str, str] = {}
-    signs: Pseudonyms = Pseudonyms()
+    pseudonyms: Pseudonyms = Pseudonyms()
 
     @property
     def shown_folder(self) -> str:
         """Return the folder with pseudonyms, as others may read it."""
-        return self.signs.only(str(self.folder))
+        return self.pseudonyms.only(str(self.folder))
 
     @property
     def compares_unpaired(self) -> bool:

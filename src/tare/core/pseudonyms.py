@@ -59,24 +59,26 @@ class Pseudonyms(msgspec.Struct, frozen=True):
             return text
         found: list[str] = []
 
-        def mark(sign: str) -> str:
-            if sign not in found:
-                found.append(sign)
-            return chr(_FIRST_MARK + found.index(sign))
+        def mark(pseudonym: str) -> str:
+            if pseudonym not in found:
+                found.append(pseudonym)
+            return chr(_FIRST_MARK + found.index(pseudonym))
 
         text = _MARKS.sub("\ufffd", text.replace("\ue000", "\ufffd").replace("\ue001", "\ufffd"))
         for pattern in _patterns(self.entries):
-            text = _replaced(pattern, text, lambda match: mark(self._sign_of_match(match)))
+            text = _replaced(pattern, text, lambda match: mark(self._pseudonym_of(match)))
         if (known := _words(self.entries)) is not None:
             words, number_of = known
-            text = words.sub(lambda one: mark(_sign(number_of(one[0]))), text)
+            text = words.sub(lambda one: mark(_pseudonym(number_of(one[0]))), text)
         return _MARKS.sub(lambda one: found[ord(one[0]) - _FIRST_MARK], text)
 
-    def _sign_of_match(self, match: str) -> str:
-        return _sign(hashlib.blake2b(match.encode(), key=self.key.encode()[:64], digest_size=4).hexdigest())
+    def _pseudonym_of(self, match: str) -> str:
+        return _pseudonym(
+            hashlib.blake2b(match.encode(), key=self.key.encode()[:64], digest_size=4).hexdigest()
+        )
 
 
-NO_SIGNS = Pseudonyms()
+NO_PSEUDONYMS = Pseudonyms()
 
 
 def fault_of(entry: str) -> str | None:
@@ -114,15 +116,15 @@ def _fault_of_pattern(pattern: str) -> str | None:
     return "matches where nothing is; have it match at least one character" if is_empty_matched else None
 
 
-def _sign(number: object) -> str:
+def _pseudonym(number: object) -> str:
     return f"‹redacted-{number}›"
 
 
-def _replaced(pattern: str, text: str, sign_of: Callable[[str], str]) -> str:
+def _replaced(pattern: str, text: str, pseudonym_of: Callable[[str], str]) -> str:
     import polars as pl
 
     marked = pl.Series([text]).str.replace_all(f"(?m){pattern}", "\ue000${0}\ue001")[0]
-    return _BETWEEN.sub(lambda one: sign_of(one[1]), marked)
+    return _BETWEEN.sub(lambda one: pseudonym_of(one[1]), marked)
 
 
 @functools.lru_cache(maxsize=64)

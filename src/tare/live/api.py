@@ -111,7 +111,7 @@ def log(request: Request) -> Response:
     start = whole(request, "from", 0) if "from" in query else None
     before = whole(request, "before", 0) if "before" in query else None
     try:
-        chunk = read_chunk(path, start, before=before, signs=watched.signs, is_live=is_live)
+        chunk = read_chunk(path, start, before=before, pseudonyms=watched.pseudonyms, is_live=is_live)
     except OSError as error:
         raise HTTPException(404, f"It cannot be read: {os.strerror(error.errno or 0)}") from error
     return _json("tare.serve.log/1", {**msgspec.structs.asdict(chunk), "is_live": is_live})

@@ -31,8 +31,8 @@ def full_report(watched: FollowedCampaign) -> str:
 
 
 def _render(watched: FollowedCampaign) -> str:
-    campaign = read_shown(watched.folder, watched.signs.entries)
-    shower = PseudonymousView(campaign.signs)
+    campaign = read_shown(watched.folder, watched.pseudonyms.entries)
+    shower = PseudonymousView(campaign.pseudonyms)
     campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
     folder = SafeFolder(watched.folder)
     answers = ReportAnswers.of(campaign)

@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import FileResponse
 from starlette.types import Receive, Scope, Send
 
-from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.report.words.numbers import visible
 
@@ -54,7 +54,7 @@ def read_chunk(
     start: int | None = None,
     *,
     before: int | None = None,
-    signs: Pseudonyms = NO_SIGNS,
+    pseudonyms: Pseudonyms = NO_PSEUDONYMS,
     is_live: bool = False,
 ) -> Chunk:
     """Return at most CHUNK bytes of `stream`: those from `start` on, those before `before`, or else its end.
@@ -82,9 +82,9 @@ def read_chunk(
     if before is None:
         is_growing = is_live and time.time() - status.st_mtime < _QUIET_S
         data = _whole(_whole_lines(data, is_cut=is_growing or start + len(data) < size))
-    text = plain(data.decode("utf-8", "replace"), signs)
+    text = plain(data.decode("utf-8", "replace"), pseudonyms)
     if context and data:
-        text = _behind(context.decode("utf-8", "replace"), data.decode("utf-8", "replace"), signs)
+        text = _behind(context.decode("utf-8", "replace"), data.decode("utf-8", "replace"), pseudonyms)
     return Chunk(start, start + len(data), size, text)
 
 
@@ -108,18 +108,18 @@ class OpenedFile(FileResponse):
             os.close(self._descriptor)
 
 
-def plain(text: str, signs: Pseudonyms = NO_SIGNS) -> str:
+def plain(text: str, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> str:
     """Return `text` with pseudonyms, without escape sequences, and with invisible characters made visible."""
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return visible(signs.text(text))
+    return visible(pseudonyms.text(text))
 
 
-def _behind(context: str, text: str, signs: Pseudonyms) -> str:
+def _behind(context: str, text: str, pseudonyms: Pseudonyms) -> str:
     """Return `text` as it is shown after `context`, the earlier part of its line.
 
     A secret that begins in `context` and ends in `text` stays hidden.
     """
-    before, both = plain(context, signs), plain(context + text, signs)
+    before, both = plain(context, pseudonyms), plain(context + text, pseudonyms)
     differing = (number for number, pair in enumerate(zip(before, both, strict=False)) if pair[0] != pair[1])
     return both[next(differing, min(len(before), len(both))) :]
 

@@ -99,7 +99,7 @@ def run(request: Request) -> Response:
         campaign_state, answers = _require(opened)
         attempt = find_attempt(campaign_state, request)
         revision = watched.revision
-        found = run_page(watched.name, campaign_state, answers.variants, attempt, watched.signs)
+        found = run_page(watched.name, campaign_state, answers.variants, attempt, watched.pseudonyms)
     values = {"run": found, "name": watched.name}
     return _page("run.html", values, live=f"{found.url}/live", revision=revision, watch=watched.name)
 
@@ -118,7 +118,7 @@ def run_parts(request: Request) -> Response:
             campaign_state,
             answers.variants,
             find_attempt(campaign_state, request),
-            watched.signs,
+            watched.pseudonyms,
         )
         revision = watched.revision
     values = {"run": found, "name": watched.name}
@@ -163,7 +163,7 @@ def report(request: Request) -> Response:
     try:
         page = full_report(watched)
     except CampaignError as error:
-        raise HTTPException(503, visible(watched.signs.text(str(error)))) from error
+        raise HTTPException(503, visible(watched.pseudonyms.text(str(error)))) from error
     policy = _POLICY.search(page)
     own = html.unescape(policy[1]) if policy else "default-src 'none'"
     return HTMLResponse(page, headers={"content-security-policy": f"{own}; frame-ancestors 'none'"})

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from tare.core.attempt import Attempt, State
 from tare.core.errors import CampaignError
-from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_seconds
 from tare.live.campaign_state import CampaignState
@@ -60,7 +60,7 @@ def run_page(
     campaign_state: CampaignState,
     variants: Variants,
     attempt: Attempt,
-    signs: Pseudonyms = NO_SIGNS,
+    pseudonyms: Pseudonyms = NO_PSEUDONYMS,
 ) -> RunPage:
     """Return the page's content for an attempt, with the ends of its output streams."""
     state = campaign_state.state_of(attempt)
@@ -76,8 +76,8 @@ def run_page(
         reason="" if state is State.DONE else visible(reason(campaign_state, attempt)),
         facts=tuple(_facts(attempt, state)),
         siblings=tuple(_siblings(name, campaign_state, attempt)),
-        streams=_streams(run_url(name, attempt), folder, signs, is_live=state is State.RUNNING),
-        commands=tuple(read_commands(folder, signs)),
+        streams=_streams(run_url(name, attempt), folder, pseudonyms, is_live=state is State.RUNNING),
+        commands=tuple(read_commands(folder, pseudonyms)),
         transport=visible(attempt.transport_evidence),
         traffic=tuple(
             (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
@@ -86,7 +86,7 @@ def run_page(
         ),
         figures=tuple(figures[:_MOST_FIGURES]),
         n_more_figures=max(len(figures) - _MOST_FIGURES, 0),
-        environment=tuple(_environment(campaign_state.folder, attempt, signs)),
+        environment=tuple(_environment(campaign_state.folder, attempt, pseudonyms)),
     )
 
 
@@ -118,11 +118,11 @@ def _siblings(name: str, campaign_state: CampaignState, attempt: Attempt) -> lis
     return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
 
 
-def _streams(url: str, folder: SafeFolder, signs: Pseudonyms, *, is_live: bool) -> tuple[Stream, ...]:
+def _streams(url: str, folder: SafeFolder, pseudonyms: Pseudonyms, *, is_live: bool) -> tuple[Stream, ...]:
     found = []
     for name, stream in find_streams(folder).items():
         try:
-            chunk = read_chunk(stream, signs=signs, is_live=is_live)
+            chunk = read_chunk(stream, pseudonyms=pseudonyms, is_live=is_live)
         except OSError:  # it was removed after the listing, or may not be read
             continue
         address = quote(name, safe="")
@@ -143,14 +143,14 @@ def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
 
 
 def _environment(
-    folder: Path, attempt: Attempt, signs: Pseudonyms
+    folder: Path, attempt: Attempt, pseudonyms: Pseudonyms
 ) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
     """Return the facts of each host; the attempt's environment file is looked up among those that exist."""
     names = {one.name for one in SafeFolder(folder, "environments").files("*.json")}
     if f"{attempt.environment}.json" not in names:
         return []
     try:
-        found = PseudonymousView(signs).signed(read_environment(folder, str(attempt.environment)))
+        found = PseudonymousView(pseudonyms).signed(read_environment(folder, str(attempt.environment)))
     except CampaignError:
         return []
     return [

@@ -19,7 +19,7 @@ from tare.live.tail import JournalTail
 from tare.storage.campaign import JOURNAL, PLAN, is_campaign, read_plan
 from tare.storage.journal import is_held
 from tare.storage.pseudonymous import PseudonymousView
-from tare.storage.pseudonyms import read_signs
+from tare.storage.pseudonyms import read_pseudonyms
 
 POLL_S = 0.5
 """Seconds between two polls of the folders while there are readers."""
@@ -37,9 +37,9 @@ class FollowedCampaign:
     def __init__(self, name: str, folder: Path, redacted: Sequence[str] = ()) -> None:
         self.name = name
         self.folder = folder
-        self.signs = Pseudonyms(tuple(redacted))
+        self.pseudonyms = Pseudonyms(tuple(redacted))
         self._redacted = redacted
-        self._shower = PseudonymousView(self.signs)
+        self._shower = PseudonymousView(self.pseudonyms)
         self.campaign_state: CampaignState | None = None
         self.answers: Answers | None = None
         self.answered_revision = 0
@@ -55,7 +55,7 @@ class FollowedCampaign:
     @property
     def shown_folder(self) -> str:
         """Return the folder's path with pseudonyms, as readers may see it."""
-        return self.signs.only(str(self.folder))
+        return self.pseudonyms.only(str(self.folder))
 
     def poll(self, revision: int) -> bool:
         """Read new events; return whether anything changed. A change sets the campaign's revision."""
@@ -105,10 +105,10 @@ class FollowedCampaign:
             seen = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
             if seen == self._plan_seen:
                 return self.fault if self.campaign_state is None else ""
-            self._show_with(read_signs(self.folder, self._redacted))
+            self._show_with(read_pseudonyms(self.folder, self._redacted))
             plan = self._shower.plan(read_plan(self.folder))
         except (CampaignError, OSError) as error:
-            return self.signs.text(str(error))
+            return self.pseudonyms.text(str(error))
         self._plan_seen = seen
         if self.campaign_state is None:
             self.campaign_state = CampaignState(self.folder, plan, revision)
@@ -117,9 +117,9 @@ class FollowedCampaign:
             self.answers = None  # they do not have the new cases
         return ""
 
-    def _show_with(self, signs: Pseudonyms) -> None:
-        if signs != self.signs:
-            self.signs, self._shower = signs, PseudonymousView(signs)
+    def _show_with(self, pseudonyms: Pseudonyms) -> None:
+        if pseudonyms != self.pseudonyms:
+            self.pseudonyms, self._shower = pseudonyms, PseudonymousView(pseudonyms)
 
 
 class Hub:
@@ -151,7 +151,7 @@ class Hub:
 
     def shown(self, text: str) -> str:
         """Return `text`, such as the path of a folder, with the pseudonyms of all campaigns."""
-        known = (one.signs.entries for one in self.campaigns.values())
+        known = (one.pseudonyms.entries for one in self.campaigns.values())
         return Pseudonyms(merged(self.redacted, *known)).only(text)
 
     def refresh(self) -> None:
@@ -282,7 +282,7 @@ class Hub:
 
     def _signs_of(self, folder: Path) -> Pseudonyms:
         try:
-            return read_signs(folder, self.redacted)
+            return read_pseudonyms(folder, self.redacted)
         except CampaignError:  # it is reported where the plan is read
             return Pseudonyms(self.redacted)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tare.core.attempt import Attempt
 from tare.core.errors import NOT_JSON
-from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.report.packing import pack
 from tare.report.words.numbers import visible
@@ -44,16 +44,16 @@ class Evidence(msgspec.Struct, frozen=True):
     streams: dict[str, str]
 
 
-def read_evidence(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> Evidence:
+def read_evidence(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> Evidence:
     """Return the evidence in an attempt's `folder`; files that cannot be read are left out.
 
     The streams of the last stage are ``stdout`` and ``stderr``. Those of earlier stages have the stage's name
     in theirs.
     """
     files = (one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr"))
-    streams = {visible(one.name): _stream(one, signs) for one in files}
+    streams = {visible(one.name): _stream(one, pseudonyms) for one in files}
     return Evidence(
-        read_commands(folder, signs), {name: text for name, text in streams.items() if text is not None}
+        read_commands(folder, pseudonyms), {name: text for name, text in streams.items() if text is not None}
     )
 
 
@@ -61,7 +61,7 @@ def pack_all(
     attempts: Iterable[Attempt],
     campaign_folder: Path,
     page_limit: int = PAGE_LIMIT,
-    signs: Pseudonyms = NO_SIGNS,
+    pseudonyms: Pseudonyms = NO_PSEUDONYMS,
 ) -> dict[str, str]:
     """Return the packed evidence of `attempts` by their folders, up to `page_limit` characters and MOST_RUNS.
 
@@ -76,14 +76,14 @@ def pack_all(
         folder = SafeFolder(campaign_folder, attempt.folder)
         if not folder.is_folder():
             continue
-        text = pack(read_evidence(folder, signs))
+        text = pack(read_evidence(folder, pseudonyms))
         if len(text) <= left:
             packed[attempt.folder] = text
             left -= len(text)
     return packed
 
 
-def read_commands(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> list[Command]:
+def read_commands(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> list[Command]:
     """Return the commands of an attempt's stages; none if they were not recorded or cannot be read."""
     try:
         data = (folder / "command.json").read(_MOST_COMMAND_BYTES)
@@ -92,20 +92,20 @@ def read_commands(folder: SafeFolder, signs: Pseudonyms = NO_SIGNS) -> list[Comm
         return []
     return [
         Command(
-            [visible(word) for word in signs.argv(one.argv)],
-            {visible(name): visible(value) for name, value in signs.variables(one.env).items()},
-            one.host and visible(signs.only(one.host)),
+            [visible(word) for word in pseudonyms.argv(one.argv)],
+            {visible(name): visible(value) for name, value in pseudonyms.variables(one.env).items()},
+            one.host and visible(pseudonyms.only(one.host)),
         )
         for one in found
     ]
 
 
-def _stream(one: SafeFolder, signs: Pseudonyms) -> str | None:
+def _stream(one: SafeFolder, pseudonyms: Pseudonyms) -> str | None:
     try:
         with one.reader() as file:
             head = file.read(RUN_LIMIT + 1)
             if len(head) <= RUN_LIMIT:
-                return visible(signs.text(head.decode("utf-8", "replace")))
+                return visible(pseudonyms.text(head.decode("utf-8", "replace")))
             size = os.fstat(file.fileno()).st_size
             file.seek(-_TAIL, 2)
             tail = file.read()
@@ -116,5 +116,5 @@ def _stream(one: SafeFolder, signs: Pseudonyms) -> str | None:
     left_out = size - len(head) - len(tail)
     parts = (head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
     return f"\n\n[ … {left_out} bytes left out here; the file in the campaign folder has them … ]\n\n".join(
-        visible(signs.text(part)) for part in parts
+        visible(pseudonyms.text(part)) for part in parts
     )

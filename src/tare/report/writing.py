@@ -53,7 +53,7 @@ def write_report(
     drawn_by = painter if Format.HTML in formats else None
     found = content(campaign, answers, painter=drawn_by, read_timeline=read_timeline)
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
-    home = campaign.signs.only(home)
+    home = campaign.pseudonyms.only(home)
     try:
         texts = {
             one: _text(one, campaign, found, template, home, painter) for one in Format if one in formats

@@ -91,7 +91,9 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
     return [
         pl.Series("schema_version", [SCHEMA_VERSION] * len(heads), pl.Int32),
         pl.Series(
-            "campaign", [campaign.signs.only(campaign.folder.resolve().name)] * len(heads), pl.Categorical
+            "campaign",
+            [campaign.pseudonyms.only(campaign.folder.resolve().name)] * len(heads),
+            pl.Categorical,
         ),
         pl.Series("case", [one.case for one in attempts], pl.Categorical),
         pl.Series("block", [one.block for one in attempts], pl.Int32),

@@ -20,7 +20,7 @@ import msgspec
 
 from tare.core import log
 from tare.core.errors import NOT_JSON
-from tare.core.pseudonyms import NO_SIGNS, Pseudonyms
+from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.core.visible_text import visible_json
 
@@ -47,17 +47,17 @@ class Entry(msgspec.Struct, frozen=True):
 class EntryHandler(logging.Handler):
     """Turns log records into entries without secrets.
 
-    `signs` are the pseudonyms of the site, once they are known.
+    `pseudonyms` are the pseudonyms of the site, once they are known.
     """
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self.signs = NO_SIGNS
+        self.pseudonyms = NO_PSEUDONYMS
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record. Errors in writing it are ignored: they must not disturb the run."""
         with contextlib.suppress(OSError, ValueError):
-            self.write(entry_of(record, self.signs))
+            self.write(entry_of(record, self.pseudonyms))
 
     def write(self, entry: Entry) -> None:
         """Write one entry."""
@@ -104,7 +104,7 @@ def json_line(entry: Entry) -> bytes:
     return visible_json(msgspec.json.encode(entry).decode()).encode() + b"\n"
 
 
-def entry_of(record: logging.LogRecord, signs: Pseudonyms = NO_SIGNS) -> Entry:
+def entry_of(record: logging.LogRecord, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> Entry:
     """Return a log record as an entry, with pseudonyms and without what looks like a secret."""
     values: dict[str, log.Value] = getattr(record, "fields", {})
     return Entry(
@@ -112,13 +112,13 @@ def entry_of(record: logging.LogRecord, signs: Pseudonyms = NO_SIGNS) -> Entry:
         level=record.levelname.lower(),
         source=record.name.removeprefix(f"{log.ROOT}."),
         message=record.getMessage(),
-        fields={name: _shown(value, signs) for name, value in values.items()},
+        fields={name: _shown(value, pseudonyms) for name, value in values.items()},
     )
 
 
 @contextmanager
-def keeping_log(folder: Path, signs: Pseudonyms, level: int = logging.INFO) -> Iterator[None]:
-    """Write the log of the campaign in `folder` while entered; use `signs` in all logs from now on."""
+def keeping_log(folder: Path, pseudonyms: Pseudonyms, level: int = logging.INFO) -> Iterator[None]:
+    """Write the log of the campaign in `folder` while entered; use `pseudonyms` in all logs from now on."""
     root = logging.getLogger(log.ROOT)
     own: JsonLines | None = None
     with contextlib.suppress(OSError):  # on a full disk, other code ends the campaign with a clear message
@@ -126,7 +126,7 @@ def keeping_log(folder: Path, signs: Pseudonyms, level: int = logging.INFO) -> I
         add_handler(own)
     for one in root.handlers:
         if isinstance(one, EntryHandler):
-            one.signs = signs
+            one.pseudonyms = pseudonyms
     try:
         yield
     finally:
@@ -183,24 +183,24 @@ def read_log(folder: Path, *, level: str = "debug", since: float = 0.0) -> Log:
     return Log(entries, n_damaged)
 
 
-def _shown(value: log.Value, signs: Pseudonyms) -> str | int | float | bool | list[str] | None:
+def _shown(value: log.Value, pseudonyms: Pseudonyms) -> str | int | float | bool | list[str] | None:
     if value is None or isinstance(value, int | float):
         return value
     if isinstance(value, str):
-        return _shown_text(value, signs)
-    return list(_shown_words(tuple(map(str, value)), signs))
+        return _shown_text(value, pseudonyms)
+    return list(_shown_words(tuple(map(str, value)), pseudonyms))
 
 
 @functools.lru_cache(maxsize=1024)
-def _shown_text(text: str, signs: Pseudonyms) -> str:
+def _shown_text(text: str, pseudonyms: Pseudonyms) -> str:
     """Return a text as it is logged. Results are cached: searching for secrets is slow, and texts repeat."""
-    return _cut(signs.text(text[:_LOOKED_THROUGH]), len(text))
+    return _cut(pseudonyms.text(text[:_LOOKED_THROUGH]), len(text))
 
 
 @functools.lru_cache(maxsize=256)
-def _shown_words(words: Sequence[str], signs: Pseudonyms) -> tuple[str, ...]:
+def _shown_words(words: Sequence[str], pseudonyms: Pseudonyms) -> tuple[str, ...]:
     shown = [
-        _cut(one, len(one)) for one in signs.argv([one[:_LOOKED_THROUGH] for one in words[:_MOST_WORDS]])
+        _cut(one, len(one)) for one in pseudonyms.argv([one[:_LOOKED_THROUGH] for one in words[:_MOST_WORDS]])
     ]
     more = [f"… and {len(words) - _MOST_WORDS} words more"] if len(words) > _MOST_WORDS else []
     return (*shown, *more)

@@ -23,7 +23,7 @@ from tare.core.redaction import HIDDEN, redact_text, redact_variables
 from tare.core.values import Scalar, Settings
 from tare.storage.campaign import read_campaign
 from tare.storage.journal import AttemptEnded, Event
-from tare.storage.pseudonyms import read_signs
+from tare.storage.pseudonyms import read_pseudonyms
 
 T = TypeVar("T")
 _KEPT = frozenset({"id", "case", "environment", "evidence", "sha256", "started_at"})
@@ -35,26 +35,26 @@ def read_shown(folder: Path, more: Iterable[str] = ()) -> Campaign:
 
     Raises CampaignError as `read_campaign` does.
     """
-    return shown_campaign(read_campaign(folder), read_signs(folder, more))
+    return shown_campaign(read_campaign(folder), read_pseudonyms(folder, more))
 
 
-def shown_campaign(campaign: Campaign, signs: Pseudonyms) -> Campaign:
-    """Return `campaign` with the pseudonyms `signs`, and without what looks like a secret."""
-    view = PseudonymousView(signs)
+def shown_campaign(campaign: Campaign, pseudonyms: Pseudonyms) -> Campaign:
+    """Return `campaign` with the pseudonyms `pseudonyms`, and without what looks like a secret."""
+    view = PseudonymousView(pseudonyms)
     return msgspec.structs.replace(
         campaign,
         plan=view.plan(campaign.plan),
         attempts=tuple(map(view.attempt, campaign.attempts)),
         environments=view.signed(campaign.environments),
-        signs=signs,
+        pseudonyms=pseudonyms,
     )
 
 
 class PseudonymousView:
     """Turns values into the form that others may see; each distinct text is processed once."""
 
-    def __init__(self, signs: Pseudonyms) -> None:
-        self._signs = signs
+    def __init__(self, pseudonyms: Pseudonyms) -> None:
+        self._pseudonyms = pseudonyms
         self._signed: dict[str, str] = {}
         self._safe_texts: dict[str, str] = {}
 
@@ -69,8 +69,8 @@ class PseudonymousView:
                 plan,
                 cases=cases if cases != plan.cases else plan.cases,
                 reference=settings.shown(plan.reference),
-                question=self._signs.text(plan.question),
-                notes=tuple(map(self._signs.text, plan.notes)),
+                question=self._pseudonyms.text(plan.question),
+                notes=tuple(map(self._pseudonyms.text, plan.notes)),
             )
         )
 
@@ -91,7 +91,7 @@ class PseudonymousView:
 
     def signed(self, value: T) -> T:
         """Return `value` with pseudonyms in all its texts, and in the keys of its mappings."""
-        return cast("T", self._walked(value)) if self._signs.entries else value
+        return cast("T", self._walked(value)) if self._pseudonyms.entries else value
 
     def _walked(self, value: object) -> object:
         if isinstance(value, str):
@@ -113,7 +113,7 @@ class PseudonymousView:
 
     def _text(self, text: str) -> str:
         if text not in self._signed:
-            self._signed[text] = self._signs.only(text)
+            self._signed[text] = self._pseudonyms.only(text)
         return self._signed[text]
 
 

@@ -118,8 +118,10 @@ def command(
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
     found = check(
         campaign,
-        PseudonymousView(campaign.signs).signed(settings.rules),
-        reference=read_reference(campaign, [*map(campaign.signs.only, references)]) if references else None,
+        PseudonymousView(campaign.pseudonyms).signed(settings.rules),
+        reference=read_reference(campaign, [*map(campaign.pseudonyms.only, references)])
+        if references
+        else None,
         family=RuleFamily(settings.family),
         requires_complete=settings.requires_complete,
     )

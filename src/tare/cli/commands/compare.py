@@ -93,7 +93,7 @@ def command(
             raise UsageError("--against is the reference; leave --reference out")
         _compare_against(campaign, against, margin, foms, chosen or Correction.FDR, as_json=as_json)
         return
-    reference = read_reference(campaign, [*map(campaign.signs.only, references)])
+    reference = read_reference(campaign, [*map(campaign.pseudonyms.only, references)])
     require_known(foms, campaign)
     if as_json:
         body: dict[str, object] = {

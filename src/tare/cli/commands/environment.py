@@ -108,7 +108,7 @@ def _hosts(where: str) -> dict[str, list[dict[str, str]]]:
 
     folder, which = _split(where)
     campaign = read_shown(Path(folder))
-    which = campaign.signs.only(which)
+    which = campaign.pseudonyms.only(which)
     settings = dict(part.partition("=")[::2] for part in which.split(",")) if "=" in which else {}
     hosts = _by_host(campaign, settings)
     if which and not settings:

@@ -22,7 +22,7 @@ from tare.core.pseudonyms import Pseudonyms
 from tare.core.study import Budget
 from tare.core.units import format_seconds
 from tare.storage.pseudonymous import PseudonymousView
-from tare.storage.pseudonyms import read_signs
+from tare.storage.pseudonyms import read_pseudonyms
 from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def command(
         raise UsageError("--redacted is for the commands of --show; all else is redacted anyway")
     loaded = planning.load(study, blocks)
     pseudonyms = (
-        read_signs(study, loaded.composer.pseudonyms.entries)
+        read_pseudonyms(study, loaded.composer.pseudonyms.entries)
         if study.is_dir()
         else loaded.composer.pseudonyms
     )

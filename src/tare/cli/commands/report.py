@@ -98,7 +98,7 @@ def command(
             read_shown(folder, redacted), is_unpaired=unpaired, mean=Mean(mean)
         )
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
-        view = PseudonymousView(campaign.signs)
+        view = PseudonymousView(campaign.pseudonyms)
         answers = ReportAnswers.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
         try:
             files = write_report(

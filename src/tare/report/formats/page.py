@@ -76,7 +76,7 @@ def render(
         hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
         specs=json_block(specs),
         dark=json_block(dark_by_light()),
-        evidence=json_block(pack_all(telling(campaign), campaign.folder, headroom, campaign.signs)),
+        evidence=json_block(pack_all(telling(campaign), campaign.folder, headroom, campaign.pseudonyms)),
     )
 
 
