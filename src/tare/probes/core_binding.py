@@ -29,9 +29,9 @@ def chosen(layout: Layout, platform: Platform, site: Site) -> tuple[tuple[int, .
 
 def with_script(stage: Stage, hosts: Sequence[str], cpus: Sequence[Sequence[int]]) -> Stage:
     """Return `stage` with the script, and with the file that lists the CPUs of each of `hosts`."""
-    text = with_rank(Path(__file__).with_name("bind.sh").read_text())
-    text = "".join(f"{host} {' '.join(map(str, own))}\n" for host, own in zip(hosts, cpus, strict=False))
-    return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: text, _file(stage): text})
+    script = with_rank(Path(__file__).with_name("bind.sh").read_text())
+    lists = "".join(f"{host} {' '.join(map(str, own))}\n" for host, own in zip(hosts, cpus, strict=False))
+    return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: script, _file(stage): lists})
 
 
 def bound(program: Invocation, stage: Stage, layout: Layout, folder: str) -> Invocation:
