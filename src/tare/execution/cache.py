@@ -70,7 +70,8 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
     digest = hashlib.blake2b(_encode([case.platform, platform]), digest_size=12)
     keys: list[str | None] = []
     for stage in stages[:-1]:
-        digest.update(_encode([stage, stage.layout or case.layout, composer.storage_path(case)]))
+        layout = stage.layout or (case.layout if stage.is_mpi else None)  # one process makes the same in each
+        digest.update(_encode([stage, layout, composer.storage_path(case)]))
         for path in (*composer.inputs(case, stage), *_programs(stage, platform)):
             digest.update(path.encode())
             for chunk in _content(Path(path)):
@@ -113,11 +114,24 @@ def _copy(path: Path, target: Path) -> None:
 def _content(path: Path) -> Iterator[bytes]:
     """Yield the content of a file, or the names and contents of all files of a folder; nothing if absent."""
     if path.is_dir():
-        for inner in sorted(path.rglob("*")):
-            if inner.is_file():
-                yield str(inner.relative_to(path)).encode()
-                yield from _content(inner)
+        for inner in _files(path):
+            yield f"{inner.relative_to(path)}\0{inner.stat().st_size}\0".encode()
+            yield from _content(inner)
     elif path.is_file():
         with path.open("rb") as file:
             while chunk := file.read(1 << 20):
                 yield chunk
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield all files of `folder` in order, also of folders behind links; each folder once."""
+    seen: set[str] = set()
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        folders.sort()
+        if (real := os.path.realpath(parent)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        for name in sorted(names):
+            if (file := Path(parent, name)).is_file():
+                yield file

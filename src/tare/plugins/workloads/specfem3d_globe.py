@@ -31,7 +31,7 @@ _FOMS = (
 _MESHER_FOMS = (*_FOMS[:2], msgspec.structs.replace(_FOMS[2], is_primary=True))
 
 _PARAMETERS = (
-    declare.whole("nex", 64, "elements along each side of a chunk (NEX_XI, NEX_ETA)", minimum=48),
+    declare.whole("nex", 64, "elements along each side of a chunk (NEX_XI, NEX_ETA)", minimum=16),
     declare.whole(
         "chunks", 1, "parts of the cubed sphere; 6 are the whole Earth (NCHUNKS)", choices=(1, 2, 3, 6)
     ),
@@ -44,17 +44,25 @@ _PARAMETERS = (
     declare.number("minutes", 2.5, "simulated minutes (RECORD_LENGTH_IN_MINUTES)", minimum=0.1),
     declare.text("model", "1D_isotropic_prem", "the Earth model (MODEL)"),
     declare.text("sources", "/opt/specfem3d_globe", "the source tree, after ./configure FC=… MPIFC=…"),
+    declare.text(
+        "compilers",
+        "mpif90 gfortran gcc",
+        "the compilers with which the tree is configured; an update of one builds anew",
+    ),
 )
 
 _DESCRIPTION = """\
-Makes a mesh in parallel (xmeshfem3D), builds the solver for it, since its arrays are dimensioned by a header
-that the mesher writes (values_from_mesher.h), and follows the waves of the earthquake in DATA/CMTSOLUTION
-(xspecfem3D). Mesh and builds are made once for all cases that need the same. The tree's own DATA/Par_file
-is edited, so that it fits the version: chunks, elements, ranks, model and length.
+Builds the mesher, and the solver for this Par_file: a header dimensions its arrays (values_from_mesher.h),
+and the tree's own rules make it. Makes a mesh in parallel (xmeshfem3D), and follows the waves of the
+earthquake in DATA/CMTSOLUTION (xspecfem3D). Mesh and builds are made once for all cases that need the same:
+the solver again for another Par_file, but not for other nodes or threads. A copy of the tree's own
+DATA/Par_file is edited, so that it fits the version: chunks, elements, ranks, model and length. The tree
+itself is never written to.
 
 NPROC_XI and NPROC_ETA follow from ranks = chunks × NPROC_XI × NPROC_ETA and NPROC_XI = aspect × NPROC_ETA.
 NEX must be a multiple of 16 and of 8 × NPROC_XI and 8 × NPROC_ETA; more than two chunks need
-NPROC_XI = NPROC_ETA. A study's `where` may use nproc_xi and nproc_eta.
+NPROC_XI = NPROC_ETA, and six chunks NEX ≥ 32, or 48 where the Par_file has TOPOGRAPHY. A study's `where`
+may use nproc_xi and nproc_eta.
 
 Traps: elements grow with the square of NEX or faster, and time steps with NEX as well, so weak scaling
 compares the times of a step. With threads, the tree must be configured with --enable-openmp. The program
@@ -86,14 +94,16 @@ class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
                 "leave out aspect"
             )
         yield from _element_faults(nex, sides or (1, 1))
+        if chunks == 6 and nex < _FLAT_GLOBE_NEX:
+            yield f"6 chunks need at least nex 32, or 48 with TOPOGRAPHY, not {nex}; set nex: 48"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the stages that build and run the mesher, and then the solver with the mesher's header."""
-        mesher = (*_preparation(case), _mesher(is_kept=self.has_solver))
+        """Return the stages that build and run the mesher, and the solver for the edited Par_file."""
         if not self.has_solver:
-            return mesher
-        build = _build("xspecfem3D", str(case.parameters["sources"]))
-        return (*mesher, build, Stage(argv=("bin/xspecfem3D",)))
+            return (*_preparation(case), Stage(name="mesh", argv=("bin/xmeshfem3D",)))
+        build = _build("xspecfem3D", case)
+        mesher = Stage(name="mesh", argv=("bin/xmeshfem3D",), keeps=("DATABASES_MPI", "OUTPUT_FILES"))
+        return (*_preparation(case), build, mesher, Stage(argv=("bin/xspecfem3D",)))
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the log of the mesher or of the solver (see core.workload.Workload.parse)."""
@@ -136,28 +146,34 @@ def _multiple(number: int, divisor: int) -> int:
     return max(round(number / divisor), 1) * divisor
 
 
+_FLAT_GLOBE_NEX = 32
+"""The least NEX of six chunks; with TOPOGRAPHY in the Par_file it is 48 (read_compute_parameters.f90)."""
+
 _MAKEFILE = """\
 # Builds one program of SPECFEM3D_GLOBE in a copy of its configured sources.
-build/Makefile:
-	cp --archive --no-target-directory $(SOURCES) build
+build:
+	rm -rf build.part
+	cp --archive --no-target-directory $(SOURCES) build.part
+	mv build.part build
 
-bin/xmeshfem3D: build/Makefile
+bin/xmeshfem3D: | build
 	$(MAKE) --directory=build xmeshfem3D
 	install -D build/bin/xmeshfem3D $@
 
-bin/xspecfem3D: build/Makefile OUTPUT_FILES/values_from_mesher.h
-	install -D --mode=644 OUTPUT_FILES/values_from_mesher.h build/OUTPUT_FILES/values_from_mesher.h
+# The program's own rules make the header of the solver's arrays from the Par_file that they find.
+# DATA and OUTPUT_FILES of the sources may be links to folders outside: neither is written to.
+bin/xspecfem3D: DATA/Par_file | build
+	rm -rf build/DATA build/OUTPUT_FILES
+	ln -s ../DATA build/DATA
+	mkdir build/OUTPUT_FILES
 	$(MAKE) --directory=build xspecfem3D
 	install -D build/bin/xspecfem3D $@
 """
 
 
-_COMPILERS = ("mpif90", "mpicc", "gfortran", "gcc")
-"""The usual names of the compilers that the configured sources call."""
-
-
-def _build(program: str, sources: str) -> Stage:
+def _build(program: str, case: Case) -> Stage:
     """Return the stage that builds `program`; it is reused while sources and compilers do not change."""
+    sources = str(case.parameters["sources"])
     argv = ("make", "--file=specfem.mk", f"SOURCES={sources}", f"bin/{program}")
     return Stage(
         name=f"build-{program}",
@@ -166,22 +182,17 @@ def _build(program: str, sources: str) -> Stage:
         is_mpi=False,
         keeps=(f"bin/{program}",),
         inputs=(sources,),
-        programs=_COMPILERS,
+        programs=tuple(str(case.parameters["compilers"]).split()),
     )
-
-
-def _mesher(*, is_kept: bool) -> Stage:
-    """Return the stage that runs the mesher; its output is kept only for the solver."""
-    keeps = ("DATABASES_MPI", "OUTPUT_FILES") if is_kept else ()
-    return Stage(name="mesh", argv=("bin/xmeshfem3D",), keeps=keeps)
 
 
 def _preparation(case: Case) -> Iterator[Stage]:
     """Yield the stages before the mesher; its build is first, because it is the same for all parameters."""
     sources = str(case.parameters["sources"])
-    yield _build("xmeshfem3D", sources)
+    yield _build("xmeshfem3D", case)
     yield serial("folders", "mkdir", "-p", "DATA", "DATABASES_MPI", "OUTPUT_FILES")
-    yield serial("data", "cp", "--recursive", "--symbolic-link", "--force", "-T", f"{sources}/DATA", "DATA")
+    links = ("cp", "-H", "--recursive", "--symbolic-link", "--force", "-T")  # -H: DATA may be a link itself
+    yield serial("data", *links, f"{sources}/DATA", "DATA")
     yield edited(
         "parameters",
         ["DATA/Par_file"],
