@@ -77,6 +77,19 @@ SITUATIONS: dict[str, Placement] = {
         network=Network(interface="ib0", provider="verbs"),
         reports_folder="/c/attempts/1/transport/run",
     ),
+    "openib": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=4, ranks_per_node=2),
+        platform=Platform(),
+        network=Network(interface="ib0", provider="openib", devices=("mlx5_0:1",)),
+        slots_per_node=2,
+    ),
+    "psm": Placement(
+        hosts=("n1", "n2"),
+        layout=Layout(nodes=2, ranks=2),
+        platform=Platform(),
+        network=Network(interface="ib0", provider="psm"),
+    ),
     "psm3": Placement(
         hosts=("n1", "n2"),
         layout=Layout(nodes=2, ranks=2),

@@ -140,7 +140,41 @@ def test_hydra_refuses_an_agent_whose_options_it_would_tear_apart(name: str) -> 
         registry.launcher(name).launch(PROGRAM, placed(agent=("sudo", "ssh")))
 
 
-@pytest.mark.parametrize("name", ["openmpi4", "openmpi5"])
+OPEN_MPIS = ("openmpi1.6", "openmpi1.8", "openmpi4", "openmpi5")
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize(
+    ("name", "later"),
+    [
+        ("openmpi1.6", ("ucx", "ofi", "vader", "--map-by", "--bind-to", "ppr", ":2", "--allow-run-as-root")),
+        ("openmpi1.8", ("ucx", "ofi", ":2", "btl_openib_allow_ib")),
+    ],
+)
+def test_old_open_mpi_gets_no_option_that_came_later(
+    name: str, later: tuple[str, ...], situation: str
+) -> None:
+    if situation == "psm3":
+        with pytest.raises(UsageError, match="has neither UCX nor libfabric"):
+            registry.launcher(name).launch(PROGRAM, SITUATIONS[situation])
+        return
+    words = registry.launcher(name).launch(PROGRAM, SITUATIONS[situation]).argv[: -len(PROGRAM.argv)]
+    assert not [word for word in words for one in later if word.endswith(one) or word.startswith(one)]
+
+
+@pytest.mark.parametrize("name", ["openmpi1.6", "openmpi1.8", "openmpi4"])
+def test_open_mpi_uses_the_devices_of_btl_openib_that_the_site_names(name: str) -> None:
+    words = registry.launcher(name).launch(PROGRAM, SITUATIONS["openib"]).argv
+    assert words[words.index("btl") + 1].startswith("openib,self,")
+    assert words[words.index("btl_openib_if_include") + 1] == "mlx5_0:1"
+
+
+def test_open_mpi_5_has_no_btl_openib() -> None:
+    with pytest.raises(UsageError, match="has no btl openib; give the network 'provider: verbs'"):
+        registry.launcher("openmpi5").launch(PROGRAM, SITUATIONS["openib"])
+
+
+@pytest.mark.parametrize("name", OPEN_MPIS)
 def test_open_mpi_refuses_an_agent_that_it_would_take_for_two(name: str) -> None:
     with pytest.raises(UsageError, match="':'"):
         registry.launcher(name).launch(PROGRAM, placed(agent=("/opt/a:b/agent",)))
@@ -149,6 +183,8 @@ def test_open_mpi_refuses_an_agent_that_it_would_take_for_two(name: str) -> None
 @pytest.mark.parametrize(
     ("name", "word"),
     [
+        ("openmpi1.6", "mpi_yield_when_idle"),
+        ("openmpi1.8", "mpi_yield_when_idle"),
         ("openmpi4", "mpi_yield_when_idle"),
         ("openmpi5", "mpi_yield_when_idle"),
         ("intelmpi", "I_MPI_WAIT_MODE"),

@@ -21,9 +21,9 @@ from tare.core.site import Platform, Site
 from tare.core.values import Scalar
 from tare.execution.attempt_runner import AttemptRunner
 from tare.execution.compose import Composer
-from tare.plugins.backends.own_storage import OwnStorage
-from tare.plugins.backends.process import ProcessBackend
-from tare.plugins.backends.sessions import new_session
+from tare.plugins.backends.hosts.own_storage import OwnStorage
+from tare.plugins.backends.ownership.sessions import new_session
+from tare.plugins.backends.process.backend import ProcessBackend
 from tare.plugins.runtimes.native import Native
 from tare.plugins.workloads.specfem3d_globe import WORKLOADS
 from workloads.cases import case_of

@@ -66,9 +66,13 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
             examples=["'{node}-ib0'"],
         ),
     ] = "{host}"
-    provider: Annotated[Word, Meta(description="The transport, as libfabric calls it.", examples=["tcp"])] = (
-        "tcp"
-    )
+    provider: Annotated[
+        Word,
+        Meta(
+            description="The transport, as libfabric calls it; openib is that of Open MPI up to version 4.",
+            examples=["tcp"],
+        ),
+    ] = "tcp"
     rate_bits_per_s: Annotated[
         BitRate | None,
         Meta(description="What its link carries in one direction: the bound of its figures."),

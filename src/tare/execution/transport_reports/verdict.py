@@ -9,7 +9,7 @@ from tare.execution.network_interfaces import OVER_SOCKETS
 from tare.execution.transport_reports.report import TransportReport
 
 _NAMING = ("UCX_NET_DEVICES", "FI_CXI_DEVICE_NAME", "FI_EFA_IFACE", "FI_VERBS_DEVICE_NAME", "PSM3_NIC")
-_UCX = frozenset({"verbs", "ucx", "mlx"})
+_UCX = frozenset({"verbs", "ucx", "mlx", "openib"})
 """Providers that use InfiniBand and RoCE, through UCX or directly."""
 
 

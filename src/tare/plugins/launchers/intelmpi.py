@@ -12,7 +12,7 @@ from tare.plugins.launchers.transport_verbosity import ask_intelmpi
 _INTERFACE = {"tcp": "FI_TCP_IFACE", "verbs": "FI_VERBS_IFACE", "sockets": "FI_SOCKETS_IFACE"}
 """Variables in which libfabric's providers read the interface (fi_tcp(7), fi_verbs(7), fi_sockets(7))."""
 
-_PROVIDER = {"ucx": "mlx"}
+_PROVIDER = {"ucx": "mlx", "openib": "verbs"}
 """Providers that have another name in Intel MPI: it reaches UCX through mlx."""
 
 _PIN: dict[Binding, dict[str, str]] = {
@@ -54,9 +54,7 @@ def _library(placement: Placement) -> dict[str, str]:
 
 def network_environment(network: Network) -> dict[str, str]:
     """Return the variables that make Intel MPI and libfabric use `network`."""
-    env = {
-        "I_MPI_FABRICS": "shm:ofi",
-        "FI_PROVIDER": _PROVIDER.get(network.provider, network.provider),
-    }
-    interface = _INTERFACE.get(network.provider)
+    provider = _PROVIDER.get(network.provider, network.provider)
+    env = {"I_MPI_FABRICS": "shm:ofi", "FI_PROVIDER": provider}
+    interface = _INTERFACE.get(provider)
     return env | {interface: network.interface} if interface else env

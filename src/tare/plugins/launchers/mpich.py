@@ -46,7 +46,7 @@ def network_environment(network: Network) -> dict[str, str]:
                 "UCX_NET_DEVICES": network.interface,
                 "UCX_TLS": "tcp,self,sm",
             }
-        case Fabric.UCX:
+        case Fabric.UCX | Fabric.OPENIB:
             return {"FI_PROVIDER": "verbs", "FI_VERBS_IFACE": network.interface, "UCX_TLS": "ib,self,sm"}
         case Fabric.LIBFABRIC:
             return {"FI_PROVIDER": network.provider, "MPIR_CVAR_CH4_NETMOD": "ofi"}

@@ -19,13 +19,20 @@ class Fabric(enum.Enum):
 
     TCP = enum.auto()
     UCX = enum.auto()
+    OPENIB = enum.auto()
+    """InfiniBand and RoCE past the kernel by Open MPI's own transport, which it had up to version 4."""
     LIBFABRIC = enum.auto()
 
 
 def fabric_of(provider: str) -> Fabric:
-    """Return the layer for a libfabric provider. An MPI with both layers uses UCX for InfiniBand and RoCE."""
+    """Return the layer for a provider: libfabric's, or `openib`.
+
+    An MPI with both UCX and libfabric uses UCX for InfiniBand and RoCE.
+    """
     if provider == "tcp":
         return Fabric.TCP
+    if provider == "openib":
+        return Fabric.OPENIB
     return Fabric.UCX if provider in _UCX_PROVIDERS else Fabric.LIBFABRIC
 
 

@@ -42,6 +42,8 @@ def ask_openmpi(placement: Placement) -> dict[str, str]:
             return {}
         case Fabric.TCP:  # 20 is the lowest level at which version 4 prints the interface
             return {"OMPI_MCA_btl_base_verbose": "20"} if placement.reports_folder else {}
+        case Fabric.OPENIB:
+            return {}
         case Fabric.UCX:
             return ask_ucx(placement)
         case Fabric.LIBFABRIC:
