@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.rows import TARE
 from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.headline import headlines
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.analysis.variability import variabilities
 from tare.core.campaign import Campaign
@@ -76,9 +76,9 @@ CLAIMS: dict[str, Callable[[Campaign], bool]] = {
     "a difference in a headline": lambda one: _differs(headlines(one)),
     "a difference in scatter": lambda one: any(row.verdict in _FOUND for row in variabilities(one)),
     "a warm-up": lambda one: any(
-        doubt.suspicion is RepeatabilityWarning.WARM_UP for doubt in trust(one).doubts
+        doubt.kind is RepeatabilityWarning.WARM_UP for doubt in quality(one).warnings
     ),
-    "a drift": lambda one: any(doubt.suspicion is RepeatabilityWarning.DRIFT for doubt in trust(one).doubts),
+    "a drift": lambda one: any(doubt.kind is RepeatabilityWarning.DRIFT for doubt in quality(one).warnings),
 }
 """A test for each kind of false claim: does a campaign make this claim at all?"""
 

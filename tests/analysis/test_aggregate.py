@@ -32,7 +32,7 @@ def test_a_missing_run_is_what_its_case_and_its_block_make_it_where_both_are_all
     assert (found.n_missing, found.n_pairs) == (1, 12)
 
 
-def test_a_block_with_no_more_than_half_of_the_cases_has_no_say() -> None:
+def test_a_block_with_no_more_than_half_of_the_cases_does_not_count() -> None:
     reference = np.ones((4, 4))
     reference[2, :2] = NAN
     found = block_levels(reference, np.ones((4, 4)), is_paired=True)
@@ -50,7 +50,7 @@ def test_a_case_that_one_side_lacks_is_left_out_of_both() -> None:
 
 @pytest.mark.parametrize("share", [0.02, 0.1])
 @pytest.mark.parametrize("n_blocks", [5, 10, 20])
-def test_intervals_hold_the_truth_whatever_is_missing(share: float, n_blocks: int) -> None:
+def test_intervals_contain_the_true_value_whatever_is_missing(share: float, n_blocks: int) -> None:
     """500 studies of 20 cases with costs of their own, under drift: 95 % ± 2 % (two standard errors)."""
     random = np.random.default_rng(n_blocks)
     held = 0

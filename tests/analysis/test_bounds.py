@@ -45,7 +45,7 @@ def told(campaign: Campaign) -> float | None:
     return found.value if found else None
 
 
-def test_the_site_tells_the_rate_of_a_link() -> None:
+def test_the_site_gives_the_rate_of_a_link() -> None:
     assert told(limited(rate=25e9)) == pytest.approx(3125)
 
 
@@ -53,7 +53,7 @@ def test_both_directions_of_a_link_carry_twice_its_rate() -> None:
     assert told(limited(Resource.LINK_BOTH_WAYS, rate=25e9)) == pytest.approx(6250)
 
 
-def test_the_slowest_adapter_of_the_nodes_is_the_bound_where_the_site_tells_nothing() -> None:
+def test_the_slowest_adapter_of_the_nodes_is_the_bound_where_the_site_gives_nothing() -> None:
     assert told(limited(facts=HARDWARE)) == pytest.approx(3125)
     assert told(limited(facts=HARDWARE | {"nic.ib0.speed": "10000"})) == pytest.approx(1250)
 
@@ -62,7 +62,7 @@ def test_the_speed_that_a_virtual_interface_claims_is_no_bound() -> None:
     assert told(limited(facts={"nic.ib0.speed": "10000"})) is None
 
 
-def test_an_rdma_port_tells_its_rate() -> None:
+def test_an_rdma_port_gives_its_rate() -> None:
     campaign = limited(facts=HARDWARE)
     port = {"rdma.mlx5_0.port1.rate": "100 Gb/sec (4X EDR)"}
     campaign = msgspec.structs.replace(
@@ -114,6 +114,6 @@ def test_the_peak_of_all_nodes_bounds_their_operations() -> None:
         ("hpcg", "gflops", None),
     ],
 )
-def test_workloads_say_what_bounds_their_figures(workload: str, fom: str, limit: Resource | None) -> None:
+def test_workloads_name_what_bounds_their_figures(workload: str, fom: str, limit: Resource | None) -> None:
     foms = {one.name: one.limit for one in registry.workloads()[workload].foms}
     assert foms.get(fom) is limit

@@ -43,7 +43,7 @@ def test_nothing_gives_few_alarms_and_intervals_are_wrong_as_often_as_they_promi
     assert sum(one.false_alarms for one in found) <= 0.02 * sum(one.n_comparisons for one in found)
 
 
-def test_a_twin_that_is_slower_raises_alarms_whatever_the_labels_say() -> None:
+def test_a_copy_that_is_slower_raises_alarms_whatever_the_labels() -> None:
     found = calibration(twins(bias=1.3))
     assert found.false_alarms == found.n_comparisons
     assert {row.false_alarms for row in found.rows} == {4}
@@ -72,7 +72,7 @@ def test_the_answer_is_the_same_each_time() -> None:
     assert calibrated(3) == calibrated(3)
 
 
-def test_too_few_blocks_have_nothing_to_say() -> None:
+def test_too_few_blocks_have_nothing_to_report() -> None:
     found = calibration(twins(blocks=2))
     assert (found.rows, found.n_comparisons, found.alarm_rate, found.campaign_rate) == ((), 0, None, None)
 

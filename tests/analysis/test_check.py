@@ -13,11 +13,11 @@ from support.scales import make_application, usl
 from support.synthetic import make_attempt, make_campaign, make_case, make_plan
 from tare.analysis.check import Check, CheckedComparison, Outcome, RuleFamily, Undecided, check
 from tare.analysis.compare import aggregates
+from tare.analysis.limit_tests import Ternary
 from tare.analysis.rule_parser import parse_rule
 from tare.analysis.rules import Kind, Rule, RuleSource
 from tare.analysis.scaling import scalings
 from tare.analysis.table import Cell, tabulate
-from tare.analysis.ternary import Ternary
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
@@ -228,7 +228,7 @@ def test_many_rules_share_the_false_alarms_unless_each_is_a_family() -> None:
         ("value(latency) > 5 GB/s", "GB/s is not a unit of what is measured in us"),
     ],
 )
-def test_a_rule_about_what_is_not_there_is_an_error_and_says_what_is(text: str, cure: str) -> None:
+def test_a_rule_about_what_is_not_there_is_an_error_and_names_what_is(text: str, cure: str) -> None:
     with pytest.raises(UsageError) as caught:
         check(slower(1.0), [fail_if(text)])
     assert cure in str(caught.value)
@@ -260,7 +260,7 @@ def test_what_was_never_measured_is_undecided_and_not_passed_over(measured: Sequ
     assert [v.why for v in values].count("not measured") == 2 - len(measured)
 
 
-def test_runs_that_failed_are_told_and_fail_a_check_that_wants_all() -> None:
+def test_runs_that_failed_are_reported_and_fail_a_check_that_wants_all() -> None:
     campaign = slower(1.0)
     last = campaign.attempts[-1]
     broken = msgspec.structs.replace(last, state=State.FAILED, reason="killed", series=[])

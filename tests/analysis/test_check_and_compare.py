@@ -83,7 +83,7 @@ def test_a_limit_that_equal_sides_break_is_no_claim_of_a_difference() -> None:
     )
 
 
-def test_a_check_says_of_which_mean_its_ratios_are() -> None:
+def test_a_check_names_the_mean_of_its_ratios() -> None:
     found = msgspec.structs.replace(campaign(Truth()), mean=Mean.ARITHMETIC)
     rule = RuleSource(text="overhead() > 5 %", kind=Kind.FAIL_IF, where="test")
     assert check(found, parse_rules([rule])).mean is Mean.ARITHMETIC
@@ -129,7 +129,7 @@ def test_outcomes_that_are_waited_for_are_not_more_often_false(
     assert is_plain.mean() > is_false.mean() + 0.01
 
 
-def test_a_pass_allows_for_looks_and_says_where_only_they_keep_it() -> None:
+def test_a_pass_allows_for_looks_and_reports_where_only_they_keep_it() -> None:
     truth = Truth(slowing=by_level("network", {"overlay": 1.045}), noise=lognormal(0.005), blocks=20)
     whys = set()
     for each in campaigns(truth, 40):

@@ -35,7 +35,7 @@ def test_another_kernel_on_one_side_is_a_confounder_with_its_values_and_cases() 
     assert {campaign.cases[case].network for case in kernel.cases} == {"overlay"}
 
 
-def test_what_a_batch_system_says_of_the_layout_is_no_confounder_where_the_layout_varies() -> None:
+def test_what_a_batch_system_sets_in_the_layout_is_no_confounder_where_the_layout_varies() -> None:
     cases = [make_case(nodes=1), make_case(nodes=2)]
     campaign = make_campaign(cases, blocks=2, reference={"nodes": 1, "ranks": 1})
     names = {case.id: str(case.layout.nodes) for case in cases}
@@ -66,7 +66,7 @@ def test_another_reference_turns_the_sides_round() -> None:
     assert (found.difference.left, found.difference.right) == (("6.8",), ("6.1",))
 
 
-def test_runs_without_an_environment_say_nothing() -> None:
+def test_runs_without_an_environment_have_no_confounder() -> None:
     assert confounders(make_campaign(blocks=2)) == ()
 
 

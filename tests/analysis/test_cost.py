@@ -48,7 +48,7 @@ def test_without_a_past_only_the_time_out_bounds_the_hours() -> None:
     assert found.expected is None
 
 
-def test_a_past_tells_the_median_time_of_each_case() -> None:
+def test_earlier_runs_give_the_median_time_of_each_case() -> None:
     like = past(*lasting(HOST, 36, 36, 3600, 36), *lasting(OVERLAY, 72, 72, 1, 72))
     found = cost(plan_of(HOST, OVERLAY), N_HOSTS, like)
     assert found.expected is not None
@@ -103,7 +103,7 @@ def test_warm_up_takes_hours_and_is_no_run() -> None:
     assert found.most.hours == pytest.approx(0.6)
 
 
-def test_a_campaign_of_other_cases_or_of_imported_runs_tells_nothing() -> None:
+def test_a_campaign_of_other_cases_or_of_imported_runs_gives_no_time() -> None:
     other = past(*lasting(OTHER, 5, 5))
     imported = past(
         *(msgspec.structs.replace(one, source=Source("f", "0")) for one in lasting(HOST, 5, 5, 5))

@@ -9,7 +9,7 @@ from support.synthetic import SIZES, make_campaign
 from tare.analysis.estimate import estimates
 
 
-def test_every_case_fom_and_size_has_an_estimate_near_its_truth() -> None:
+def test_every_case_fom_and_size_has_an_estimate_near_its_true_value() -> None:
     campaign = make_campaign(ratio=1.5, noise=0.001)
     found = estimates(campaign)
     assert len(found) == 2 * 2 * len(SIZES)
@@ -30,7 +30,7 @@ def test_two_blocks_have_a_value_and_no_interval() -> None:
     assert one.cv is not None
 
 
-def test_an_arithmetic_mean_says_that_it_is_one() -> None:
+def test_an_arithmetic_mean_notes_that_it_is_one() -> None:
     found = estimates(make_campaign(sizes=(0, 1)))
     notes = {(one.fom, one.at["bytes"]): one.note for one in found}
     assert notes["latency", 0] == ""

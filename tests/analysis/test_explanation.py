@@ -84,7 +84,7 @@ def test_noise_is_no_difference() -> None:
     assert names({"cpu_system": (about(20, 0.2), turned(20, 0.2))}) == []
 
 
-def test_a_part_of_the_cpu_that_mirrors_another_is_told_once() -> None:
+def test_a_part_of_the_cpu_that_mirrors_another_is_reported_once() -> None:
     figures = {"cpu_user": (about(80), turned(60)), "cpu_system": (about(20), turned(40))}
     assert names(figures) == ["cpu_system"]
     assert names(figures | {"cpu_user": (about(70), turned(30)), "cpu_idle": (about(10), turned(30))}) == [
@@ -94,7 +94,7 @@ def test_a_part_of_the_cpu_that_mirrors_another_is_told_once() -> None:
     ]
 
 
-def test_figures_of_one_kind_are_told_once_unless_their_ratios_differ() -> None:
+def test_figures_of_one_kind_are_reported_once_unless_their_ratios_differ() -> None:
     alike = {
         "network_rate": (about(1e8), turned(5e7)),
         "network_packet_rate": (about(1e5, 0.02), turned(5e4, 0.02)),
@@ -107,7 +107,7 @@ def test_figures_of_one_kind_are_told_once_unless_their_ratios_differ() -> None:
     assert names(encapsulated) == ["wire_sent", "network_sent"]
 
 
-def test_something_out_of_nothing_is_told_though_it_has_no_ratio() -> None:
+def test_something_out_of_nothing_is_reported_though_it_has_no_ratio() -> None:
     figures = {
         "cpu_throttled": ([0.0] * BLOCKS, about(12.0)),
         "cpu_system": (about(20), turned(40)),

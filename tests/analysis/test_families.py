@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from support.synthetic import SIZES, make_campaign, make_case
-from tare.analysis.compare import aggregates, comparisons, overview
+from tare.analysis.compare import aggregates, comparisons, overview_of
 from tare.analysis.headline import headlines
 from tare.analysis.other_campaign import against
 from tare.core.attempt import Source
@@ -38,7 +38,9 @@ def imported(campaign: Campaign, *, gives_block: bool, network: str | None = Non
 def test_what_people_quote_is_one_family_and_the_table_of_points_another() -> None:
     campaign = many()
     assert {(one.family, one.correction) for one in aggregates(campaign)} == {(24, Correction.HOLM)}
-    assert {(one.family, one.correction) for one in overview(campaign)} == {(24, Correction.HOLM)}
+    assert {(one.family, one.correction) for one in overview_of(aggregates(campaign))} == {
+        (24, Correction.HOLM)
+    }
     assert {(one.family, one.correction) for one in headlines(campaign)} == {(24, Correction.HOLM)}
     assert {(one.family, one.correction) for one in comparisons(campaign)} == {
         (24 * len(SIZES), Correction.FDR)
@@ -76,7 +78,7 @@ def test_campaigns_of_equal_sides_seldom_find_a_difference() -> None:
     assert claims_of_nothing(Correction.NONE) >= 18
 
 
-def test_what_would_be_a_verdict_alone_says_so_and_keeps_its_interval() -> None:
+def test_what_would_be_a_verdict_alone_is_marked_and_keeps_its_interval() -> None:
     together, alone = (
         aggregates(many(ratio=1.05), correction=one) for one in (Correction.HOLM, Correction.NONE)
     )
@@ -110,13 +112,13 @@ def test_equivalence_too_is_harder_to_prove_many_times_over() -> None:
     assert all("within the margin alone, but not among 24 comparisons" in one.note for one in lost)
 
 
-def test_the_overview_says_of_a_row_what_the_table_says() -> None:
+def test_a_row_is_the_same_in_the_overview_and_in_the_table() -> None:
     campaign = many(ratio=1.05)
     table = {(one.contender_case, one.fom): one for one in aggregates(campaign)}
-    assert all(one == table[one.contender_case, one.fom] for one in overview(campaign))
+    assert all(one == table[one.contender_case, one.fom] for one in overview_of(aggregates(campaign)))
 
 
-def test_a_comparison_says_what_it_could_have_found_and_what_would_decide_it() -> None:
+def test_a_comparison_names_what_it_could_have_found_and_what_would_decide_it() -> None:
     [one, *_] = aggregates(make_campaign(ratio=1.01, noise=0.02))
     assert one.verdict is Verdict.UNDECIDED
     assert one.detectable is not None
@@ -155,13 +157,13 @@ def intervals(found: list[Comparison]) -> list[tuple[float | None, float | None,
     return [(one.ratio, one.low, one.high) for one in found]
 
 
-def test_imported_runs_are_paired_where_their_files_tell_the_block() -> None:
+def test_imported_runs_are_paired_where_their_files_record_the_block() -> None:
     campaign = make_campaign(drift=0.1)
     assert intervals(comparisons(imported(campaign, gives_block=True))) == intervals(comparisons(campaign))
 
 
 @pytest.mark.parametrize("network", [None, "host", "overlay"])
-def test_imported_runs_that_were_only_numbered_are_not_paired_and_say_so(network: str | None) -> None:
+def test_imported_runs_that_were_only_numbered_are_not_paired_and_note_it(network: str | None) -> None:
     campaign = make_campaign(drift=0.1)
     numbered = imported(campaign, gives_block=False, network=network)
     for paired, apart in zip(

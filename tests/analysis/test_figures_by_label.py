@@ -11,9 +11,9 @@ import numpy as np
 from click.testing import CliRunner
 
 from support.synthetic import write_campaign
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.stopping import standings
+from tare.analysis.stopping import case_precisions
 from tare.cli.main import make_group
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign
@@ -65,19 +65,19 @@ def writes_drift() -> Campaign:
 
 def test_precision_is_of_each_operation_and_not_of_their_mean() -> None:
     found = writes_drift()
-    (one,) = standings(alone(found.plan), found.attempts, until=0.02)
+    (one,) = case_precisions(alone(found.plan), found.attempts, until=0.02)
     assert one.half_width is not None
     assert one.half_width > 0.05
     assert not one.is_settled
 
 
-def test_a_drift_of_writes_is_not_hidden_by_reads_and_the_doubt_names_the_operation() -> None:
+def test_a_drift_of_writes_is_not_hidden_by_reads_and_the_warning_names_the_operation() -> None:
     found = writes_drift()
-    drifts = [one for one in trust(found).doubts if one.suspicion is RepeatabilityWarning.DRIFT]
+    drifts = [one for one in quality(found).warnings if one.kind is RepeatabilityWarning.DRIFT]
     known = {("rate", "write"), ("rate", "read")}
     assert {(one.fom, *one.labels.values()) for one in drifts} == {("rate", "write")}
-    assert {(one.fom, *one.labels.values()) for one in trust(found).scatters} == known
-    told = quality_warnings(trust(found), found, lay_out(found, ()))
+    assert {(one.fom, *one.labels.values()) for one in quality(found).scatters} == known
+    told = quality_warnings(quality(found), found, lay_out(found, ()))
     assert {plain(row.foms) for row in told.rows} == {"rate (operation write)"}
 
 
@@ -85,7 +85,7 @@ def plain(text: str) -> str:
     return re.sub("[\u00a0\u202f]", " ", text)
 
 
-def test_compare_names_the_operation_of_a_doubt(tmp_path: Path) -> None:
+def test_compare_names_the_operation_of_a_warning(tmp_path: Path) -> None:
     folder = write_campaign(writes_drift(), tmp_path / "c")
 
     def compare(*words: str) -> str:

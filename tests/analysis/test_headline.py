@@ -32,13 +32,13 @@ from tare.core.workload import Better
         ("widgets", None, {}, None),
     ],
 )
-def test_a_number_is_filed_under_what_it_says_of_the_platform(
+def test_a_number_is_filed_under_its_aspect(
     unit: str, better: Better | None, at: dict[str, Scalar], aspect: Aspect | None
 ) -> None:
     assert aspect_of(Cell("figure", unit, better, tuple(at.items()))) is aspect
 
 
-def test_each_contender_has_its_latency_and_its_bandwidth_told() -> None:
+def test_each_contender_has_its_latency_and_its_bandwidth_reported() -> None:
     cases = [make_case(network, nodes=n) for network in ("host", "overlay", "macvlan") for n in (2, 4)]
     campaign = make_campaign(cases, ratio={"overlay": 1.6, "macvlan": 1.0}, noise=0.002)
     found = {(one.contender["network"], one.aspect): one for one in headlines(campaign)}
@@ -48,7 +48,7 @@ def test_each_contender_has_its_latency_and_its_bandwidth_told() -> None:
     assert bandwidth.ratio == pytest.approx(1 / 1.6, rel=0.01)
     assert latency.verdict is bandwidth.verdict is Verdict.WORSE
     assert latency.n_blocks == 5
-    assert latency.workloads == ("synthetic.pingpong",)
+    assert latency.workload == "synthetic.pingpong"
     assert found["macvlan", Aspect.LATENCY].verdict is Verdict.EQUIVALENT
 
 
@@ -79,7 +79,7 @@ def test_scales_with_one_verdict_are_averaged_each_once_whatever_their_sizes() -
     assert len(latency.cases) == 2
 
 
-def test_a_case_that_failed_on_one_side_is_told_as_not_measured() -> None:
+def test_a_case_that_failed_on_one_side_is_reported_as_not_measured() -> None:
     cases = [make_case(network, nodes=n) for network in ("host", "overlay") for n in (2, 4)]
     campaign = make_campaign(cases, noise=0.001)
     kept = tuple(one for one in campaign.attempts if one.case != cases[3].id)
@@ -88,14 +88,14 @@ def test_a_case_that_failed_on_one_side_is_told_as_not_measured() -> None:
     assert [one.cases for one in found if one.ratio is None] == [((cases[1].id, cases[3].id),)] * 2
 
 
-def test_figures_that_are_not_primary_are_not_told() -> None:
+def test_figures_that_are_not_primary_are_not_reported() -> None:
     campaign = make_campaign()
     foms = {name: (latency,) for name, (latency, _) in campaign.plan.foms.items()}
     plan = msgspec.structs.replace(campaign.plan, foms=foms)
     assert [one.aspect for one in headlines(msgspec.structs.replace(campaign, plan=plan))] == [Aspect.LATENCY]
 
 
-def test_two_blocks_have_no_interval_to_tell() -> None:
+def test_two_blocks_have_no_interval_to_report() -> None:
     for one in headlines(make_campaign(blocks=2)):
         assert (one.low, one.high, one.verdict) == (None, None, Verdict.UNDECIDED)
 

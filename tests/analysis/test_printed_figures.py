@@ -52,7 +52,7 @@ def test_rounded_figures_of_equal_sides_seldom_differ() -> None:
         assert tally(truth, 200, aggregates).difference_rate <= 0.08
 
 
-def test_identical_values_say_nothing_of_a_difference_and_ranks_do_not_disagree() -> None:
+def test_identical_values_show_no_difference_and_ranks_do_not_disagree() -> None:
     for blocks in (3, 5, 20):
         truth = Truth(noise=lambda random, shape: np.ones(shape), blocks=blocks)
         (row,) = aggregates(campaign(truth))

@@ -66,7 +66,7 @@ def alone(*sending: str) -> Campaign:
     return msgspec.structs.replace(found, plan=msgspec.structs.replace(found.plan, sending=sending))
 
 
-def test_at_one_node_networks_are_not_compared_and_the_reason_is_told() -> None:
+def test_at_one_node_networks_are_not_compared_and_the_reason_is_reported() -> None:
     campaign = alone("ring")
     for rows in (aggregates(campaign), comparisons(campaign)):
         for one in rows:
@@ -94,7 +94,7 @@ def test_where_more_than_the_network_differs_one_node_is_compared() -> None:
         assert one.verdict is Verdict.WORSE
 
 
-def test_a_rule_on_what_nothing_crossed_is_undecided_and_says_why() -> None:
+def test_a_rule_on_what_nothing_crossed_is_undecided_and_gives_the_reason() -> None:
     source = RuleSource(text="overhead(latency, nodes=1) <= 10 %", kind=Kind.PASS_IF, where="--pass-if")
     (verdict,) = check(alone("ring"), [parse_rule(source)]).verdicts
     assert verdict.outcome is Outcome.UNDECIDED
@@ -110,7 +110,7 @@ def test_a_rule_on_what_nothing_crossed_is_undecided_and_says_why() -> None:
         ("overhead(latency, network=overlay, nodes=1) > 5 %", ""),
     ],
 )
-def test_a_rule_whose_runs_did_not_prove_their_network_says_so(rule: str, told: str) -> None:
+def test_a_rule_whose_runs_did_not_prove_their_network_notes_it(rule: str, told: str) -> None:
     """Its verdict stands, but nobody is to read into it which network was measured."""
     unproven = {(ALONE[2].id, 1), (ALONE[3].id, 1), (ALONE[3].id, 4)}
     found = alone()
@@ -131,7 +131,7 @@ def test_a_rule_whose_runs_did_not_prove_their_network_says_so(rule: str, told: 
     assert verdict.outcome in (Outcome.FAIL, Outcome.PASS)
 
 
-def test_the_sentence_tells_that_one_node_is_left_out_and_a_side_of_one_node_has_no_other() -> None:
+def test_the_sentence_notes_that_one_node_is_left_out_and_a_side_of_one_node_has_no_other() -> None:
     (answer,) = words_of(alone("ring"))
     assert "at 2 nodes" in answer.text
     assert "1 node" not in answer.text

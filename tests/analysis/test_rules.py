@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tare.analysis.limit_tests import Ternary, every, some
 from tare.analysis.limits import convert
 from tare.analysis.rule_parser import parse_rule, parse_rules
 from tare.analysis.rules import Bound, Group, Kind, Node, Op, Rule, RuleSource, opposite
-from tare.analysis.ternary import Ternary, every, inverse, some
 from tare.core.errors import UsageError
 
-truths = st.sampled_from(Ternary)
+statements = st.sampled_from(Ternary)
+INVERSE = {Ternary.TRUE: Ternary.FALSE, Ternary.FALSE: Ternary.TRUE, Ternary.UNKNOWN: Ternary.UNKNOWN}
 
 
 def source(text: str, kind: Kind = Kind.FAIL_IF) -> RuleSource:
@@ -38,19 +39,19 @@ def message(text: str) -> str:
 # --- logic of three values ---
 
 
-@given(st.lists(truths))
+@given(st.lists(statements))
 def test_de_morgan_holds_with_the_unknown(found: list[Ternary]) -> None:
-    assert inverse(every(found)) is some(inverse(one) for one in found)
-    assert inverse(some(found)) is every(inverse(one) for one in found)
+    assert INVERSE[every(found)] is some(INVERSE[one] for one in found)
+    assert INVERSE[some(found)] is every(INVERSE[one] for one in found)
 
 
-@given(st.lists(truths), st.randoms())
+@given(st.lists(statements), st.randoms())
 def test_the_order_of_parts_does_not_matter(found: list[Ternary], random: object) -> None:
     mixed = sorted(found, key=lambda one: one.value)
     assert (every(found), some(found)) == (every(mixed), some(mixed))
 
 
-@given(st.lists(truths), st.integers(0, 20), st.sampled_from([Ternary.TRUE, Ternary.FALSE]))
+@given(st.lists(statements), st.integers(0, 20), st.sampled_from([Ternary.TRUE, Ternary.FALSE]))
 def test_what_is_known_stays_so_when_more_becomes_known(
     found: list[Ternary], index: int, learnt: Ternary
 ) -> None:
@@ -60,7 +61,7 @@ def test_what_is_known_stays_so_when_more_becomes_known(
             assert judge(known) is judge(found)
 
 
-@given(st.lists(truths, min_size=1))
+@given(st.lists(statements, min_size=1))
 def test_the_unknown_is_unknown_only_where_both_ways_differ(found: list[Ternary]) -> None:
     """Kleene's values are those that every way of learning the unknown agrees on."""
     ways: list[list[bool]] = [[]]
@@ -152,7 +153,7 @@ def test_any_text_is_a_rule_or_a_fault_and_nothing_else(text: str) -> None:
         ("", 1, "expected a comparison"),
     ],
 )
-def test_a_fault_says_what_is_wrong_and_points_at_it(text: str, column: int, cure: str) -> None:
+def test_a_fault_names_what_is_wrong_and_points_at_it(text: str, column: int, cure: str) -> None:
     first, shown, marker = message(text).splitlines()
     assert first.startswith(f"--fail-if: column {column}: ")
     assert cure in first
@@ -160,13 +161,13 @@ def test_a_fault_says_what_is_wrong_and_points_at_it(text: str, column: int, cur
     assert marker == " " * (column + 1) + "^"
 
 
-def test_every_faulty_rule_is_told_at_once() -> None:
+def test_every_faulty_rule_is_reported_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         parse_rules([source("overhed() > 1"), source("ratio() > 1"), source("ratio(")])
     assert str(caught.value).count("--fail-if: column") == 2
 
 
-def test_a_rule_of_a_book_is_refused() -> None:
+def test_a_rule_that_is_too_long_is_refused() -> None:
     assert "more than 2000 characters" in message("ratio() > 1 and " * 200)
 
 

@@ -10,10 +10,10 @@ from support.synthetic import make_campaign, make_case, make_plan
 from tare.analysis.answering_figures import shown_foms
 from tare.analysis.aspects import is_elapsed
 from tare.analysis.lines import lines
-from tare.analysis.scaling import grown_cases, is_scalable, scalings
+from tare.analysis.scaling import is_scalable, scaled_cases, scalings
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Layout
-from tare.core.comparison import Mean, Paid
+from tare.core.comparison import Mean, MeanCost
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.scaling import Law, Remark, ScalingKind, ScalingResult
@@ -111,7 +111,10 @@ def test_a_time_that_somebody_waits_is_one_by_each_spelling_of_its_unit(unit: st
     assert is_elapsed(unit, Better.LOWER)
     assert is_scalable(unit, Better.LOWER, ())
     assert is_scalable(f"{unit}/step", Better.LOWER, ())
-    assert mean_words(Paid(mean=Mean.ARITHMETIC, ratio=1.0, low=None, high=None), unit) == "the mean of times"
+    assert (
+        mean_words(MeanCost(mean=Mean.ARITHMETIC, ratio=1.0, low=None, high=None), unit)
+        == "the mean of times"
+    )
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "µs", "\u03bcs", "usec", "MS", "m", "MB", ""])
@@ -143,13 +146,13 @@ def test_a_storage_study_scales_by_the_time_with_its_output_in_it(reference: dic
     assert efficiency is not None
     assert efficiency.value == pytest.approx(0.4, rel=0.02)
     assert {one.fom for one in scalings(study, foms=["step_time"])} == {"step_time"}
-    assert {one.cell.fom for one in grown_cases(study)} == {"elapsed"}
+    assert {one.cell.fom for one in scaled_cases(study)} == {"elapsed"}
     assert "elapsed" in shown_foms(study.plan, "wrf")
 
 
 def test_what_a_storage_study_promises_is_the_time_with_its_output_in_it() -> None:
     study = msgspec.structs.replace(storage_study(None), attempts=())
-    assert {one.cell.fom for one in grown_cases(study)} == {"elapsed"}
+    assert {one.cell.fom for one in scaled_cases(study)} == {"elapsed"}
 
 
 def test_weak_scaling_keeps_the_problem_of_each_rank() -> None:
@@ -215,6 +218,6 @@ def test_a_plan_carries_what_scales_and_older_plans_are_still_read() -> None:
     assert msgspec.convert(old, Plan).scaling == Scaling()
 
 
-def test_without_any_run_there_is_nothing_to_tell() -> None:
+def test_without_any_run_there_is_nothing_to_report() -> None:
     campaign = make_application({"host": usl()}, (1, 2), missing=[("host", 1), ("host", 2)])
     assert scalings(campaign) == []

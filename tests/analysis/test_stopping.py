@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case
 from tare.analysis.compare import aggregates
-from tare.analysis.stopping import CasePrecision, StoppingRule, expected_blocks, standings
+from tare.analysis.stopping import CasePrecision, StoppingRule, case_precisions, expected_blocks
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -80,7 +80,7 @@ def test_the_width_is_that_of_the_interval_of_the_ratio_with_caution() -> None:
     exact = math.expm1(9 * 4.302652729911275 * 0.001 / math.sqrt(3))
     attempts = [*runs(HOST, 1, 1, 1), *runs(OVERLAY, math.exp(-0.001), 1, math.exp(0.001))]
     for until, is_settled in ((exact * 1.0001, True), (exact * 0.9999, False)):
-        (one,) = rule_for(plan_of(HOST, OVERLAY, until=until), attempts).standings()
+        (one,) = rule_for(plan_of(HOST, OVERLAY, until=until), attempts).precisions()
         assert (one.case, one.against, one.n_blocks) == (OVERLAY.id, HOST.id, 3)
         assert one.is_settled is is_settled
         assert one.half_width == pytest.approx(exact)
@@ -89,27 +89,27 @@ def test_the_width_is_that_of_the_interval_of_the_ratio_with_caution() -> None:
 
 def test_fewer_than_three_common_blocks_are_never_enough() -> None:
     attempts = [*runs(HOST, *STEADY), *runs(OVERLAY, 1, 1, first=5)]
-    (one,) = rule_for(plan_of(HOST, OVERLAY), attempts).standings()
+    (one,) = rule_for(plan_of(HOST, OVERLAY), attempts).precisions()
     assert (one.n_blocks, one.half_width, one.is_settled) == (1, None, False)
 
 
 def test_a_case_that_never_came_out_well_is_not_repeated() -> None:
     rule = rule_for(plan_of(HOST, OVERLAY), runs(HOST, *STEADY))
     assert rule.wanted() == set()
-    assert [(one.case, one.is_settled) for one in rule.standings()] == [(OVERLAY.id, False)]
+    assert [(one.case, one.is_settled) for one in rule.precisions()] == [(OVERLAY.id, False)]
 
 
 def test_a_contender_whose_reference_never_came_out_well_is_known_by_itself() -> None:
     rule = rule_for(plan_of(HOST, OVERLAY), runs(OVERLAY, *NOISY))
     assert rule.wanted() == {OVERLAY.id}
-    assert [one.against for one in rule.standings()] == [None]
+    assert [one.against for one in rule.precisions()] == [None]
 
 
 def test_a_run_that_was_tried_again_counts_once() -> None:
     plan = plan_of(HOST)
     rule = rule_for(plan, runs(HOST, *STEADY[:4], 9))
     rule.add(runs(HOST, 1, first=5)[0])
-    assert rule.standings() == standings(plan, runs(HOST, *STEADY))
+    assert rule.precisions() == case_precisions(plan, runs(HOST, *STEADY))
 
 
 def with_jitter(attempt: Attempt, value: float) -> Attempt:
@@ -157,7 +157,7 @@ def test_values_of_zero_or_less_are_judged_by_their_share_of_the_mean(
         msgspec.structs.replace(one, series=[Series(fom="errors", unit="1", values=[value])])
         for one, value in zip(runs(HOST, *STEADY), values, strict=True)
     ]
-    (one,) = rule_for(msgspec.structs.replace(plan_of(HOST), foms={}), attempts).standings()
+    (one,) = rule_for(msgspec.structs.replace(plan_of(HOST), foms={}), attempts).precisions()
     assert one.is_settled is is_settled
 
 
@@ -182,7 +182,7 @@ def test_what_is_judged_are_the_intervals_that_are_reported(seed: int, n_lost: i
         attempts[index] = _damaged(attempts[index], random.choice(["failed", "short"]))
     campaign = msgspec.structs.replace(campaign, attempts=tuple(attempts))
     wanted = half_widths_in_comparisons(campaign)
-    found = [one for one in standings(plan_of(), campaign.measured()) if one.case in wanted]
+    found = [one for one in case_precisions(plan_of(), campaign.measured()) if one.case in wanted]
     for one in found:
         assert one.half_width is not None
         log_width = math.log1p(one.half_width) / float(caution(np.array(one.n_blocks)))

@@ -113,7 +113,7 @@ def test_the_rule_costs_little_more_than_an_oracle_and_far_less_than_a_fixed_des
     assert n_runs <= 0.6 * fixed
 
 
-def test_it_reaches_its_precision_and_its_intervals_hold_the_truth(
+def test_it_reaches_its_precision_and_its_intervals_contain_the_true_value(
     carried_out: list[tuple[Campaign, dict[str, float]]],
 ) -> None:
     answers = [one for campaign, _ in carried_out for one in aggregates(campaign) if one.fom == "latency"]

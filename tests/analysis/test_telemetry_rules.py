@@ -92,7 +92,7 @@ def test_a_case_that_was_not_watched_is_no_silent_pass() -> None:
     ]
 
 
-def test_a_campaign_without_it_says_so() -> None:
+def test_a_campaign_without_it_notes_it() -> None:
     with pytest.raises(UsageError, match=r"no run has telemetry\.cpu_system: its nodes were not watched"):
         checked("value(telemetry.cpu_system) > 50 %", make_campaign(blocks=6))
 

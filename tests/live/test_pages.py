@@ -14,7 +14,7 @@ from live.conftest import Serve
 from report.html_reader import Page
 from report.studies import HOSTILE, hostile, three_networks, with_gaps
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.compare import overview
+from tare.analysis.compare import aggregates, overview_of
 from tare.core.attempt import Proof, State
 from tare.core.verdict import Verdict
 from tare.report.words.mean_cost import beside_words
@@ -83,7 +83,7 @@ def test_what_is_said_so_far_comes_with_intervals(serve: Serve, folder: Path) ->
 def test_an_equivalence_is_not_told_without_what_it_may_miss(serve: Serve, tmp_path: Path) -> None:
     truth = Truth(noise=lognormal(0.002), margin=0.05, blocks=5)
     folder = write(truth, tmp_path / "quiet")
-    (row,) = overview(campaign(truth, seed=1))
+    (row,) = overview_of(aggregates(campaign(truth, seed=1)))
     assert row.verdict is Verdict.EQUIVALENT
     text = words_of(client_text(serve(folder), "/c/quiet"))
     assert f"equivalent {beside_words(row)}" in text

@@ -8,7 +8,7 @@ import pytest
 from report.html_reader import Page
 from report.studies import content_of, page_of, part_of, three_networks
 from support.slowing import slowed
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.variability import variabilities
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
@@ -41,7 +41,7 @@ def troubled(blocks: int = 10) -> Campaign:
 
 
 def doubts_of(campaign: Campaign) -> QualityWarnings:
-    return quality_warnings(trust(campaign), campaign, lay_out(campaign, ()))
+    return quality_warnings(quality(campaign), campaign, lay_out(campaign, ()))
 
 
 @pytest.fixture(scope="module")

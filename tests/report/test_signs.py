@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from report.studies import content_of, page_of, words_of
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.compare import aggregates, comparisons, overview
+from tare.analysis.compare import aggregates, comparisons, overview_of
 from tare.analysis.quoted_figures import quoted
 from tare.cli.main import make_group
 from tare.core.attempt import Series
@@ -123,7 +123,7 @@ def test_the_live_page_has_them_with_their_signs(campaign: Campaign) -> None:
     assert bandwidth.at is not None
     assert bandwidth.at < found.one < latency.at
     assert {one.verdict for one in found.bars} == {"worse"}
-    assert overview(campaign)[0].change == pytest.approx(0.68, rel=0.02)
+    assert overview_of(aggregates(campaign))[0].change == pytest.approx(0.68, rel=0.02)
 
 
 def test_compare_has_them_with_their_signs_in_the_table_and_in_json(folder: Path) -> None:

@@ -19,14 +19,13 @@ from support.synthetic import make_campaign, write_campaign
 from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.variability import variabilities
 from tare.core.campaign import Campaign
-from tare.core.verdict import Verdict, differences, verdict_named, verdicts
+from tare.core.verdict import Verdict, differences, verdict_named, verdict_of, verdicts
 from tare.core.workload import Better
 from tare.live.charts import changes
 from tare.live.pages import static
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.variants import lay_out
-from tare.stats.verdict import verdict
 
 
 @pytest.fixture
@@ -47,8 +46,8 @@ def campaign(stranger: Path, tmp_path: Path) -> Campaign:
 def test_a_verdict_of_another_package_is_drawn_by_its_own_rule(campaign: Campaign) -> None:
     assert [str(one) for one in verdicts()] == ["worse", "better", "different", "equivalent", "undecided"]
     assert {one.verdict.value for one in comparisons(campaign)} == {"different"}
-    assert verdict(1.4, 1.6, margin=0.02, better=Better.LOWER) is Verdict.WORSE
-    assert verdict(0.999, 1.001, margin=0.02, better=None) is Verdict.EQUIVALENT
+    assert verdict_of(1.4, 1.6, margin=0.02, better=Better.LOWER) is Verdict.WORSE
+    assert verdict_of(0.999, 1.001, margin=0.02, better=None) is Verdict.EQUIVALENT
 
 
 def test_compare_and_check_say_it_with_its_sign_and_json_with_its_word(campaign: Campaign) -> None:

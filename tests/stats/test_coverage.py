@@ -13,7 +13,7 @@ from tare.stats.bootstrap import quantile_intervals
 from tare.stats.equivalence import equivalence_p_values
 from tare.stats.hodges_lehmann import rank_ratios
 from tare.stats.intervals import Floats, geometric_intervals
-from tare.stats.ratios import ratios, set_apart
+from tare.stats.ratios import ratios, separate_unpaired
 
 N_STUDIES = 2000
 TRUE_RATIO = 1.3
@@ -24,21 +24,23 @@ def coverage(low: Floats, high: Floats, truth: float) -> float:
 
 
 @pytest.mark.parametrize("n_blocks", [5, 10, 20])
-def test_the_interval_of_an_estimate_holds_the_truth(n_blocks: int) -> None:
+def test_the_interval_of_an_estimate_contains_the_true_value(n_blocks: int) -> None:
     found = geometric_intervals(20 * lognormal(np.random.default_rng(n_blocks), (n_blocks, N_STUDIES)), 0.95)
     assert 0.93 <= coverage(found.low, found.high, 20) <= 0.97
 
 
 @pytest.mark.parametrize("n_blocks", [5, 10, 20])
 @pytest.mark.parametrize("name", NOISES)
-def test_the_interval_of_a_ratio_holds_the_truth(name: str, n_blocks: int) -> None:
+def test_the_interval_of_a_ratio_contains_the_true_value(name: str, n_blocks: int) -> None:
     reference, contender = in_turns(NOISES[name], n_blocks, n_blocks, N_STUDIES)
     found = ratios(reference, TRUE_RATIO * contender)
     assert 0.93 <= coverage(found.low, found.high, TRUE_RATIO) <= 0.97
 
 
 @pytest.mark.parametrize("n_blocks", [5, 10, 20])
-def test_drift_common_to_both_sides_neither_widens_the_interval_nor_loses_the_truth(n_blocks: int) -> None:
+def test_drift_common_to_both_sides_neither_widens_the_interval_nor_misses_the_true_value(
+    n_blocks: int,
+) -> None:
     random = np.random.default_rng(3)
     drift = 1.05 ** np.arange(n_blocks)[:, np.newaxis] * random.lognormal(0, 0.2, (n_blocks, N_STUDIES))
     reference, contender = in_turns(lognormal, 4, n_blocks, N_STUDIES)
@@ -48,11 +50,14 @@ def test_drift_common_to_both_sides_neither_widens_the_interval_nor_loses_the_tr
 
 
 @pytest.mark.parametrize("n_blocks", [5, 10, 20])
-def test_under_drift_the_runs_of_one_side_after_the_other_lose_the_truth_and_blocks_do_not(
+def test_under_drift_the_runs_of_one_side_after_the_other_miss_the_true_value_and_blocks_do_not(
     n_blocks: int,
 ) -> None:
     reference, contender = one_after_the_other(drifting, 5, n_blocks, N_STUDIES)
-    for sides in ((reference, contender), set_apart(reference, contender, np.zeros(N_STUDIES, np.bool_))):
+    for sides in (
+        (reference, contender),
+        separate_unpaired(reference, contender, np.zeros(N_STUDIES, np.bool_)),
+    ):
         lost = ratios(*sides)
         assert coverage(lost.low, lost.high, 1) < 0.3
     kept = ratios(*in_turns(drifting, 5, n_blocks, N_STUDIES))
@@ -70,11 +75,11 @@ def test_twice_the_margin_is_called_equivalent_in_no_more_than_five_of_a_hundred
     assert (equivalence_p_values(found, margin) <= 0.05).mean() <= 0.05
 
 
-def test_unpaired_intervals_hold_the_truth_when_one_side_scatters_more() -> None:
+def test_unpaired_intervals_contain_the_true_value_when_one_side_scatters_more() -> None:
     random = np.random.default_rng(6)
     reference = random.lognormal(0, 0.02, (6, N_STUDIES))
     contender = TRUE_RATIO * random.lognormal(0, 0.2, (6, N_STUDIES))
-    found = ratios(*set_apart(reference, contender, np.zeros(N_STUDIES, np.bool_)))
+    found = ratios(*separate_unpaired(reference, contender, np.zeros(N_STUDIES, np.bool_)))
     assert 0.93 <= coverage(found.low, found.high, TRUE_RATIO) <= 0.97
 
 
@@ -106,7 +111,7 @@ def test_a_rare_slow_level_of_one_side_is_missed_by_few_blocks() -> None:
 
 @pytest.mark.parametrize("n_blocks", [5, 6, 10, 20])
 @pytest.mark.parametrize("name", NOISES)
-def test_rank_intervals_hold_the_truth_as_often_as_they_say(name: str, n_blocks: int) -> None:
+def test_rank_intervals_contain_the_true_value_as_often_as_they_promise(name: str, n_blocks: int) -> None:
     reference, contender = in_turns(NOISES[name], 10 + n_blocks, n_blocks, N_STUDIES)
     found = rank_ratios(reference, TRUE_RATIO * contender)
     held = coverage(found.low, found.high, TRUE_RATIO)
@@ -127,7 +132,7 @@ def test_rank_intervals_are_narrower_than_students_where_odd_blocks_are_common()
     ("quantile", "n_values", "truth"),
     [(0.5, 20, 0.0), (0.5, 51, 0.0), (0.9, 101, 1.2815515655446004), (0.1, 101, -1.2815515655446004)],
 )
-def test_bootstrap_intervals_of_medians_and_tails_hold_the_truth_nearly_as_often(
+def test_bootstrap_intervals_of_medians_and_tails_contain_the_true_value_nearly_as_often(
     quantile: float, n_values: int, truth: float
 ) -> None:
     samples = np.random.default_rng(n_values).lognormal(0, 1, (n_values, N_STUDIES))
@@ -136,7 +141,7 @@ def test_bootstrap_intervals_of_medians_and_tails_hold_the_truth_nearly_as_often
     assert 0.91 <= coverage(found.low, found.high, np.exp(truth)) <= 0.97
 
 
-def test_the_noises_are_what_they_say() -> None:
+def test_the_noises_have_the_moments_that_they_promise() -> None:
     for noise in (normal, lognormal, bimodal):
         first, second = np.split(noise(np.random.default_rng(1), (40, 500)), 2)
         assert np.log(first).mean() == pytest.approx(np.log(second).mean(), abs=0.005)

@@ -63,7 +63,7 @@ def test_a_change_of_protocol_shows_in_the_misfit() -> None:
     assert found.misfit > 0.2
 
 
-def test_the_intervals_of_the_line_hold_the_truth() -> None:
+def test_the_intervals_of_the_line_contain_the_true_value() -> None:
     found = [fit_hockney(SIZES, noisy(2 + M / 1000, seed)) for seed in range(300)]
     fits = [one for one in found if isinstance(one, Hockney)]
     # A block as a whole is off by a factor whose median is 1, so that the truth of both is 2 and 1000.
@@ -101,7 +101,7 @@ def test_without_three_blocks_a_crossing_has_no_interval() -> None:
     assert (found.x.low, found.x.high, found.is_certain, found.is_rising) == (None, None, False, True)
 
 
-def test_the_interval_of_a_crossing_holds_the_truth() -> None:
+def test_the_interval_of_a_crossing_contains_the_true_value() -> None:
     xs = np.array([1.0, 2, 4, 8, 16, 32, 64])
     truth = 10.0
     inside = []
@@ -179,7 +179,7 @@ def kinked(m: Floats) -> tuple[Floats, Floats]:
 @pytest.mark.parametrize("n_blocks", [5, 20])
 @pytest.mark.parametrize("noise", [0.005, 0.01, 0.05])
 @pytest.mark.parametrize(("curves", "truth"), [(bent, 4000 / 9), (kinked, 2000 / 9)])
-def test_the_interval_of_a_crossing_holds_the_truth_whatever_lies_between_the_points(
+def test_the_interval_of_a_crossing_contains_the_true_value_whatever_lies_between_the_points(
     curves: Callable[[Floats], tuple[Floats, Floats]], truth: float, noise: float, n_blocks: int
 ) -> None:
     one, other = curves(M)

@@ -13,7 +13,7 @@ from statsmodels.stats.weightstats import ttost_ind, ttost_paired
 
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
 from tare.stats.intervals import Floats
-from tare.stats.ratios import ratios, set_apart
+from tare.stats.ratios import ratios, separate_unpaired
 
 MARGIN = 0.05
 
@@ -41,7 +41,7 @@ def test_paired_p_values_are_those_of_scipy_and_statsmodels(n_blocks: int) -> No
 
 
 def test_unpaired_p_values_are_those_of_welch() -> None:
-    reference, contender = set_apart(lognormal(3, 5), lognormal(4, 5, 0.3), np.zeros(6, np.bool_))
+    reference, contender = separate_unpaired(lognormal(3, 5), lognormal(4, 5, 0.3), np.zeros(6, np.bool_))
     found, bound = ratios(reference, contender), math.log1p(MARGIN)
     differences, equivalences = difference_p_values(found), equivalence_p_values(found, MARGIN)
     for index in range(6):

@@ -177,7 +177,7 @@ def test_a_comparison_without_an_interval_does_not_count() -> None:
     np.testing.assert_allclose(known.difference_adjusted[[0, 2]], holm(known.difference[[0, 2]]))
 
 
-def test_where_one_more_claim_needs_less_the_level_says_so() -> None:
+def test_where_one_more_claim_needs_less_the_level_shows_it() -> None:
     found = one_family([1.5, 1.6, 1.7, 1.0])
     levels = {one: p_values(found, MARGIN, 0.95, one).level for one in Correction}
     assert levels[Correction.HOLM] == pytest.approx(0.05 / 4)

@@ -32,7 +32,7 @@ def test_the_estimate_is_the_median_of_walsh_averages_computed_by_hand() -> None
     ("n", "confidence", "reached"),
     [(3, 0.95, 0.75), (5, 0.95, 0.9375), (6, 0.95, 0.96875), (5, 0.9, 0.9375), (8, 0.95, 0.9609375)],
 )
-def test_few_blocks_reach_what_they_can_and_say_so(n: int, confidence: float, reached: float) -> None:
+def test_few_blocks_reach_what_they_can_and_note_it(n: int, confidence: float, reached: float) -> None:
     # P(T = 0) = 2⁻ⁿ: 1 − 2/2⁵ = 0.9375. With 8 blocks P(T ≤ 3) = 5/256: 1 − 10/256
     found = rank_ratios(*one_side(*range(n)), confidence)
     assert found.confidence[0] == pytest.approx(reached)

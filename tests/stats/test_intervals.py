@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from tare.stats.estimates import estimate, relative_half_widths
+from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats, arithmetic_intervals, geometric_intervals, t_factors
 
 POSITIVE = arrays.arrays(
@@ -102,14 +102,6 @@ def test_the_coefficient_of_variation_is_that_of_scipy() -> None:
 def test_a_single_block_and_a_mean_of_zero_have_no_coefficient_of_variation() -> None:
     assert np.isnan(estimate(column(3)).cv[0])
     assert np.isnan(estimate(column(-1, 0, 1)).cv[0])
-
-
-def test_the_relative_half_width_is_what_plus_or_minus_says() -> None:
-    found = estimate(column(-98, 100, 300, 102))
-    width = found.high[0] - found.low[0]
-    assert relative_half_widths(found)[0] == pytest.approx(width / 2 / 101)
-    assert relative_half_widths(estimate(column(0, 0, 0)))[0] == 0
-    assert np.isnan(relative_half_widths(estimate(column(5, 5)))[0])
 
 
 def test_no_blocks_and_no_cells_give_nothing_and_no_error() -> None:

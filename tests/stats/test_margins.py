@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tare.analysis.claims import Claim, ClaimVerdict, Judgement, _of_interval
 from tare.core.margins import are_within, excludes_one, is_beyond, is_within
-from tare.core.verdict import Verdict
+from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
-from tare.stats.verdict import verdict
 
 ENDS = st.sampled_from([0.5, 1 / 1.02, 0.99, 1.0, 1.01, 1.02, 2.0])
 
@@ -22,7 +21,7 @@ ENDS = st.sampled_from([0.5, 1 / 1.02, 0.99, 1.0, 1.01, 1.02, 2.0])
 def test_arrays_and_single_intervals_are_judged_alike(ends: list[float]) -> None:
     low, high = ends
     arrays = np.array([low]), np.array([high])
-    word = verdict(low, high, margin=0.02, better=Better.LOWER)
+    word = verdict_of(low, high, margin=0.02, better=Better.LOWER)
     assert (word is Verdict.EQUIVALENT) == is_within(low, high, 0.02) == bool(are_within(*arrays, 0.02)[0])
     if not is_within(low, high, 0.02):
         assert (word is not Verdict.UNDECIDED) == bool(excludes_one(*arrays)[0])
@@ -33,7 +32,7 @@ def test_a_claim_of_equivalence_holds_where_the_verdict_is_equivalent() -> None:
     """At the very end of the margin the verdict was equivalent, and the claim undecided."""
     claim = Claim(id="c", article="a", claim="c", kind=Judgement.EQUIVALENT, margin=0.02)
     for low, high in ((1.0, 1.02), (1 / 1.02, 1.0)):
-        assert verdict(low, high, margin=0.02, better=Better.LOWER) is Verdict.EQUIVALENT
+        assert verdict_of(low, high, margin=0.02, better=Better.LOWER) is Verdict.EQUIVALENT
         assert _of_interval(claim, low, high) is ClaimVerdict.SUPPORTED
 
 

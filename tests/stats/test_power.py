@@ -12,7 +12,7 @@ from statsmodels.stats.power import TTestPower
 
 from tare.stats.intervals import Floats
 from tare.stats.power import detectable_effects, more_blocks, power_of_t
-from tare.stats.ratios import Ratios, ratios, set_apart
+from tare.stats.ratios import Ratios, ratios, separate_unpaired
 
 
 def with_logs(*logs: float) -> Ratios:
@@ -72,7 +72,7 @@ def test_so_many_more_blocks_decide_and_one_less_does_not(n_blocks: int, centre:
     assert not decides(centre, scatter, n_blocks + int(more) - 1, 0.02, level)
 
 
-def test_few_blocks_need_fewer_more_than_the_root_of_n_says() -> None:
+def test_few_blocks_need_fewer_more_than_the_root_of_n_predicts() -> None:
     # ± 0.149 at 3 blocks must become ± 0.1: the root says 4 more, but t falls from 4.30 to 3.18 with one
     found = scattered(0.1, 0.06, 3)
     assert more_blocks(found, 0.001, 0.05, 0.95)[0] == 1
@@ -88,7 +88,7 @@ def test_broken_degrees_of_freedom_are_rounded_down() -> None:
         np.random.default_rng(1).lognormal(0, 0.1, (5, 1)),
         np.random.default_rng(2).lognormal(0, 0.2, (5, 1)),
     )
-    found = ratios(*set_apart(*sides, np.zeros(1, np.bool_)))
+    found = ratios(*separate_unpaired(*sides, np.zeros(1, np.bool_)))
     assert not found.freedom[0].is_integer()
     critical = float(stats.t.isf(0.025, np.floor(found.freedom[0])))
     noncentrality = math.log1p(detectable_effects(found, 0.05)[0]) / found.error[0]

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from tare.core.verdict import Verdict
+from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
 from tare.stats.intervals import Floats
-from tare.stats.ratios import Design, Ratios, ratios, set_apart
-from tare.stats.verdict import verdict
+from tare.stats.ratios import Design, Ratios, ratios, separate_unpaired
 
 NAN = math.nan
 T_2 = (
@@ -113,7 +112,7 @@ def test_equal_sides_have_the_ratio_one_and_are_equivalent_at_any_margin() -> No
     found = ratios(values, values.copy())
     for name in ("ratio", "low", "high"):
         assert getattr(found, name).tolist() == [1, 1, 1]
-    assert verdict(1, 1, margin=0, better=Better.LOWER) is Verdict.EQUIVALENT
+    assert verdict_of(1, 1, margin=0, better=Better.LOWER) is Verdict.EQUIVALENT
 
 
 def test_constant_sides_have_an_interval_of_width_zero_paired_or_not() -> None:
@@ -197,7 +196,7 @@ def _assert_same(one: Ratios, other: Ratios) -> None:
 def test_the_verdict_follows_from_the_interval(
     low: float | None, high: float | None, better: Better | None, expected: Verdict
 ) -> None:
-    assert verdict(low, high, margin=0.02, better=better) is expected
+    assert verdict_of(low, high, margin=0.02, better=better) is expected
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_the_verdict_follows_from_the_interval(
 def test_among_many_a_verdict_needs_more_than_its_interval(
     low: float, high: float, can_differ: bool, can_be_equivalent: bool, expected: Verdict
 ) -> None:
-    found = verdict(
+    found = verdict_of(
         low,
         high,
         margin=0.02,
@@ -228,7 +227,7 @@ def test_the_standard_error_and_its_freedom_give_the_interval_back() -> None:
     source = np.random.default_rng(5)
     values = source.lognormal(0, 0.1, (6, 4)), source.lognormal(0, 0.3, (6, 4))
     for is_paired in (True, False):
-        found = ratios(*set_apart(*values, np.full(4, is_paired)))
+        found = ratios(*separate_unpaired(*values, np.full(4, is_paired)))
         half = stats.t.isf(0.025, found.freedom) * found.error
         np.testing.assert_allclose(found.ratio * np.exp(half), found.high, rtol=1e-9)
 
@@ -236,7 +235,7 @@ def test_the_standard_error_and_its_freedom_give_the_interval_back() -> None:
 def test_sides_that_are_set_apart_share_no_block_and_lose_no_value() -> None:
     source = np.random.default_rng(6)
     reference, contender = source.lognormal(0, 1, (5, 3)), source.lognormal(0, 1, (5, 3))
-    below, above = set_apart(reference, contender, np.array([True, False, True]))
+    below, above = separate_unpaired(reference, contender, np.array([True, False, True]))
     assert ratios(below, above).design.tolist() == [Design.PAIRED, Design.UNPAIRED, Design.PAIRED]
     np.testing.assert_allclose(np.nansum(below, axis=0), reference.sum(axis=0))
     np.testing.assert_allclose(np.nansum(above, axis=0), contender.sum(axis=0))
@@ -253,6 +252,6 @@ def test_swapping_the_sides_gives_the_opposite_verdict(
         for end in (low, high)
         for edge in (1, 1 + margin, 1 / (1 + margin))
     )
-    one = verdict(low, high, margin=margin, better=better)
-    other = verdict(1 / high, 1 / low, margin=margin, better=better)
+    one = verdict_of(low, high, margin=margin, better=better)
+    other = verdict_of(1 / high, 1 / low, margin=margin, better=better)
     assert on_edge or other is opposite.get(one, one)

@@ -26,7 +26,9 @@ N_STUDIES = 2000
         ([0.0, 0.0], 0.0),
     ],
 )
-def test_the_step_is_told_by_the_decimals_of_all_that_was_printed(printed: list[float], step: float) -> None:
+def test_the_step_is_found_from_the_decimals_of_all_that_was_printed(
+    printed: list[float], step: float
+) -> None:
     (found,) = printed_steps(np.array([printed[0]]), np.array(printed))
     assert found == pytest.approx(step, rel=1e-6)
 

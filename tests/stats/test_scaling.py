@@ -59,7 +59,7 @@ def test_without_a_reference_scale_there_is_no_speedup_but_a_gain() -> None:
         (None, ()),
     ],
 )
-def test_scaling_is_negative_where_the_whole_interval_says_so(
+def test_scaling_is_negative_where_the_whole_interval_is(
     gain: Bounded | None, expected: tuple[Remark, ...]
 ) -> None:
     assert remarks(gain, None) == expected
@@ -88,7 +88,7 @@ def test_an_efficiency_passes_over_what_was_not_measured() -> None:
     assert (found.scale, found.certain_scale) == (4, None)
 
 
-def test_the_interval_of_an_efficiency_holds_the_truth_in_95_of_100_studies() -> None:
+def test_the_interval_of_an_efficiency_contains_the_true_value_in_95_of_100_studies() -> None:
     random = np.random.default_rng(5)
     n_studies, truth = 2000, 0.8
     drift = random.lognormal(0, 0.2, (5, 1, n_studies))
@@ -106,7 +106,7 @@ def test_the_interval_of_an_efficiency_holds_the_truth_in_95_of_100_studies() ->
 
 @pytest.mark.parametrize("n_blocks", [5, 10])
 @pytest.mark.parametrize("name", ["log-normal", "t3", "one in ten slow"])
-def test_a_curve_that_is_neither_says_negative_or_super_linear_in_at_most_five_of_a_hundred(
+def test_a_curve_that_is_neither_reports_negative_or_super_linear_in_at_most_five_of_a_hundred(
     name: str, n_blocks: int
 ) -> None:
     scales, n_curves = (1, 2, 4, 8, 16, 32, 64), 400
@@ -129,7 +129,7 @@ def test_a_curve_that_is_neither_says_negative_or_super_linear_in_at_most_five_o
     assert max(n_said.values()) / n_curves <= 0.05 + 2 * (0.05 * 0.95 / n_curves) ** 0.5
 
 
-def test_efficiencies_of_blocks_that_resemble_the_one_before_hold_the_truth() -> None:
+def test_efficiencies_of_blocks_that_resemble_the_one_before_contain_the_true_value() -> None:
     runs = autocorrelated()(np.random.default_rng(1), (20, 300))
     missed = 0
     for curve in range(300):

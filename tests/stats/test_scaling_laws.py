@@ -110,7 +110,7 @@ def test_a_wrong_law_shows_in_its_misfit() -> None:
     assert amdahl > 0.2 > 0.001 > right
 
 
-def test_intervals_hold_the_truth_in_95_of_100_studies_whatever_the_drift() -> None:
+def test_intervals_contain_the_true_value_in_95_of_100_studies_whatever_the_drift() -> None:
     gamma, sigma, kappa = 5.0, 0.03, 0.0008
     fits = [fit_law(Law.USL, P, noisy(usl(P, gamma, sigma, kappa), seed)) for seed in range(400)]
     assert 0.92 <= np.mean([holds(fit.gamma, gamma) for fit in fits]) <= 0.98

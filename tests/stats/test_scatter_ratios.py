@@ -50,7 +50,7 @@ def test_sides_that_scatter_alike_differ_in_at_most_five_of_a_hundred_studies(
 
 @pytest.mark.parametrize("name", ["log-normal", "t3", "exponential"])
 @pytest.mark.parametrize(("n_blocks", "n_studies"), [(8, 2000), (20, 400)])
-def test_the_interval_holds_the_truth(name: str, n_blocks: int, n_studies: int) -> None:
+def test_the_interval_contains_the_true_value(name: str, n_blocks: int, n_studies: int) -> None:
     found = scatter_ratios(*studies(NOISES[name], n_blocks, n_studies, ratio=3.0, common=0.5))
     assert 0.935 <= coverage(found, 3.0) <= 0.995
 

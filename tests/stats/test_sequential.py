@@ -44,7 +44,7 @@ def simulate(deviation: float, least: int, *, is_cautious: bool = True) -> tuple
 
 @pytest.mark.parametrize("least", [3, 5])
 @pytest.mark.parametrize("deviation", NOISES)
-def test_the_interval_at_which_a_campaign_stops_holds_the_truth(deviation: float, least: int) -> None:
+def test_the_interval_at_which_a_campaign_stops_contains_the_true_value(deviation: float, least: int) -> None:
     coverage, _, reached = simulate(deviation, least)
     assert coverage >= 0.926, "93 %, less the error of the simulation"
     assert reached > 0.999

@@ -27,7 +27,7 @@ def noise(n_blocks: int, n_series: int = 1, seed: int = 1) -> Floats:
 
 
 @pytest.mark.parametrize("n_blocks", [5, 6, 9, 20, 33])
-def test_a_trend_without_ties_is_as_rare_as_kendalls_tau_says(n_blocks: int) -> None:
+def test_a_trend_without_ties_is_as_rare_as_kendalls_tau_predicts(n_blocks: int) -> None:
     series = noise(n_blocks, 40)
     exact = [
         stats.kendalltau(range(n_blocks), column, method="exact" if n_blocks <= 40 else "auto").pvalue

@@ -37,7 +37,7 @@ REACHED = {6: 0.96875, 10: 0.978515625, 20: 0.95861053466796875}
 
 @pytest.mark.parametrize("noise", [normal, t3, one_in_ten_slow])
 @pytest.mark.parametrize("n_blocks", [6, 10, 20])
-def test_intervals_hold_the_truth_as_often_as_the_binomial_says(
+def test_intervals_contain_the_true_value_as_often_as_the_binomial_predicts(
     noise: Callable[[np.random.Generator, tuple[int, int]], Floats], n_blocks: int
 ) -> None:
     random = np.random.default_rng(n_blocks)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tare.stats.step_down import step_down
+from tare.stats.multiplicity import step_down
 
 p_values = st.lists(st.floats(1e-6, 1), min_size=1, max_size=12)
 

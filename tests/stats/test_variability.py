@@ -97,7 +97,7 @@ def test_the_coefficient_is_that_of_the_plain_values_while_it_is_small() -> None
     np.testing.assert_allclose(scatters(np.log(values)).cv, plain, rtol=0.03)
 
 
-def test_two_blocks_say_nothing_of_scatter_and_four_have_no_interval() -> None:
+def test_two_blocks_have_no_scatter_and_four_have_no_interval() -> None:
     assert np.isnan(scatters(np.random.default_rng(2).normal(size=(2, 5))).cv).all()
     few = scatters(np.random.default_rng(2).normal(size=(MIN_FOR_CV - 1, 5)))
     assert np.isfinite(few.cv).all()

@@ -14,7 +14,7 @@ import msgspec
 from tare.analysis.check import Outcome, check
 from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.correlates import explanations
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.analysis.rule_parser import parse_rules
 from tare.analysis.rules import Kind, RuleSource
@@ -129,7 +129,7 @@ def _of_scatter(truth: Truth, found: Campaign) -> Iterator[Asked]:
 def _of_doubts(study: Wild, found: Campaign) -> Iterator[Asked]:
     """Yield the doubts in time, where nothing gives reason to any."""
     truth = study.truth
-    doubted = {one.suspicion: str(one) for one in trust(found).doubts}
+    doubted = {one.kind: str(one) for one in quality(found).warnings}
     moves = truth.drift or truth.step or truth.together or truth.late_slower != 1 or truth.late
     if not moves and truth.blocks >= 5:
         for suspicion in (

@@ -15,7 +15,7 @@ from tare.core.comparison import Correction
 from tare.stats.autocorrelation import allow_for
 from tare.stats.family import PValues, p_values
 from tare.stats.intervals import Floats
-from tare.stats.ratios import Ratios, ratios, taken
+from tare.stats.ratios import Ratios, ratios, select_columns
 from truth.looking import followed
 from truth.noise import NOISES, Noise, sides
 
@@ -72,7 +72,7 @@ def _rates(name: str, noise: Noise, blocks: int, *, follows: bool) -> Rates:
     alone = _claims(nothing, blocks, Correction.NONE)
     families = _judged(noise, blocks, 1.0, N_STUDIES * FAMILY)
     together = [
-        _claims(taken(families, range(at, at + FAMILY)), blocks, Correction.HOLM).difference_adjusted
+        _claims(select_columns(families, range(at, at + FAMILY)), blocks, Correction.HOLM).difference_adjusted
         for at in range(0, N_STUDIES * FAMILY, FAMILY)
     ]
     equivalence = _claims(at_margin, blocks, Correction.NONE).equivalence_adjusted

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tare.analysis.compare import aggregates
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.stats.autocorrelation import allow_for
 from tare.stats.ratios import ratios
@@ -53,12 +53,12 @@ def test_a_row_whose_blocks_resemble_each_other_says_so() -> None:
 def test_what_lasts_on_both_sides_alike_is_no_doubt() -> None:
     shared = Truth(together=autocorrelated(0.05, r=0.7), noise=lognormal(0.005), blocks=20)
     doubted = [
-        any(one.suspicion is RepeatabilityWarning.AUTOCORRELATION for one in trust(each).doubts)
+        any(one.kind is RepeatabilityWarning.AUTOCORRELATION for one in quality(each).warnings)
         for each in campaigns(shared, 100)
     ]
     assert np.mean(doubted) <= 0.1
     own = Truth(noise=autocorrelated(0.05, r=0.8), blocks=40)
-    assert any(one.suspicion is RepeatabilityWarning.AUTOCORRELATION for one in trust(campaign(own)).doubts)
+    assert any(one.kind is RepeatabilityWarning.AUTOCORRELATION for one in quality(campaign(own)).warnings)
 
 
 @pytest.mark.parametrize("n_blocks", [10, 20])
@@ -78,7 +78,7 @@ def test_a_drift_is_found_in_what_wanders_not() -> None:
 def test_few_campaigns_of_a_wandering_machine_are_said_to_drift() -> None:
     wandering = Truth(together=autocorrelated(0.05, r=0.7), noise=lognormal(0.005), blocks=15)
     drifts = [
-        any(one.suspicion is RepeatabilityWarning.DRIFT for one in trust(each).doubts)
+        any(one.kind is RepeatabilityWarning.DRIFT for one in quality(each).warnings)
         for each in campaigns(wandering, 100)
     ]
     assert np.mean(drifts) <= 0.08

@@ -40,7 +40,7 @@ DECIDED = (Verdict.WORSE, Verdict.BETTER)
 def found_of(n_blocks: int, mean: Mean, ratio: float, margin: float) -> list[Finding]:
     """Return what is found of studies each side of which resembles itself one block before by 0.7."""
     reference, contender = sides(autocorrelated(0.02, r=0.7), n_blocks, N_STUDIES, seed=n_blocks)
-    terms = Terms(margin=margin, confidence=0.95, correction=Correction.NONE, mean=mean)
+    terms = Terms(margin=margin, correction=Correction.NONE, mean=mean)
     ends = SessionEnds(np.zeros(n_blocks, np.int64), (0,))
     return findings(reference, contender * ratio, [Better.LOWER] * N_STUDIES, terms, ends=ends)
 

@@ -109,18 +109,18 @@ def test_what_is_paid_is_computed_by_hand() -> None:
             for case in (row.reference_case, row.contender_case)
         }
         below, above = side[row.reference_case], side[row.contender_case]
-        assert row.paid is not None
+        assert row.mean_cost is not None
         is_time = row.fom == "time"
         expected = above.mean() / below.mean() if is_time else (1 / below).mean() / (1 / above).mean()
-        assert row.paid.ratio == pytest.approx(expected)
-        assert row.paid.tail == ("max" if row.fom == "time" else "min")
-        assert row.paid.contender_tail == (above.max() if row.fom == "time" else above.min())
+        assert row.mean_cost.ratio == pytest.approx(expected)
+        assert row.mean_cost.tail == ("max" if row.fom == "time" else "min")
+        assert row.mean_cost.contender_tail == (above.max() if row.fom == "time" else above.min())
 
 
 def test_twenty_runs_have_a_percentile_in_place_of_the_worst() -> None:
     (row,) = aggregates(campaign(Truth(blocks=20)))
-    assert row.paid is not None
-    assert row.paid.tail == "p95"
+    assert row.mean_cost is not None
+    assert row.mean_cost.tail == "p95"
 
 
 def test_a_rare_slow_mode_of_one_side_is_never_a_bare_equivalence() -> None:
@@ -128,8 +128,8 @@ def test_a_rare_slow_mode_of_one_side_is_never_a_bare_equivalence() -> None:
     for found in campaigns(SLOW_ONE, 60):
         heads = {one.fom: one for one in headlines(found)}
         for row in (*aggregates(found), *comparisons(found)):
-            assert row.paid is not None
-            is_slow = abs(np.log(row.paid.ratio)) > np.log1p(SLOW_ONE.margin)
+            assert row.mean_cost is not None
+            is_slow = abs(np.log(row.mean_cost.ratio)) > np.log1p(SLOW_ONE.margin)
             seen.add(is_slow)
             if is_slow:
                 assert row.verdict is not Verdict.EQUIVALENT
@@ -151,7 +151,7 @@ def test_equivalence_is_not_claimed_where_what_people_pay_lies_beyond_the_margin
     held = [row for row in rows if "what adds up is not" in row.note]
     assert held
     assert all(row.verdict is Verdict.UNDECIDED for row in held)
-    same = [row.paid for row in rows if row.verdict is Verdict.EQUIVALENT]
+    same = [row.mean_cost for row in rows if row.verdict is Verdict.EQUIVALENT]
     assert all(one is not None and 1 / 1.11 <= one.ratio <= 1.11 for one in same)
 
 
@@ -161,11 +161,11 @@ def test_the_mean_that_is_asked_for_is_that_of_every_output() -> None:
     (time, _), (head, *_) = aggregates(asked), headlines(asked)
     rule = parse_rule(RuleSource(text="ratio(time) > 1.05", kind=Kind.FAIL_IF, where="--fail-if"))
     judged = check(asked, [rule]).verdicts[0].judged[0]
-    assert time.paid is not None
+    assert time.mean_cost is not None
     assert time.mean is Mean.ARITHMETIC
-    assert time.ratio == head.ratio == judged.value == time.paid.ratio
+    assert time.ratio == head.ratio == judged.value == time.mean_cost.ratio
     assert time.ratio != aggregates(found)[0].ratio
-    assert not time.paid.is_telling
+    assert not time.mean_cost.is_notable
 
 
 def test_a_verdict_before_the_planned_blocks_says_so() -> None:

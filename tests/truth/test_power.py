@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
@@ -55,8 +55,8 @@ def test_fewer_than_ten_blocks_of_a_machine_that_wanders_claim_no_drift(n_blocks
     told = [
         one
         for each in campaigns(WANDERING[n_blocks], 60)
-        for one in trust(each).doubts
-        if one.suspicion is RepeatabilityWarning.DRIFT
+        for one in quality(each).warnings
+        if one.kind is RepeatabilityWarning.DRIFT
     ]
     assert told, "or nothing is tried"
     for one in told:

@@ -50,7 +50,7 @@ def test_a_row_claims_only_what_all_rows_together_allow() -> None:
         blocks=10,
     )
     rows = [row for one in campaigns(noisy, 20) for row in variabilities(one)]
-    assert {row.n_comparisons for row in rows} == {6}
+    assert {row.family for row in rows} == {6}
     told = [row for row in rows if row.verdict is Verdict.WORSE]
     assert told
     assert all(row.p_adjusted is not None and row.p_adjusted <= 0.05 for row in told)

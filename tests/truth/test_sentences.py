@@ -51,7 +51,7 @@ OSU = {
 
 def said(found: Campaign) -> list[Answer]:
     rows = aggregates(found)
-    heads = headlines(found, figures=rows)
+    heads = headlines(found)
     return answer_all(heads, overview_of(rows), lay_out(found, rows), found.plan.margin)
 
 
@@ -330,7 +330,7 @@ def test_of_a_suite_the_farthest_figures_are_told_and_the_rest_is_counted() -> N
     truth = Truth(workloads={"hpcc": suite}, slowing=slowed("network", "overlay", by), noise=QUIET, blocks=8)
     found = campaign(truth)
     rows = aggregates(found)
-    heads = headlines(found, figures=rows)
+    heads = headlines(found)
     (answer,) = answer_all(heads, overview_of(rows), lay_out(found, rows), found.plan.margin, rows)
     text = plain(answer.sentence)
     assert "hpcc’s MPIRandomAccess GUPs (" in text
@@ -379,10 +379,10 @@ def test_beside_what_is_undecided_no_other_mean_is_told_that_is_undecided_too() 
         for clause in answer.clauses:
             (one,) = clause.headlines
             sure = (
-                one.paid is not None
-                and one.paid.low
-                and one.paid.high
-                and not one.paid.low <= 1 <= one.paid.high
+                one.mean_cost is not None
+                and one.mean_cost.low
+                and one.mean_cost.high
+                and not one.mean_cost.low <= 1 <= one.mean_cost.high
             )
             assert one.verdict is not Verdict.UNDECIDED or sure or " mean" not in clause.text
 

@@ -15,7 +15,7 @@ from tare.analysis.block_series import block_series
 from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.correlates import explanations
 from tare.analysis.headline import Headline, headlines
-from tare.analysis.quality import trust
+from tare.analysis.quality import quality
 from tare.analysis.session_changes import session_changes
 from tare.analysis.stopping import StoppingRule
 from tare.analysis.table import tabulate
@@ -118,7 +118,7 @@ def test_a_case_that_ran_in_two_sessions_is_estimated_from_all_of_them() -> None
 
 def test_what_changed_between_sessions_is_neither_a_drift_nor_a_mode_nor_scatter() -> None:
     found = campaign(SLOWER, seed=3)
-    assert [one for one in trust(found).doubts if one.is_serious] == []
+    assert [one for one in quality(found).warnings if one.is_serious] == []
     assert block_series(found).logs.shape[0] == 12
     for one in variabilities(found):
         assert one.n_blocks == 6
@@ -131,8 +131,8 @@ def test_precision_is_judged_on_what_ran_together() -> None:
     rule = StoppingRule(found.plan, until=0.02)
     for one in found.attempts:
         rule.add(one)
-    assert {one.n_blocks for one in rule.standings()} == {6}
-    assert all(one.half_width is not None and one.half_width < 0.02 for one in rule.standings())
+    assert {one.n_blocks for one in rule.precisions()} == {6}
+    assert all(one.half_width is not None and one.half_width < 0.02 for one in rule.precisions())
 
 
 def test_a_cause_is_not_looked_for_in_runs_of_another_time() -> None:
@@ -194,7 +194,7 @@ def test_how_much_the_machine_changed_between_sessions_is_told_as_a_number_every
     )
     assert sentence.search(plain(" ".join(design(found))))
     variants = lay_out(found, ())
-    told = quality_warnings(trust(found), found, variants)
+    told = quality_warnings(quality(found), found, variants)
     assert sentence.search(plain(" ".join(row.finding for row in told.rows)))
     assert not told.is_clear
 

@@ -56,9 +56,9 @@ class Accounting(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Return the count in words: ``82 of 84 planned runs are done, 2 invalid``."""
-        told = [f"{self.n_done} of {self.n_planned} planned runs are done"]
-        told += [f"{n} {state}" for state, n in self.others.items()]
-        return ", ".join([*told, *(["the campaign is still running"] if self.is_running else [])])
+        parts = [f"{self.n_done} of {self.n_planned} planned runs are done"]
+        parts += [f"{n} {state}" for state, n in self.others.items()]
+        return ", ".join([*parts, *(["the campaign is still running"] if self.is_running else [])])
 
 
 def account(campaign: Campaign) -> Accounting:

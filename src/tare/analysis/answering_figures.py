@@ -77,7 +77,7 @@ def shown_foms(plan: Plan, workload: str) -> frozenset[str]:
     return plan.memo.get((shown_foms, workload), find)
 
 
-def growing_foms(plan: Plan, workload: str) -> frozenset[str]:
+def scaling_foms(plan: Plan, workload: str) -> frozenset[str]:
     """Return the FOMs of a workload whose scaling is analysed.
 
     They are the primary ones. If the study varies storage or I/O, they are those that include input and

@@ -9,9 +9,9 @@ import enum
 import re
 from collections.abc import Sequence
 
+from tare.analysis.lines import is_number
 from tare.analysis.table import Cell
 from tare.core.units import is_elapsed_unit, seconds_in
-from tare.core.values import Scalar
 from tare.core.workload import Better
 
 SMALL_MESSAGE_BYTES = 1024
@@ -91,12 +91,8 @@ def parts(cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
 
 
 def _sizes_of(cell: Cell, aspect: Aspect) -> Sizes:
-    if not _is_number(dict(cell.at).get("bytes")):
+    if not is_number(dict(cell.at).get("bytes")):
         return Sizes.ALL
     if aspect is Aspect.BANDWIDTH:
         return Sizes.LARGE
     return Sizes.SMALL if aspect is Aspect.LATENCY else Sizes.ALL
-
-
-def _is_number(value: Scalar | None) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms
-from tare.analysis.table import Cell, Table, tabulate
+from tare.analysis.table import by_figure, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.core.values import Scalar
@@ -84,11 +84,11 @@ class BlockSeries:
 
         `references` maps the id of each contender case to the id of its reference case.
         """
-        places = {figure: column for column, figure in enumerate(self.figures)}
+        columns_of = {figure: column for column, figure in enumerate(self.figures)}
         found = {
-            figure: (column, places[base])
-            for figure, column in places.items()
-            if (base := figure._replace(case=references.get(figure.case, ""))) in places
+            figure: (column, columns_of[base])
+            for figure, column in columns_of.items()
+            if (base := figure._replace(case=references.get(figure.case, ""))) in columns_of
         }
         above, below = ([pair[side] for pair in found.values()] for side in (0, 1))
         return BlockSeries(tuple(found), self.logs[:, above] - self.logs[:, below], self.passes)
@@ -119,17 +119,10 @@ def block_series(campaign: Campaign) -> BlockSeries:
     found: dict[Quoted, Floats] = {}
     for case in campaign.plan.cases:
         primary = primary_foms(campaign.plan, case.workload)
-        for figure, cells in _by_figure(table, case.id).items():
-            if not primary or figure.fom in primary:
+        for name, cells in by_figure(table.cells(case.id)).items():
+            if not primary or name.fom in primary:
+                figure = Quoted(case.id, name.fom, name.unit, cells[0].better, name.labels)
                 (means,), _ = block_means(table.values[:, table.find(case.id, cells)])
                 found[figure] = means
     means = np.column_stack(list(found.values())) if found else np.empty((len(table.passes), 0))
     return BlockSeries(tuple(found), np.log(np.where(means > 0, means, np.nan)), table.passes)
-
-
-def _by_figure(table: Table, case: str) -> dict[Quoted, list[Cell]]:
-    grouped: dict[Quoted, list[Cell]] = {}
-    for cell in table.cells(case):
-        figure = Quoted(case, cell.fom, cell.unit, cell.better, cell.labels)
-        grouped.setdefault(figure, []).append(cell)
-    return grouped

@@ -55,10 +55,10 @@ def _of_link(resource: Resource, campaign: Campaign, case: Case, unit: str) -> B
     factor = unit_factor(unit, Dimension.BYTES_PER_SECOND)
     if link is None or factor is None:
         return None
-    told = _rate(campaign, case, link)
-    if told is None:
+    found = _rate(campaign, case, link)
+    if found is None:
         return None
-    bits_per_s, source = told
+    bits_per_s, source = found
     directions = 2 if resource is Resource.LINK_BOTH_WAYS else 1
     return Bound(resource=resource, value=directions * bits_per_s / 8 / factor, unit=unit, source=source)
 
@@ -79,8 +79,8 @@ def _rate(campaign: Campaign, case: Case, link: Link) -> tuple[float, str] | Non
 def _hardware_rate(facts: Mapping[str, str], interface: str) -> float | None:
     """Return the rate of a real adapter's port in bits per second; None for others, which have no driver."""
     device, _, port = interface.partition(":")
-    if told := _RATE_OF_PORT.match(facts.get(f"rdma.{device}.port{port or 1}.rate", "")):
-        return float(told[1]) * 1e9
+    if known := _RATE_OF_PORT.match(facts.get(f"rdma.{device}.port{port or 1}.rate", "")):
+        return float(known[1]) * 1e9
     speed = facts.get(f"nic.{interface}.speed", "")
     if f"nic.{interface}.driver" not in facts or not speed.isdigit():
         return None

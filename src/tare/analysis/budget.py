@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from tare.analysis.clock import Covered
 from tare.core.attempt import Attempt
 from tare.core.case import Pass
 from tare.core.study import Budget
 from tare.core.units import format_seconds
 
 _HOUR = 3600.0
+
+
+class Covered:
+    """The total time that intervals cover; they may be apart, overlap, or lie inside one another."""
+
+    def __init__(self) -> None:
+        self._begins: list[float] = []
+        self._ends: list[float] = []
+        self.seconds = 0.0
+
+    def add(self, begin: float, end: float) -> None:
+        """Add the interval from `begin` to `end`, in seconds of one clock; an empty one adds nothing."""
+        if end <= begin:
+            return
+        first = bisect_left(self._ends, begin)
+        last = bisect_right(self._begins, end)
+        self.seconds -= sum(self._ends[one] - self._begins[one] for one in range(first, last))
+        if first < last:
+            begin, end = min(begin, self._begins[first]), max(end, self._ends[last - 1])
+        self._begins[first:last] = [begin]
+        self._ends[first:last] = [end]
+        self.seconds += end - begin
 
 
 class Spending:
@@ -59,7 +81,7 @@ class Spending:
         """Return the wall-clock seconds per second of attempt: less than 1 if attempts overlap."""
         return self.elapsed_s / self._taken_s if self._taken_s > 0 else 1.0
 
-    def has_room(self, cases: Iterable[str], *, is_measured: bool = True) -> bool:
+    def can_afford(self, cases: Iterable[str], *, is_measured: bool = True) -> bool:
         """Return whether one more run of each of `cases` is expected to fit into the budget.
 
         A case is expected to take the median time of its runs so far. A case that never ran is expected to

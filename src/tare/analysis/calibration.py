@@ -24,7 +24,7 @@ from tare.core.margins import are_within, excludes_one
 from tare.core.values import Settings
 from tare.core.verdict import Verdict
 from tare.stats.family import p_values
-from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.looks import Looks
 from tare.stats.ratios import log_ratios, ratios
 from tare.stats.relabelling import relabellings
@@ -75,7 +75,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
 
 
-def calibration(campaign: Campaign, *, confidence: float = 0.95) -> Calibration:
+def calibration(campaign: Campaign) -> Calibration:
     """Return the false-alarm rates and the detectable effects that the A/A campaign `campaign` shows.
 
     Raises UsageError where its two sides differ in more than the name.
@@ -86,15 +86,15 @@ def calibration(campaign: Campaign, *, confidence: float = 0.95) -> Calibration:
             f"'tare calibrate {campaign.folder}'"
         )
     asked = questions(campaign)
-    relabelled = _relabel(asked, campaign, confidence)
-    found = comparisons(campaign, confidence=confidence)
+    relabelled = _relabel(asked, campaign)
+    found = comparisons(campaign)
     by_figure: dict[object, list[int]] = {}
     for column, one in enumerate(found):
         if relabelled.is_judged[column]:
             by_figure.setdefault(_key(one), []).append(column)
     rows = tuple(
         _row(one, [found[column] for column in columns], relabelled, columns)
-        for one in aggregates(campaign, confidence=confidence)
+        for one in aggregates(campaign)
         if (columns := by_figure.get(_key(one)))
     )
     judged = np.flatnonzero(relabelled.is_judged)
@@ -107,7 +107,7 @@ def calibration(campaign: Campaign, *, confidence: float = 0.95) -> Calibration:
         interval_rate=_mean(relabelled.intervals[judged]),
         campaign_rate=relabelled.n_campaigns / relabelled.n if relabelled.n else None,
         margin=campaign.plan.margin,
-        confidence=confidence,
+        confidence=CONFIDENCE,
     )
 
 
@@ -149,7 +149,7 @@ class _Relabelled:
     n_campaigns: int
 
 
-def _relabel(asked: Questions, campaign: Campaign, confidence: float) -> _Relabelled:
+def _relabel(asked: Questions, campaign: Campaign) -> _Relabelled:
     """Compute all verdicts again for each relabelling, in the same families as `compare` uses."""
     if not asked.families:
         nothing = np.zeros(0)
@@ -158,10 +158,10 @@ def _relabel(asked: Questions, campaign: Campaign, confidence: float) -> _Relabe
     logs = np.hstack([log_ratios(family.below, family.above) for family in asked.families])
     which = _pair_numbers([one.pair for one in subjects])
     parts = _parts(asked.families)
-    terms = {kind: terms_of(campaign, None, confidence, kind.correction) for kind in parts}
+    terms = {kind: terms_of(campaign, None, kind.correction) for kind in parts}
     always = np.ones(len(subjects), np.bool_)
     looks = asked.ends.looks(logs, logs, always)
-    rows = np.array([parts[place.kind].start + place.row for place in asked.points], np.intp)
+    rows = np.array([parts[row.kind].start + row.number for row in asked.points], np.intp)
     is_judged = _is_judged(subjects, logs)[rows]
     alarms, intervals = np.zeros(len(rows)), np.zeros(len(rows))
     n = n_campaigns = 0
@@ -189,9 +189,9 @@ def _parts(families: Sequence[Family]) -> dict[FamilyKind, slice]:
 
 def _alarms(logs: Floats, terms: Terms, looks: Sequence[Looks]) -> tuple[Flags, Flags]:
     """Return which columns have a verdict of a difference, and which have an interval that excludes 1."""
-    found = ratios(np.ones_like(logs), np.exp(logs), terms.confidence)
-    known = p_values(found, terms.margin, terms.confidence, terms.correction, looks)
-    alpha = 1 - terms.confidence
+    found = ratios(np.ones_like(logs), np.exp(logs))
+    known = p_values(found, terms.margin, CONFIDENCE, terms.correction, looks)
+    alpha = 1 - CONFIDENCE
     excludes = excludes_one(found.low, found.high)
     is_within = are_within(found.low, found.high, terms.margin)
     is_equivalent = is_within & (known.equivalence_adjusted <= alpha)

@@ -19,20 +19,20 @@ import msgspec
 import numpy as np
 
 from tare.analysis.accounting import Accounting, account
-from tare.analysis.limit_tests import LimitResult, Trial, judge, why
+from tare.analysis.limit_tests import LimitResult, Ternary, Trial, every, judge, some, why
 from tare.analysis.limits import convert
 from tare.analysis.proofs import Uncrossed, unproven_cases
 from tare.analysis.quoted_figures import Figure
 from tare.analysis.row_verdicts import RowVerdicts
-from tare.analysis.rule_directions import direction_note, unasked
+from tare.analysis.rule_directions import direction_note, uncovered_times
 from tare.analysis.rules import Bound, Function, Group, Node, Rule, bounds_of
 from tare.analysis.selection import Match, Selection
-from tare.analysis.ternary import Ternary, every, some
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.values import Settings
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
+from tare.stats.intervals import CONFIDENCE
 
 
 class Outcome(enum.StrEnum):
@@ -153,29 +153,28 @@ def check(
     rules: Sequence[Rule],
     *,
     reference: Settings | None = None,
-    confidence: float = 0.95,
     family: RuleFamily = RuleFamily.CHECK,
     requires_complete: bool = False,
 ) -> Check:
     """Judge each rule by the measurements of `campaign`; return all outcomes, and that of the check.
 
-    If all rules hold, the chance that any of them fails by accident is at most (1 − confidence) / 2, for the
+    If all rules hold, the chance that any of them fails by accident is at most 2.5 %, for the
     whole `family` together. With `requires_complete`, an incomplete campaign fails. Raises UsageError where a
     rule names something that the campaign does not have, or where a limit has the wrong unit.
     """
     named = {bound.call.fom or "" for rule in rules for bound in bounds_of(rule.violation)}
-    rows = RowVerdicts(campaign, reference, confidence, named)
+    rows = RowVerdicts(campaign, reference, named)
     selection = Selection(campaign, reference, named, rows.longer if "" in named else ())
     trials = [list(_trials(rule, selection, rows)) for rule in rules]
     if family is RuleFamily.CHECK:
-        findings = iter(judge([trial for of_rule in trials for trial in of_rule], confidence))
+        findings = iter(judge([trial for of_rule in trials for trial in of_rule]))
         judged = [[next(findings) for _ in of_rule] for of_rule in trials]
     else:
-        judged = [judge(of_rule, confidence) for of_rule in trials]
+        judged = [judge(of_rule) for of_rule in trials]
     unproven = unproven_cases(campaign)
     verdicts = tuple(_verdict(rule, found, unproven) for rule, found in zip(rules, judged, strict=True))
     completeness = account(campaign)
-    outcome = _overall([one.outcome for one in verdicts])
+    outcome = _overall(one.outcome for one in verdicts)
     sizes = [sum(one.low is not None for one in verdict.judged) for verdict in verdicts]
     return Check(
         study=campaign.plan.study,
@@ -184,7 +183,7 @@ def check(
         completeness=completeness,
         requires_complete=requires_complete,
         outcome=Outcome.FAIL if requires_complete and not completeness.is_complete else outcome,
-        confidence=confidence,
+        confidence=CONFIDENCE,
         family=family,
         n_family=sum(sizes) if family is RuleFamily.CHECK else max(sizes, default=0),
         mean=campaign.mean,
@@ -201,7 +200,7 @@ def _notes(
         for trial in of_rule
     ]
     judged = [match for of_rule in trials for trial in of_rule for match in trial.sample.matches]
-    return (*dict.fromkeys(filter(None, turned)), *(unasked(longer, judged) if rules else ()))
+    return (*dict.fromkeys(filter(None, turned)), *(uncovered_times(longer, judged) if rules else ()))
 
 
 def _trials(rule: Rule, selection: Selection, rows: RowVerdicts) -> Iterator[Trial]:
@@ -243,9 +242,9 @@ def _verdict(rule: Rule, findings: Sequence[LimitResult], unproven: Mapping[str,
 def _evaluate(node: Node, findings: Iterator[LimitResult]) -> Ternary:
     """Return whether the condition `node` holds; `findings` come in the order of its bounds."""
     if isinstance(node, Group):
-        truths = [_evaluate(part, findings) for part in node.parts]
-        return every(truths) if node.is_all else some(truths)
-    return some(next(findings).truths)
+        parts = [_evaluate(part, findings) for part in node.parts]
+        return every(parts) if node.is_all else some(parts)
+    return some(next(findings).is_beyond)
 
 
 def _judged(
@@ -253,7 +252,7 @@ def _judged(
 ) -> Iterator[CheckedComparison]:
     trial = finding.trial
     for i, match in enumerate(trial.sample.matches):
-        truth = finding.truths[i]
+        row = trial.rows[i]
         rests_on = [unproven[case] for case in (match.case, match.beside) if case and case in unproven]
         n_to_prove = sum(one.n_measured for one in rests_on)
         n_not_proven = sum(one.n_runs for one in rests_on)
@@ -270,12 +269,12 @@ def _judged(
             adjusted_low=_present(finding.adjusted.low[i]),
             adjusted_high=_present(finding.adjusted.high[i]),
             adjusted_confidence=float(finding.levels[i]),
-            is_beyond=truth,
-            outcome=_of_one(truth, of_rule),
+            is_beyond=finding.is_beyond[i],
+            outcome=_of_one(finding.is_beyond[i], of_rule),
             why="; ".join(
                 filter(None, (why(finding, i), match.note, _unproven_words(n_not_proven, n_to_prove)))
             ),
-            verdict=None if (row := trial.rows[i]) is None else row.verdict,
+            verdict=None if row is None else row.verdict,
             assumes_independence=row is not None and row.assumes_independence,
             n_to_prove=n_to_prove,
             n_not_proven=n_not_proven,
@@ -300,14 +299,14 @@ _UNITS = {
 }
 
 
-def _of_one(truth: Ternary, of_rule: Outcome) -> Outcome:
+def _of_one(is_beyond: Ternary, of_rule: Outcome) -> Outcome:
     """Return the outcome of one comparison within its rule.
 
     A value beyond its limit passes if its rule passes, because another part of an 'and' holds.
     """
-    if truth is Ternary.FALSE:
+    if is_beyond is Ternary.FALSE:
         return Outcome.PASS
-    if truth is Ternary.TRUE:
+    if is_beyond is Ternary.TRUE:
         return of_rule
     return Outcome.PASS if of_rule is Outcome.PASS else Outcome.UNDECIDED
 
@@ -316,8 +315,6 @@ def _present(number: float) -> float | None:
     return None if np.isnan(number) else float(number)
 
 
-def _overall(outcomes: Sequence[Outcome]) -> Outcome:
-    for worst in (Outcome.FAIL, Outcome.UNDECIDED):
-        if worst in outcomes:
-            return worst
-    return Outcome.PASS
+def _overall(outcomes: Iterable[Outcome]) -> Outcome:
+    worst_first = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.PASS)
+    return min(outcomes, key=worst_first.index, default=Outcome.PASS)

@@ -17,7 +17,7 @@ import numpy as np
 from tare.core.campaign import Campaign
 from tare.core.margins import is_beyond, is_within
 from tare.core.values import Scalar, Settings
-from tare.stats.intervals import MIN_BLOCKS
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
 from tare.stats.ratios import ratios
 
 Chosen = Mapping[str, Scalar | tuple[Scalar, ...]]
@@ -121,15 +121,15 @@ class ClaimFinding(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def judge_claim(claim: Claim, data: Campaign | None, *, confidence: float = 0.95) -> ClaimFinding:
+def judge_claim(claim: Claim, data: Campaign | None) -> ClaimFinding:
     """Judge `claim` by `data`, the claim's table as a campaign."""
     if claim.kind is Judgement.ABSENT or data is None:
         why = claim.note or "no published figures in the data set"
         return ClaimFinding(claim=claim, verdict=ClaimVerdict.NOT_IN_THE_DATA, why=why)
     if claim.kind in (Judgement.FOLLOWS, Judgement.FOLLOWS_INVERSELY):
-        evidence: tuple[Evidence, ...] = (_ranked(claim, data, confidence),)
+        evidence: tuple[Evidence, ...] = (_ranked(claim, data),)
     else:
-        evidence = tuple(_held(claim, held, data, confidence) for held in claim.held)
+        evidence = tuple(_held(claim, held, data) for held in claim.held)
     return ClaimFinding(claim=claim, verdict=_overall(evidence), evidence=evidence, why=claim.note)
 
 
@@ -140,7 +140,7 @@ def _overall(evidence: Sequence[Evidence]) -> ClaimVerdict:
     return ClaimVerdict.SUPPORTED if verdicts == {ClaimVerdict.SUPPORTED} else ClaimVerdict.UNDECIDED
 
 
-def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Evidence:
+def _held(claim: Claim, held: Held, data: Campaign) -> Evidence:
     fom = held.fom or claim.fom
     reference, contender = (
         list(_values(data, one, fom, held.at)) for one in (held.reference, held.contender)
@@ -152,7 +152,6 @@ def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Eviden
     found = ratios(
         np.array([reference + nothing * len(contender)]).T,
         np.array([nothing * len(reference) + contender]).T,
-        confidence,
     )
     ratio = float(found.ratio[0])
     has_interval = bool(np.isfinite(found.low[0]))
@@ -160,7 +159,7 @@ def _held(claim: Claim, held: Held, data: Campaign, confidence: float) -> Eviden
     leans_to = _of_interval(claim, ratio, ratio)
     counts = (len(reference), len(contender))
     return Evidence(
-        what=f"{fom}{_place(held.at)}, {_words(held.contender)} / {_words(held.reference)}",
+        what=f"{fom}{_at_words(held.at)}, {_words(held.contender)} / {_words(held.reference)}",
         n_reference=counts[0],
         n_contender=counts[1],
         ratio=ratio,
@@ -195,8 +194,8 @@ def _why(claim: Claim, leans_to: ClaimVerdict, counts: tuple[int, int], *, has_i
         runs = f"{counts[1]} and {counts[0]} runs: an interval takes {MIN_BLOCKS} on both sides"
     leaning = _LEANINGS[leans_to]
     if claim.kind is Judgement.EQUIVALENT:
-        place = "within" if leans_to is ClaimVerdict.SUPPORTED else "beyond"
-        return f"{runs}; the ratio lies {place} ± {claim.margin * 100:g} % and leans {leaning}"
+        position = "within" if leans_to is ClaimVerdict.SUPPORTED else "beyond"
+        return f"{runs}; the ratio lies {position} ± {claim.margin * 100:g} % and leans {leaning}"
     return f"{runs}; the ratio leans {leaning}"
 
 
@@ -207,7 +206,7 @@ _LEANINGS = {
 }
 
 
-def _ranked(claim: Claim, data: Campaign, confidence: float) -> Evidence:
+def _ranked(claim: Claim, data: Campaign) -> Evidence:
     """Return how well two figures agree in their order over the levels of a setting.
 
     Uses Kendall's tau with its exact one-sided distribution (Kendall 1938, Biometrika 30:81). Each level
@@ -221,7 +220,7 @@ def _ranked(claim: Claim, data: Campaign, confidence: float) -> Evidence:
     found = kendalltau(effect, [sign * value for value in cause], method="exact", alternative="greater")
     against = kendalltau(effect, [-sign * value for value in cause], method="exact", alternative="greater")
     tau, chance = float(found.statistic), float(found.pvalue)
-    alpha = (1 - confidence) / 2
+    alpha = (1 - CONFIDENCE) / 2
     verdict = ClaimVerdict.SUPPORTED if chance <= alpha else ClaimVerdict.UNDECIDED
     if float(against.pvalue) <= alpha:
         verdict = ClaimVerdict.CONTRADICTED
@@ -268,7 +267,7 @@ def _has(settings: Settings, chosen: Chosen) -> bool:
     )
 
 
-def _place(at: Mapping[str, Scalar]) -> str:
+def _at_words(at: Mapping[str, Scalar]) -> str:
     return f" ({', '.join(map(str, at.values()))})" if at else ""
 
 

@@ -1,7 +1,7 @@
 """Compare every contender with its reference: at each point, and over all points together.
 
 All functions take a campaign and return `Comparison` rows: `comparisons` one for each point, `aggregates` one
-for each figure of merit, `overview` one for each contender, workload and scale.
+for each figure of merit, `overview_of` one for each contender, workload and scale.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ import numpy as np
 
 from tare.analysis.answering_figures import answering_foms, quoted_foms
 from tare.analysis.equivalence_limits import withhold
-from tare.analysis.estimate import absent_as_none
+from tare.analysis.estimate import listed
 from tare.analysis.family_tests import Terms, findings
 from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.missing import Lacking
-from tare.analysis.pairs import told_blocks
+from tare.analysis.missing import MissingValues
 from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
 from tare.analysis.questions import (
-    Configuration,
     Family,
     FamilyKind,
+    FamilyRow,
     Questions,
     SplitName,
     Subject,
@@ -44,7 +43,6 @@ def comparisons(
     *,
     reference: Settings | None = None,
     margin: float | None = None,
-    confidence: float = 0.95,
     correction: Correction | None = None,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
@@ -57,7 +55,7 @@ def comparisons(
     equivalences. Raises UsageError when no case has the settings of `reference`.
     """
     asked = questions(campaign, reference, foms)
-    return _rows(campaign, asked, asked.points, margin, confidence, correction)
+    return _rows(campaign, asked, asked.points, margin, correction)
 
 
 def aggregates(
@@ -65,7 +63,6 @@ def aggregates(
     *,
     reference: Settings | None = None,
     margin: float | None = None,
-    confidence: float = 0.95,
     correction: Correction | None = None,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
@@ -79,47 +76,39 @@ def aggregates(
     equivalence. `foms` selects rows by FOM.
     """
     asked = questions(campaign, reference, foms)
-    return _rows(campaign, asked, asked.figures, margin, confidence, correction)
+    return _rows(campaign, asked, asked.figures, margin, correction)
 
 
-def splits(
-    campaign: Campaign,
-    *,
-    reference: Settings | None = None,
-    margin: float | None = None,
-    confidence: float = 0.95,
-    correction: Correction | None = None,
-) -> dict[SplitName, Comparison]:
+def splits(campaign: Campaign) -> dict[SplitName, Comparison]:
     """Compare parts of a figure's sizes, as sentences in a report do; they form a family of their own.
 
     The result is keyed by the cells of each part. A part with a single size is also a row of `comparisons`,
     with the same verdict.
     """
-    asked = questions(campaign, reference)
-    rows = _rows(campaign, asked, list(asked.splits.values()), margin, confidence, correction)
+    asked = questions(campaign)
+    rows = _rows(campaign, asked, list(asked.splits.values()), None, None)
     return dict(zip(asked.splits, rows, strict=True))
 
 
 def _rows(
     campaign: Campaign,
     asked: Questions,
-    places: Sequence[Configuration],
+    located: Sequence[FamilyRow],
     margin: float | None,
-    confidence: float,
     correction: Correction | None,
 ) -> list[Comparison]:
-    """Return the rows at `places` with the verdicts of their families.
+    """Return the rows at `located` with the verdicts of their families.
 
     A row is not called equivalent if an elapsed time of the same pair got longer.
     """
     waits = (FamilyKind.QUOTED, FamilyKind.OTHERS)
-    wanted = {*waits, *(place.kind for place in places)}
+    wanted = {*waits, *(row.kind for row in located)}
     judged: dict[FamilyKind, list[Comparison]] = {}
     for family in asked.families:
         if family.kind in wanted:
-            terms = terms_of(campaign, margin, confidence, correction or family.kind.correction)
+            terms = terms_of(campaign, margin, correction or family.kind.correction)
             judged[family.kind] = _judged(campaign, family, terms, asked)
-    rows = [msgspec.structs.replace(judged[place.kind][place.row], at=place.at) for place in places]
+    rows = [msgspec.structs.replace(judged[row.kind][row.number], at=row.at) for row in located]
     return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in waits))
 
 
@@ -127,32 +116,18 @@ def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) 
     """Return the comparisons of a family; the result is cached, since a campaign does not change."""
 
     def judge() -> tuple[Family, list[Comparison]]:  # the family stays alive with it, so its id stays unique
-        return family, answers(campaign, family, terms, asked.ends)
+        return family, judged_comparisons(campaign, family, terms, asked.ends)
 
     return campaign.memo.get((_judged, id(family), terms), judge)[1]
 
 
-def overview(
-    campaign: Campaign,
-    *,
-    reference: Settings | None = None,
-    margin: float | None = None,
-    confidence: float = 0.95,
-    correction: Correction | None = None,
-) -> list[Comparison]:
-    """Return one row per contender, workload and scale: its first FOM that answers, over all coordinates.
+def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
+    """Return one row for each contender case: its first FOM that answers, over all coordinates.
 
     If no FOM of a workload answers the question, its first FOM is shown. The verdicts are those of
     `aggregates`, so that the same row never has two verdicts. They remain valid here: what holds for a whole
     family also holds for a part of it.
     """
-    return overview_of(
-        aggregates(campaign, reference=reference, margin=margin, confidence=confidence, correction=correction)
-    )
-
-
-def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
-    """Return the rows of `aggregates` that an overview shows: one for each contender case."""
     shown: dict[str, Comparison] = {}
     for one in aggregates:
         held = shown.get(one.contender_case)
@@ -161,42 +136,36 @@ def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
     return list(shown.values())
 
 
-def terms_of(campaign: Campaign, margin: float | None, confidence: float, correction: Correction) -> Terms:
+def terms_of(campaign: Campaign, margin: float | None, correction: Correction) -> Terms:
     """Return the terms for verdicts; the margin is that of the study unless another is given."""
     return Terms(
         margin=campaign.plan.margin if margin is None else margin,
-        confidence=confidence,
         correction=correction,
         mean=campaign.mean,
     )
 
 
-def answers(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds) -> list[Comparison]:
-    """Return the comparisons of a family.
-
-    Cases whose blocks are mere numbers, not recorded passes, are not paired.
-    """
-    told = told_blocks(campaign)
-    is_paired = [
-        one.pair.reference_case.id in told and one.pair.contender_case.id in told for one in family.subjects
-    ]
+def judged_comparisons(
+    campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds
+) -> list[Comparison]:
+    """Return the comparisons of a family."""
     with np.errstate(divide="ignore"):  # a count of zero gives a ratio of zero, whose logarithm is −inf
         found = findings(
             family.below,
             family.above,
             [one.better for one in family.subjects],
             terms,
-            np.array(is_paired, dtype=np.bool_),
+            family.is_recorded,
             rounding=family.rounding,
             ends=ends,
             is_unpaired=campaign.compares_unpaired,
         )
     planned = _planned_blocks(campaign)
     sides = _held_together(family.below, family.above)
-    levels = zip(*(_levels(side, terms.confidence) for side in sides), strict=True)
-    lacking = Lacking(campaign)
+    levels = zip(*(_levels(side) for side in sides), strict=True)
+    missing = MissingValues(campaign)
     found = [
-        lacking.told(subject.pair, one, below, above)
+        missing.explained(subject.pair, one, below, above)
         for subject, one, below, above in zip(
             family.subjects, found, family.below.T, family.above.T, strict=True
         )
@@ -224,8 +193,8 @@ def _planned_blocks(campaign: Campaign) -> dict[str, int]:
     """Return the number of planned blocks of each case that still has runs to come."""
     if campaign.is_imported:
         return {}
-    planned, answered = campaign.planned(), campaign.latest()
-    left = {run.case for run in planned if run not in answered}
+    planned, latest = campaign.planned(), campaign.latest()
+    left = {run.case for run in planned if run not in latest}
     counts = Counter(run.case for run in planned)
     return {case: counts[case] for case in left}
 
@@ -250,10 +219,10 @@ def _held_together(below: Floats, above: Floats) -> tuple[Floats, Floats]:
     return np.where(is_held, below, np.nan), np.where(is_held, above, np.nan)
 
 
-def _levels(values: Floats, confidence: float) -> list[ConfidenceLevel | None]:
+def _levels(values: Floats) -> list[ConfidenceLevel | None]:
     """Return the level of each column with its interval; None where there is no value."""
-    found = estimate(values, confidence)
-    rows = zip(*(absent_as_none(one.tolist()) for one in (found.value, found.low, found.high)), strict=True)
+    found = estimate(values)
+    rows = zip(*listed(found.value, found.low, found.high), strict=True)
     return [
         None if value is None else ConfidenceLevel(value=value, low=low, high=high)
         for value, low, high in rows
@@ -270,9 +239,9 @@ def comparison(
 ) -> Comparison:
     """Combine a subject with what was `found` of it into a `Comparison`."""
     found = with_left_out(found, subject.note)
-    if subject.over and found.paid is not None:  # no run measured a mean over sizes
-        bare = msgspec.structs.replace(found.paid, tail="", reference_tail=None, contender_tail=None)
-        found = msgspec.structs.replace(found, paid=bare)
+    if subject.over and found.mean_cost is not None:  # no run measured a mean over sizes
+        bare = msgspec.structs.replace(found.mean_cost, tail="", reference_tail=None, contender_tail=None)
+        found = msgspec.structs.replace(found, mean_cost=bare)
     return Comparison(
         fom=subject.fom,
         unit=subject.unit,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from tare.analysis.pairs import differing_settings
 from tare.core.campaign import Campaign
-from tare.core.case import Case
 from tare.core.values import Scalar, Settings
 
 _OF_THE_HOST_ITSELF = ("hostname", "variables.not_recorded", "nic.vx-")
@@ -83,7 +83,7 @@ def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[
         other = plan.reference_of(case)
         if other is None or case.id not in environments or other.id not in environments:
             continue
-        varied = _varied(case, other)
+        varied = differing_settings(case, other)
         for one in differences(values[environments[other.id]], values[environments[case.id]]):
             if not _is_explained(one.fact, varied):
                 found.setdefault((one, tuple(varied.items())), []).append(case.id)
@@ -101,12 +101,6 @@ def _environments(campaign: Campaign) -> dict[str, frozenset[str]]:
 
 def _values(campaign: Campaign, names: Iterable[str]) -> Values:
     return values_of(facts for name in names for facts in campaign.environments[name].values())
-
-
-def _varied(case: Case, other: Case) -> Settings:
-    """Return the settings of `case` whose value differs in `other`."""
-    theirs = other.settings
-    return {name: value for name, value in case.settings.items() if theirs.get(name) != value}
 
 
 def _is_explained(fact: str, varied: Settings) -> bool:

@@ -18,9 +18,9 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import figures as telemetry_figures
-from tare.core.values import Settings
+from tare.stats.intervals import CONFIDENCE
 from tare.stats.multiplicity import holm
-from tare.stats.ratios import only_together
+from tare.stats.ratios import common_rows
 
 _LEAST_SHARE = 0.01
 """As a share of the figure: a smaller difference explains nothing, even if it is certain."""
@@ -74,30 +74,26 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
         return self.comparison.fom.removeprefix(PREFIX)
 
 
-def explanations(
-    campaign: Campaign, *, reference: Settings | None = None, confidence: float = 0.95
-) -> list[Reason]:
+def explanations(campaign: Campaign) -> list[Reason]:
     """Return the telemetry figures that differ, by contender and place, each with the largest effect first.
 
     Ratios are paired by block. All figures that could differ form one family, corrected by Holm's procedure:
-    where nothing differs, any row appears in at most 1 − `confidence` of campaigns. Figures that are surely
+    where nothing differs, any row appears in at most 5 % of campaigns. Figures that are surely
     equal do not relax the correction, and figures that no run of either side changes are not counted.
     Differences too small to explain anything are left out, and so are those that repeat an earlier one.
     """
     if not any(one.telemetry for one in campaign.measured()):
         return []
     foms = [PREFIX + name for name in telemetry_figures() if name not in _LEFT_OUT]
-    compared = aggregates(
-        campaign, reference=reference, confidence=confidence, foms=foms, correction=Correction.NONE
-    )
+    compared = aggregates(campaign, foms=foms, correction=Correction.NONE)
     values = [_values(campaign, one) for one in compared]
     p_values = np.array([_p_value(one, *sides) for one, sides in zip(compared, values, strict=True)])
     by_case: dict[str, list[Reason]] = {}
     for one, sides, p in zip(compared, values, holm(p_values).tolist(), strict=True):
-        reason = _reason(one, *sides) if p <= 1 - confidence else None
+        reason = _reason(one, *sides) if p <= 1 - CONFIDENCE else None
         if reason is not None:
             by_case.setdefault(one.contender_case, []).append(reason)
-    return [reason for found in by_case.values() for reason in _told_once(found)]
+    return [reason for found in by_case.values() for reason in _without_repeats(found)]
 
 
 def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[float]]:
@@ -110,7 +106,7 @@ def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[floa
     if any(not side.shape[1] for side in found):
         return [], []
     if one.is_paired:
-        found = list(only_together(found[0], found[1], np.ones(1, np.bool_)))
+        found = list(common_rows(found[0], found[1], np.ones(1, np.bool_)))
     below, above = (side[np.isfinite(side)].tolist() for side in found)
     return below, above
 
@@ -153,7 +149,7 @@ def _sure_effect(one: Comparison) -> float | None:
     return min(abs(math.log(one.low)), abs(math.log(one.high)))
 
 
-def _told_once(found: Sequence[Reason]) -> list[Reason]:
+def _without_repeats(found: Sequence[Reason]) -> list[Reason]:
     """Return the reasons, the largest first, without those that repeat an earlier one."""
     kept: list[Reason] = []
     for reason in sorted(found, key=lambda one: -one.effect):

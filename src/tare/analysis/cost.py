@@ -139,9 +139,9 @@ def _past_blocks(plan: Plan, like: Campaign) -> dict[str, int]:
     """Return the blocks that the noise of each case in `like` requires, where there are enough data."""
     if plan.repeats.until is None:
         return {case.id: plan.repeats.max for case in plan.cases}
-    from tare.analysis.stopping import expected_blocks, standings
+    from tare.analysis.stopping import case_precisions, expected_blocks
 
-    found = {one.case: expected_blocks(one, plan) for one in standings(plan, like.measured())}
+    found = {one.case: expected_blocks(one, plan) for one in case_precisions(plan, like.measured())}
     return {case: n_blocks for case, n_blocks in found.items() if n_blocks is not None}
 
 

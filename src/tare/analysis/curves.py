@@ -7,13 +7,14 @@ saturation points.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tare.analysis.lines import is_number, lines
+from tare.analysis.answering_figures import primary_foms
+from tare.analysis.lines import fixed_settings, is_number, lines
 from tare.analysis.scaling import SIDE_SETTINGS
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
@@ -70,7 +71,7 @@ class _Curve(NamedTuple):
         return tuple(case.id for case in self.cases)
 
 
-def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, confidence: float = 0.95) -> Curves:
+def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
     """Return a Hockney fit of each time against message size, and where curves cross and saturate.
 
     Primary figures of merit are considered along ``bytes`` and along each numeric setting that varies in the
@@ -80,16 +81,16 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, confidence:
     found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
     return Curves(
         hockney=tuple(
-            _hockney(curve, table.values[:, curve.columns], confidence)
+            _hockney(curve, table.values[:, curve.columns])
             for curve in found
             if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
         ),
-        crossovers=tuple(_crossovers(found, table, campaign.plan, confidence)),
+        crossovers=tuple(_crossovers(found, table, campaign.plan)),
         saturations=tuple(
             one
             for curve in found
             if len(curve.xs) >= _MIN_POINTS and _may_saturate(curve)
-            for one in _saturation(curve, table.values[:, curve.columns], margin, confidence)
+            for one in _saturation(curve, table.values[:, curve.columns], margin)
         ),
     )
 
@@ -110,7 +111,7 @@ def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
                 along="bytes",
                 cell=cell,
                 at={name: value for name, value in cell.at if name != "bytes"},
-                settings=_varied(case, plan, ()),
+                settings=fixed_settings((case,), plan),
                 cases=(case,),
                 xs=tuple(xs),
                 columns=tuple(points[x][1] for x in xs),
@@ -132,7 +133,7 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
                         along=name,
                         cell=cell,
                         at=dict(cell.at),
-                        settings=_shared(cases, plan),
+                        settings=fixed_settings(cases, plan),
                         cases=cases,
                         xs=tuple(scale for scale, _ in line.cases),
                         columns=tuple(table.find(case.id, [cell])[0] for case in cases),
@@ -140,23 +141,12 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
 
 
 def _is_shown(plan: Plan, workload: str, fom: str) -> bool:
-    primary = {one.name for one in plan.foms.get(workload, ()) if one.is_primary}
-    return fom in primary if primary else True
+    primary = primary_foms(plan, workload)
+    return not primary or fom in primary
 
 
-def _varied(case: Case, plan: Plan, without: Collection[str]) -> dict[str, Scalar]:
-    row = case.settings
-    return {name: row[name] for name in plan.varied if name in row and name not in ("workload", *without)}
-
-
-def _shared(cases: Sequence[Case], plan: Plan) -> dict[str, Scalar]:
-    rows = [case.settings for case in cases]
-    differing = [name for name in plan.varied if len({row.get(name) for row in rows}) > 1]
-    return _varied(cases[0], plan, differing)
-
-
-def _hockney(curve: _Curve, times: Floats, confidence: float) -> HockneyFit:
-    found = fit_hockney(curve.xs, times, confidence)
+def _hockney(curve: _Curve, times: Floats) -> HockneyFit:
+    found = fit_hockney(curve.xs, times)
     empty = HockneyFit(
         workload=curve.workload,
         case=curve.cases[0].id,
@@ -166,7 +156,6 @@ def _hockney(curve: _Curve, times: Floats, confidence: float) -> HockneyFit:
         at=curve.at,
         n_blocks=0,
         n_sizes=0,
-        confidence=confidence,
     )
     if not isinstance(found, Hockney):
         return msgspec.structs.replace(empty, refusal=found)
@@ -175,18 +164,13 @@ def _hockney(curve: _Curve, times: Floats, confidence: float) -> HockneyFit:
         n_blocks=found.n_blocks,
         n_sizes=found.n_sizes,
         latency=found.latency,
-        bandwidth=_times(found.bandwidth, 1e-6 / (seconds_in(curve.cell.unit) or 1.0)),
+        bandwidth=found.bandwidth.times(1e-6 / (seconds_in(curve.cell.unit) or 1.0)),
         half_size=found.half_size,
         misfit=found.misfit,
     )
 
 
-def _times(one: Bounded, factor: float) -> Bounded:
-    low, high = (None if end is None else end * factor for end in (one.low, one.high))
-    return Bounded(one.value * factor, low, high)
-
-
-def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan, confidence: float) -> Iterator[Crossover]:
+def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan) -> Iterator[Crossover]:
     groups: dict[tuple[object, ...], list[_Curve]] = {}
     sides = {*SIDE_SETTINGS, *plan.reference}
     for curve in found:
@@ -197,19 +181,19 @@ def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan, confidence: f
     for alike in groups.values():
         alike.sort(key=lambda curve: not plan.is_reference(curve.cases[0]))
         for one, other in itertools.combinations(alike, 2):
-            yield from _crossovers_of(one, other, table, confidence)
+            yield from _crossovers_of(one, other, table)
 
 
-def _crossovers_of(one: _Curve, other: _Curve, table: Table, confidence: float) -> Iterator[Crossover]:
-    places = [dict(zip(curve.xs, curve.columns, strict=True)) for curve in (one, other)]
-    xs = [x for x in one.xs if x in places[1] and x > 0]
+def _crossovers_of(one: _Curve, other: _Curve, table: Table) -> Iterator[Crossover]:
+    columns_of = [dict(zip(curve.xs, curve.columns, strict=True)) for curve in (one, other)]
+    xs = [x for x in one.xs if x in columns_of[1] and x > 0]
     if len(xs) < 2:
         return
-    below, above = (table.values[:, [columns[x] for x in xs]] for columns in places)
+    below, above = (table.values[:, [columns[x] for x in xs]] for columns in columns_of)
     n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
-    for crossing in crossings(xs, below, above, confidence):
+    for crossing in crossings(xs, below, above):
         # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
         is_other_first = crossing.is_rising == is_lower
         first, second = (other, one) if is_other_first else (one, other)
@@ -228,7 +212,6 @@ def _crossovers_of(one: _Curve, other: _Curve, table: Table, confidence: float) 
             x=crossing.x,
             between=crossing.between,
             is_certain=crossing.is_certain,
-            confidence=confidence,
         )
 
 
@@ -246,18 +229,16 @@ def _may_saturate(curve: _Curve) -> bool:
     return curve.cell.better is not None and curve.along not in _SCALES
 
 
-def _saturation(curve: _Curve, values: Floats, margin: float, confidence: float) -> Iterator[Saturation]:
+def _saturation(curve: _Curve, values: Floats, margin: float) -> Iterator[Saturation]:
     better = curve.cell.better
     if better is None or (better is Better.LOWER and (values == 0).any()):
         return  # the performance of a zero time has no mean
     with np.errstate(divide="ignore"):
         performance = 1 / values if better is Better.LOWER else values
-    found = plateau(performance, margin, confidence)
+    found = plateau(performance, margin)
     if found is None:
         return
-    best = estimate(values[:, [found.best]], confidence)
-    low, high = float(best.low[0]), float(best.high[0])
-    value = float(best.value[0])
+    best = estimate(values[:, [found.best]])
     share = bounded(found.shares, found.first)
     yield Saturation(
         workload=curve.workload,
@@ -274,8 +255,7 @@ def _saturation(curve: _Curve, values: Floats, margin: float, confidence: float)
         x=curve.xs[found.first],
         certain_x=None if found.first_certain is None else curve.xs[found.first_certain],
         best_x=curve.xs[found.best],
-        plateau=Bounded(value) if low != low else Bounded(value, low, high),
+        plateau=Bounded.of(float(best.value[0]), float(best.low[0]), float(best.high[0])),
         share=share or Bounded(1.0),
         is_open=found.first == len(curve.xs) - 1,
-        confidence=confidence,
     )

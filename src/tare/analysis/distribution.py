@@ -7,6 +7,7 @@ import numpy as np
 
 from tare.analysis.questions import FamilyKind, Subject, questions
 from tare.core.campaign import Campaign
+from tare.stats.intervals import CONFIDENCE
 from tare.stats.multiplicity import holm
 from tare.stats.normality import normality_p_values
 from tare.stats.ratios import log_ratios
@@ -23,7 +24,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     departing: tuple[Subject, ...]
 
 
-def diagnose(campaign: Campaign, confidence: float = 0.95) -> Diagnosis:
+def diagnose(campaign: Campaign) -> Diagnosis:
     """Return the quoted ratios that depart from a log-normal distribution, with Holm's correction.
 
     The correction is over all quoted ratios. A few blocks show only gross departures, so finding none proves
@@ -38,7 +39,7 @@ def diagnose(campaign: Campaign, confidence: float = 0.95) -> Diagnosis:
         p_values = normality_p_values(logs)
         n_tested += int(np.isfinite(p_values).sum())
         n_constant += int(_is_constant(logs).sum())
-        is_odd = holm(p_values) <= 1 - confidence
+        is_odd = holm(p_values) <= 1 - CONFIDENCE
         departing += [family.subjects[column] for column in np.flatnonzero(is_odd).tolist()]
     return Diagnosis(n_tested=n_tested, n_constant=n_constant, departing=tuple(departing))
 

@@ -6,33 +6,33 @@ from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.stats.estimates import estimate
+from tare.stats.intervals import CONFIDENCE, Floats
 
 
-def estimates(campaign: Campaign, *, confidence: float = 0.95) -> list[Estimate]:
+def estimates(campaign: Campaign) -> list[Estimate]:
     """Return an estimate for each measured case, FOM and point of its coordinates, in the plan's order.
 
     The estimate is the geometric mean over blocks with a t interval on the log scale, or the arithmetic mean
     where a value is zero or less. `at` holds only the coordinates; `case` identifies the rest.
     """
     table = tabulate(campaign)
-    found = estimate(table.values, confidence)
-    columns = zip(
-        found.n_blocks.tolist(),
-        found.value.tolist(),
-        absent_as_none(found.low.tolist()),
-        absent_as_none(found.high.tolist()),
-        absent_as_none(found.cv.tolist()),
-        found.minimum.tolist(),
-        found.maximum.tolist(),
-        found.is_arithmetic.tolist(),
-        strict=True,
+    found = estimate(table.values)
+    rows = list(
+        zip(
+            found.n_blocks.tolist(),
+            found.value.tolist(),
+            *listed(found.low, found.high, found.cv),
+            found.minimum.tolist(),
+            found.maximum.tolist(),
+            found.is_arithmetic.tolist(),
+            strict=True,
+        )
     )
-    rows = list(columns)
-    answers = []
+    found_estimates = []
     for case in campaign.plan.cases:
         for cell, column in table.columns.get(case.id, {}).items():
             n_blocks, value, low, high, cv, minimum, maximum, is_arithmetic = rows[column]
-            answers.append(
+            found_estimates.append(
                 Estimate(
                     case=case.id,
                     fom=cell.fom,
@@ -46,13 +46,16 @@ def estimates(campaign: Campaign, *, confidence: float = 0.95) -> list[Estimate]
                     cv=cv,
                     minimum=minimum,
                     maximum=maximum,
-                    confidence=confidence,
+                    confidence=CONFIDENCE,
                     note="arithmetic mean: some values are zero or less" if is_arithmetic else "",
                 )
             )
-    return answers
+    return found_estimates
 
 
-def absent_as_none(numbers: list[float]) -> list[float | None]:
-    """Return `numbers` with None in place of NaN: outside arrays, None means absent."""
-    return [None if number != number else number for number in numbers]
+def listed(*columns: Floats) -> list[list[float | None]]:
+    """Return arrays as lists, with None in place of NaN: outside arrays, None means absent."""
+    return [
+        [None if number != number else number for number in column]
+        for column in (one.tolist() for one in columns)
+    ]

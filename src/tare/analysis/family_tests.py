@@ -13,42 +13,40 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tare.analysis.estimate import absent_as_none
+from tare.analysis.estimate import listed
 from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.mean_cost import is_beyond, is_other, paid
+from tare.analysis.mean_cost import differs_from, is_beyond, mean_costs
 from tare.analysis.row_notes import (
     NOT_MEASURED,
     NOT_TOGETHER,
     UNPAIRED,
     UNPAIRED_BEGINS,
     WIDER,
-    WITHHELD_BY_PAID,
+    WITHHELD_BY_MEAN_COST,
     median_lack,
-    untold_words,
+    unresolved_words,
 )
-from tare.core.comparison import Correction, Finding, Mean, Paid, RankEstimate
+from tare.core.comparison import Correction, Finding, Mean, MeanCost, RankEstimate
 from tare.core.margins import are_within, excludes_one
-from tare.core.verdict import Verdict
+from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
-from tare.stats.autocorrelation import allow_for, not_to_be_told, outlasting
+from tare.stats.autocorrelation import allow_for, unresolved_correlation, with_assumed_correlation
 from tare.stats.family import PValues, p_values
 from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
-from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.looks import SHOWING_BLOCKS, Looks, nominal_level
 from tare.stats.power import detectable_effects, more_blocks
-from tare.stats.ratios import Design, Ratios, ratios, set_apart, taken, were_apart
+from tare.stats.ratios import Design, Ratios, never_ran_together, ratios, select_columns, separate_unpaired
 from tare.stats.sign_test import least_of_median
-from tare.stats.verdict import verdict
 
 _COARSE = 0.25
 """As a share of the margin: smaller rounding decides nothing."""
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """The terms for verdicts: which differences do not matter, and the required confidence."""
+    """The terms for verdicts: which differences do not matter, and what is controlled for a family."""
 
     margin: float
-    confidence: float = 0.95
     correction: Correction = Correction.HOLM
     mean: Mean = Mean.GEOMETRIC
 
@@ -74,33 +72,34 @@ def findings(
     """
     is_paired = np.ones(reference.shape[1], np.bool_) if is_paired is None else is_paired
     why = np.where(is_paired, "", why_unpaired).tolist()
-    were_few = were_apart(reference, contender, is_paired, MIN_BLOCKS)
+    were_few = never_ran_together(reference, contender, is_paired, MIN_BLOCKS)
     if is_unpaired:
         is_paired = is_paired & ~were_few
         why = np.where(were_few, UNPAIRED.removeprefix(UNPAIRED_BEGINS), why).tolist()
-    is_apart = were_apart(reference, contender, is_paired)
+    is_apart = never_ran_together(reference, contender, is_paired)
     looks = (ends or _one_look(reference)).looks(reference, contender, is_paired)
-    reference, contender = set_apart(reference, contender, is_paired)
-    found = plain = ratios(reference, contender, terms.confidence, rounding=rounding, mean=terms.mean)
+    reference, contender = separate_unpaired(reference, contender, is_paired)
+    found = plain = ratios(reference, contender, rounding=rounding, mean=terms.mean)
     resembling = np.full(len(found.ratio), np.nan)
-    untold = resembling
+    unresolved = resembling
     if ends is not None:  # the rows are in the order of time
-        untold = not_to_be_told(found, reference, contender)
-        found, resembling = allow_for(found, reference, contender, terms.confidence)
-    drawn = _Drawn(
+        unresolved = unresolved_correlation(found, reference, contender)
+        found, resembling = allow_for(found, reference, contender, CONFIDENCE)
+    results = _FamilyResults(
         found=found,
-        paid=paid(
+        mean_cost=mean_costs(
             reference,
             contender,
             better,
-            terms.confidence,
             rounding=rounding,
             is_in_order=ends is not None,
         ),
-        untold=untold,
-        ranks=_widened(rank_ratios(reference, contender, terms.confidence), found.rounding),
-        known=p_values(found, terms.margin, terms.confidence, terms.correction, looks),
-        lasting=p_values(outlasting(plain, found), terms.margin, terms.confidence, terms.correction, looks),
+        unresolved=unresolved,
+        ranks=_widened(rank_ratios(reference, contender), found.rounding),
+        known=p_values(found, terms.margin, CONFIDENCE, terms.correction, looks),
+        lasting=p_values(
+            with_assumed_correlation(plain, found), terms.margin, CONFIDENCE, terms.correction, looks
+        ),
         looks=looks,
         resembling=resembling,
         better=better,
@@ -109,29 +108,29 @@ def findings(
         is_apart=is_apart,
         were_few=were_few,
     )
-    known, verdicts = drawn.known, drawn.verdicts()
+    known, verdicts = results.known, results.verdicts()
     return list(
         map(  # in the order of Finding's fields
             Finding,
             found.n_blocks.tolist(),
-            *_listed(found.ratio, found.low, found.high),
-            itertools.repeat(terms.confidence),
+            *listed(found.ratio, found.low, found.high),
+            itertools.repeat(CONFIDENCE),
             verdicts,
-            drawn.notes(verdicts),
-            *_listed(known.difference, known.difference_adjusted, known.equivalence),
-            *_listed(known.equivalence_adjusted),
+            results.notes(verdicts),
+            *listed(known.difference, known.difference_adjusted, known.equivalence),
+            *listed(known.equivalence_adjusted),
             itertools.repeat(known.size),
             itertools.repeat(terms.correction),
-            _rank_estimates(drawn.ranks),
-            *_listed(drawn.detectable()),
-            drawn.more_blocks(verdicts),
+            _rank_estimates(results.ranks),
+            *listed(results.detectable()),
+            results.more_blocks(verdicts),
             [not reason for reason in why],
             is_apart.tolist(),
             itertools.repeat(False),  # whether data crossed a network is not known from numbers
             [max(len(one), 1) for one in looks],
             itertools.repeat(terms.mean),
-            drawn.paid_beside(verdicts),
-            drawn.assume_independence(verdicts),
+            results.mean_costs(verdicts),
+            results.assume_independence(verdicts),
         )
     )
 
@@ -141,12 +140,12 @@ def _one_look(values: Floats) -> SessionEnds:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Drawn:
+class _FamilyResults:
     """All results that are computed for a family of columns, and what follows from them for each column."""
 
     found: Ratios
-    paid: Sequence[Paid | None]
-    untold: Floats
+    mean_cost: Sequence[MeanCost | None]
+    unresolved: Floats
     ranks: RankRatios
     known: PValues
     lasting: PValues
@@ -162,30 +161,30 @@ class _Drawn:
         """Return the verdict of each column within the family.
 
         A column is undecided where its blocks are correlated and too few to tell how strongly. It is not
-        called equivalent where the mean of its additive costs (`Paid`) lies beyond the margin.
+        called equivalent where the mean of its additive costs (`MeanCost`) lies beyond the margin.
         """
         drawn = self._by_intervals()
         margin = self.terms.margin
         return [
             Verdict.UNDECIDED
-            if is_untold or (word is Verdict.EQUIVALENT and is_beyond(price, margin))
+            if is_unresolved or (word is Verdict.EQUIVALENT and is_beyond(price, margin))
             else word
-            for word, price, is_untold in zip(
-                drawn, self.paid, np.isfinite(self.untold).tolist(), strict=True
+            for word, price, is_unresolved in zip(
+                drawn, self.mean_cost, np.isfinite(self.unresolved).tolist(), strict=True
             )
         ]
 
     def _by_intervals(self) -> list[Verdict]:
-        alpha = 1 - self.terms.confidence
+        alpha = 1 - CONFIDENCE
         rows = zip(
-            *_listed(self.found.low, self.found.high),
+            *listed(self.found.low, self.found.high),
             (self.known.difference_adjusted <= alpha).tolist(),
             (self.known.equivalence_adjusted <= alpha).tolist(),
             self.better,
             strict=True,
         )
         return [
-            verdict(
+            verdict_of(
                 low,
                 high,
                 margin=self.terms.margin,
@@ -196,28 +195,28 @@ class _Drawn:
             for low, high, can_differ, can_be_equivalent, better in rows
         ]
 
-    def paid_beside(self, verdicts: Sequence[Verdict]) -> list[Paid | None]:
-        """Return the `Paid` of each column, marked where it says something different from the verdict."""
-        rows = zip(self.paid, *_listed(self.found.ratio), verdicts, self.better, strict=True)
+    def mean_costs(self, verdicts: Sequence[Verdict]) -> list[MeanCost | None]:
+        """Return the `MeanCost` of each column, marked where it says something different from the verdict."""
+        rows = zip(self.mean_cost, *listed(self.found.ratio), verdicts, self.better, strict=True)
         return [
             None
             if price is None
-            else msgspec.structs.replace(price, is_telling=self._is_telling(price, ratio, word, better))
+            else msgspec.structs.replace(price, is_notable=self._is_notable(price, ratio, word, better))
             for price, ratio, word, better in rows
         ]
 
-    def _is_telling(self, price: Paid, ratio: float | None, word: Verdict, better: Better | None) -> bool:
+    def _is_notable(self, price: MeanCost, ratio: float | None, word: Verdict, better: Better | None) -> bool:
         terms = self.terms
         if price.mean is terms.mean:
             return False
-        if is_other(price, ratio, terms.margin):
+        if differs_from(price, ratio, terms.margin):
             return True
-        own = verdict(price.low, price.high, margin=terms.margin, better=better)
+        own = verdict_of(price.low, price.high, margin=terms.margin, better=better)
         return word is not Verdict.UNDECIDED and own is not word
 
     def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
         """Return which verdicts from few blocks would not hold if the blocks of a side were correlated."""
-        alpha = 1 - self.terms.confidence
+        alpha = 1 - CONFIDENCE
         rows = zip(
             verdicts,
             (self.found.n_blocks < SHOWING_BLOCKS).tolist(),
@@ -238,9 +237,9 @@ class _Drawn:
         for looks, columns in self._by_looks():
             following = (*looks, 2 * looks[-1]) if looks else ()
             level = nominal_level(self.known.level, following)
-            found = taken(self.found, columns)
-            more[columns] = more_blocks(found, self.terms.margin, level, self.terms.confidence)
-        rows = zip(absent_as_none(more.tolist()), verdicts, self.better, strict=True)
+            found = select_columns(self.found, columns)
+            more[columns] = more_blocks(found, self.terms.margin, level, CONFIDENCE)
+        rows = zip(*listed(more), verdicts, self.better, strict=True)
         return [
             None if blocks is None or better is None or word is not Verdict.UNDECIDED else int(blocks)
             for blocks, word, better in rows
@@ -251,7 +250,7 @@ class _Drawn:
         effects = np.full(len(self.looks), np.nan)
         for looks, columns in self._by_looks():
             level = nominal_level(self.known.level, looks)
-            effects[columns] = detectable_effects(taken(self.found, columns), level)
+            effects[columns] = detectable_effects(select_columns(self.found, columns), level)
         return effects
 
     def _by_looks(self) -> Iterator[tuple[Looks, list[int]]]:
@@ -277,7 +276,7 @@ class _Drawn:
             notes[column] = NOT_TOGETHER
         for column in np.flatnonzero(self.were_few & ~self.is_apart & (found.n_blocks > 0)).tolist():
             if not self.why_unpaired[column] and found.n_blocks[column] < MIN_BLOCKS:
-                takes = f"an interval takes {least_blocks(terms.mean, terms.confidence)}"
+                takes = f"an interval takes {least_blocks(terms.mean)}"
                 notes[column] = f"too few blocks with both sides: {takes}"
         for column, note in self._of_one_claim(verdicts):
             notes[column] = _joined(notes[column], note)
@@ -289,16 +288,16 @@ class _Drawn:
     def _of_one_claim(self, verdicts: Sequence[Verdict]) -> Iterator[tuple[int, str]]:
         """Yield the reason why an interval that would be a claim on its own is none."""
         found, terms = self.found, self.terms
-        for column in np.flatnonzero(np.isfinite(self.untold)).tolist():
-            yield column, untold_words(f"{self.untold[column]:.2f}", found.n_blocks[column])
+        for column in np.flatnonzero(np.isfinite(self.unresolved)).tolist():
+            yield column, unresolved_words(f"{self.unresolved[column]:.2f}", found.n_blocks[column])
         excludes = excludes_one(found.low, found.high)
         is_within = are_within(found.low, found.high, terms.margin)
         for column in np.flatnonzero(excludes | is_within).tolist():
             if verdicts[column] is Verdict.UNDECIDED and (is_within[column] or self.better[column]):
-                if np.isfinite(self.untold[column]):
+                if np.isfinite(self.unresolved[column]):
                     continue
-                if is_within[column] and self.known.equivalence_adjusted[column] <= 1 - terms.confidence:
-                    yield column, WITHHELD_BY_PAID
+                if is_within[column] and self.known.equivalence_adjusted[column] <= 1 - CONFIDENCE:
+                    yield column, WITHHELD_BY_MEAN_COST
                     continue
                 alone = "within the margin" if is_within[column] else "excludes 1"
                 yield column, f"{alone} alone, but not {self._together(column)}"
@@ -306,15 +305,15 @@ class _Drawn:
     def _design_notes(self) -> list[str]:
         """Return a note on each ratio that was not paired by block, or that is missing."""
         found = self.found
-        rows = zip(found.design.tolist(), *_listed(found.low), self.better, self.why_unpaired, strict=True)
-        takes = least_blocks(self.terms.mean, self.terms.confidence)
+        rows = zip(found.design.tolist(), *listed(found.low), self.better, self.why_unpaired, strict=True)
+        takes = least_blocks(self.terms.mean)
         notes = [_explain(Design(design), low, better, why, takes) for design, low, better, why in rows]
         if self.terms.mean is Mean.MEDIAN:
             for column in np.flatnonzero(np.isnan(found.low) & ~np.isnan(found.ratio)).tolist():
                 is_paired, n = found.design[column] == Design.MEDIAN, int(found.n_blocks[column])
                 if is_paired or found.design[column] == Design.UNPAIRED:
                     why = "" if is_paired else f"{UNPAIRED_BEGINS}{self.why_unpaired[column]}"
-                    notes[column] = _joined(why, median_lack(n, self.terms.confidence, is_paired=is_paired))
+                    notes[column] = _joined(why, median_lack(n, is_paired=is_paired))
         for column in np.flatnonzero(found.design == Design.ARITHMETIC).tolist():
             if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
                 notes[column] = "no interval, since the mean of the reference may be zero"
@@ -338,9 +337,9 @@ class _Drawn:
         return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
 
 
-def least_blocks(mean: Mean, confidence: float) -> int:
+def least_blocks(mean: Mean) -> int:
     """Return how many blocks the interval of a ratio needs."""
-    return least_of_median(confidence) if mean is Mean.MEDIAN else MIN_BLOCKS
+    return least_of_median(CONFIDENCE) if mean is Mean.MEDIAN else MIN_BLOCKS
 
 
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:
@@ -367,13 +366,9 @@ def _joined(*parts: str) -> str:
 
 def _rank_estimates(ranks: RankRatios) -> list[RankEstimate | None]:
     rows = zip(
-        *_listed(ranks.ratio), ranks.low.tolist(), ranks.high.tolist(), ranks.confidence.tolist(), strict=True
+        *listed(ranks.ratio), ranks.low.tolist(), ranks.high.tolist(), ranks.confidence.tolist(), strict=True
     )
     return [
         None if ratio is None else RankEstimate(ratio=ratio, low=low, high=high, confidence=confidence)
         for ratio, low, high, confidence in rows
     ]
-
-
-def _listed(*columns: Floats) -> list[list[float | None]]:
-    return [absent_as_none(column.tolist()) for column in columns]

@@ -6,20 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tare.analysis.table import labels_of
+from tare.analysis.table import FigureName, labels_of
 from tare.core.attempt import Series
 from tare.core.values import Scalar
 
 Point = tuple[tuple[str, Scalar], ...]
 Points = tuple[Point, ...]
-
-
-class FigureName(NamedTuple):
-    """The identity of a figure for comparisons: the FOM, its unit, and its coordinates that are words."""
-
-    fom: str
-    unit: str
-    labels: tuple[tuple[str, Scalar], ...] = ()
 
 
 class Figure(NamedTuple):

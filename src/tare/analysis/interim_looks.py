@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tare.analysis.pairs import pairs, told_blocks
+from tare.analysis.pairs import pairs, recorded_blocks
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.stats.intervals import MIN_BLOCKS, Floats
 from tare.stats.looks import Looks
-from tare.stats.ratios import were_apart
+from tare.stats.ratios import paired_columns
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,11 +77,10 @@ def looks_at(campaign: Campaign) -> dict[str, int]:
     for one in measured:
         if one.case in columns:
             values[rows[one.together], columns[one.case]] = 1.0
-    below, above = (values[:, [columns[side[place]] for side in sides]] for place in (0, 1))
-    told = told_blocks(campaign)
-    is_paired = np.array([told.issuperset(side) for side in sides], np.bool_)
-    if campaign.compares_unpaired:
-        is_paired &= ~were_apart(below, above, is_paired, MIN_BLOCKS)
+    below, above = (values[:, [columns[side[index]] for side in sides]] for index in (0, 1))
+    recorded = recorded_blocks(campaign)
+    is_recorded = np.array([recorded.issuperset(side) for side in sides], np.bool_)
+    is_paired = paired_columns(below, above, is_recorded, is_unpaired=campaign.compares_unpaired)
     looks = session_ends(campaign, passes).looks(below, above, is_paired)
     return {contender: max(len(one), 1) for (_, contender), one in zip(sides, looks, strict=True)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -31,10 +31,7 @@ def parted(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     that the pass's own runs took. So a queue in which every pass takes hours splits no pass, but a single
     night does.
     """
-    passes: dict[Pass, list[Attempt]] = defaultdict(list)
-    for one in attempts:
-        if _is_judged(one):
-            passes[Pass(one.session, one.block)].append(one)
+    passes = _by_pass(attempts, lambda one: Pass(one.session, one.block))
     spans = [_span(runs) for runs in passes.values() if len(runs) > 1]
     ordinary = statistics.median(spans) if len(spans) >= _ENOUGH else 0.0
     parts: dict[str, int] = {}
@@ -55,17 +52,18 @@ def parted(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 def longest_gap_s(attempts: Sequence[Attempt]) -> float:
     """Return the longest time without a run between two runs that count as having run together."""
-    passes: dict[Pass, list[Attempt]] = defaultdict(list)
-    for one in attempts:
-        if _is_judged(one):
-            passes[one.together].append(one)
+    passes = _by_pass(attempts, lambda one: one.together)
     return max((gap for runs in passes.values() for _, gap in _gaps(runs) if gap is not None), default=0.0)
 
 
-def _is_judged(one: Attempt) -> bool:
-    """Return whether a run counts and has its own times; an imported run must record time and block."""
-    is_told = one.source is None or (one.source.gives_time and one.source.gives_block)
-    return one.state is State.DONE and one.block >= 1 and one.started_at is not None and is_told
+def _by_pass(attempts: Iterable[Attempt], pass_of: Callable[[Attempt], Pass]) -> dict[Pass, list[Attempt]]:
+    """Return the runs that count and have their own times; an imported run must record time and block."""
+    found: dict[Pass, list[Attempt]] = defaultdict(list)
+    for one in attempts:
+        is_recorded = one.source is None or (one.source.gives_time and one.source.gives_block)
+        if one.state is State.DONE and one.block >= 1 and one.started_at is not None and is_recorded:
+            found[pass_of(one)].append(one)
+    return found
 
 
 def _gaps(runs: Sequence[Attempt]) -> list[tuple[Attempt, float | None]]:

@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import enum
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.quantities import Bounds, least_of_quantile
-from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, untold_words
-from tare.analysis.row_verdicts import RowVerdict
+from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, unresolved_words
+from tare.analysis.row_verdicts import Row
 from tare.analysis.rules import QUANTILES, Bound, Function, Op
 from tare.analysis.selection import Sample
-from tare.analysis.ternary import Ternary
 from tare.core.comparison import Mean
-from tare.stats.intervals import MIN_BLOCKS, Floats
-from tare.stats.looks import Looks
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
+from tare.stats.multiplicity import Mask, step_down
 from tare.stats.scatter_ratios import MIN_COMPARED
 from tare.stats.sign_test import least_of_median
-from tare.stats.step_down import Mask, step_down
 from tare.stats.variability import MIN_FOR_CV
+
+
+class Ternary(enum.Enum):
+    """Whether a statement holds, as far as the evidence shows; `every` and `some` follow Kleene.
+
+    An unknown statement may turn out true or false. So a conclusion from it is known only where both lead to
+    the same result (S. C. Kleene, "Introduction to Metamathematics", 1952, § 64).
+    """
+
+    TRUE = "true"
+    FALSE = "false"
+    UNKNOWN = "unknown"
+
+
+_RISING = (Ternary.FALSE, Ternary.UNKNOWN, Ternary.TRUE)
+
+
+def every(statements: Iterable[Ternary]) -> Ternary:
+    """Return whether all of `statements` hold: false if any is false, even if others are unknown."""
+    return min(statements, key=_RISING.index, default=Ternary.TRUE)
+
+
+def some(statements: Iterable[Ternary]) -> Ternary:
+    """Return whether any of `statements` holds: true if any is true, even if others are unknown."""
+    return max(statements, key=_RISING.index, default=Ternary.FALSE)
 
 
 class Trial(NamedTuple):
     """One limit and the sample to test; `limits` has one number per match, in the match's unit.
 
-    `rows` is the verdict of `tare compare` on each match; None where it has no such row.
+    `rows` is the row of `tare compare` for each match; None where it has none.
     """
 
     bound: Bound
     sample: Sample
     limits: Floats
-    rows: Sequence[RowVerdict | None]
+    rows: Sequence[Row | None]
 
     @property
     def may_differ(self) -> Mask:
@@ -43,10 +66,24 @@ class Trial(NamedTuple):
         differences over all rows together. So a rule about one row must not claim a difference that `tare
         compare` does not find.
         """
-        if self.bound.call.function.null is None:
+        null = self.bound.call.function.null
+        if null is None:
             return np.ones(len(self.limits), np.bool_)
-        is_outward = _is_outward(self.bound.op, self.limits, self.bound.call.function.null)
-        return ~is_outward | np.array([one is None or one.is_different for one in self.rows], np.bool_)
+        includes_null = ~_HOLDS[self.bound.op.opposite](null, self.limits)
+        return includes_null | np.array([one is None or one.is_different for one in self.rows], np.bool_)
+
+    def is_beyond(self, found: Bounds, op: Op | None = None) -> Mask:
+        """Return where the whole interval is on one side of the limit, by default the violating one."""
+        op = op or self.bound.op
+        return np.asarray(_HOLDS[op](found.low if op.is_upward else found.high, self.limits))
+
+    def is_within(self, found: Bounds) -> Mask:
+        """Return where the whole interval keeps the limit; False without an interval."""
+        return self.is_beyond(found, self.bound.op.opposite)
+
+
+_HOLDS = {Op.ABOVE: np.greater, Op.AT_LEAST: np.greater_equal, Op.BELOW: np.less, Op.AT_MOST: np.less_equal}
+"""Takes a quantity and its limit. False where there is no quantity (NaN)."""
 
 
 class LimitResult(NamedTuple):
@@ -56,127 +93,84 @@ class LimitResult(NamedTuple):
     plain: Bounds
     adjusted: Bounds
     levels: Floats
-    truths: list[Ternary]
-    confidence: float
+    is_beyond: list[Ternary]
 
 
-def judge(trials: Sequence[Trial], confidence: float) -> list[LimitResult]:
+def judge(trials: Sequence[Trial]) -> list[LimitResult]:
     """Return the result of each trial; all trials together form one family."""
-    plain = [trial.sample.quantity.bounds(confidence) for trial in trials]
+    plain = [trial.sample.quantity.bounds(CONFIDENCE) for trial in trials]
     ends = np.cumsum([len(trial.limits) for trial in trials])[:-1]
 
     def decide(level: float) -> Mask:
         return np.concatenate(
-            [_is_beyond(trial, trial.sample.quantity.claims(level)) & trial.may_differ for trial in trials]
+            [trial.is_beyond(trial.sample.quantity.claims(level)) & trial.may_differ for trial in trials]
         )
 
     if not trials:
         return []
-    made, levels = step_down(decide, np.concatenate([np.isfinite(one.low) for one in plain]), confidence)
+    made, levels = step_down(decide, np.concatenate([np.isfinite(one.low) for one in plain]), CONFIDENCE)
     return [
-        _finding(trial, one, beyond, level, confidence)
+        _finding(trial, one, beyond, level)
         for trial, one, beyond, level in zip(
             trials, plain, np.split(made, ends), np.split(levels, ends), strict=True
         )
     ]
 
 
-def _finding(trial: Trial, plain: Bounds, beyond: Mask, levels: Floats, confidence: float) -> LimitResult:
+def _finding(trial: Trial, plain: Bounds, beyond: Mask, levels: Floats) -> LimitResult:
     adjusted = Bounds(plain.value, plain.low.copy(), plain.high.copy())
     for level in np.unique(levels):
         found, chosen = trial.sample.quantity.claims(float(level)), levels == level
         adjusted.low[chosen], adjusted.high[chosen] = found.low[chosen], found.high[chosen]
-    within = _is_within(trial, trial.sample.quantity.claims(confidence))
-    truths = [
+    within = trial.is_within(trial.sample.quantity.claims(CONFIDENCE))
+    is_beyond = [
         Ternary.TRUE if one else Ternary.FALSE if other else Ternary.UNKNOWN
         for one, other in zip(beyond.tolist(), within.tolist(), strict=True)
     ]
-    return LimitResult(trial, plain, adjusted, levels, truths, confidence)
-
-
-def _is_beyond(trial: Trial, found: Bounds) -> Mask:
-    """Return where the whole interval is on the violating side of the limit; False without an interval."""
-    low, high, limits = found.low, found.high, trial.limits
-    with np.errstate(invalid="ignore"):
-        match trial.bound.op:
-            case Op.ABOVE:
-                return np.asarray(low > limits)
-            case Op.AT_LEAST:
-                return np.asarray(low >= limits)
-            case Op.BELOW:
-                return np.asarray(high < limits)
-            case Op.AT_MOST:
-                return np.asarray(high <= limits)
-
-
-def _is_outward(op: Op, limits: Floats, null: float) -> Mask:
-    """Return where every value beyond the limit differs from `null`."""
-    match op:
-        case Op.ABOVE:
-            return np.asarray(limits >= null)
-        case Op.AT_LEAST:
-            return np.asarray(limits > null)
-        case Op.BELOW:
-            return np.asarray(limits <= null)
-        case Op.AT_MOST:
-            return np.asarray(limits < null)
-
-
-def _is_within(trial: Trial, found: Bounds) -> Mask:
-    opposite = msgspec.structs.replace(trial.bound, op=trial.bound.op.opposite)
-    return _is_beyond(trial._replace(bound=opposite), found)
+    return LimitResult(trial, plain, adjusted, levels, is_beyond)
 
 
 def why(finding: LimitResult, i: int) -> str:
     """Return the reason for the result of a match, and which look it is if there was an earlier one."""
-    note = finding.trial.sample.matches[i].note
-    mark = _look_words(finding.trial.sample.quantity.looks, i)
-    if note.startswith(UNPAIRED):
-        mark += f"; {note.partition(';')[0]}"
-    return f"{_why_alone(finding, i)}{mark}"
-
-
-def _look_words(looks: Sequence[Looks], i: int) -> str:
-    """Return which look it is, if there was an earlier one."""
-    return f"; look {len(looks[i])}" if looks and len(looks[i]) > 1 else ""
-
-
-def _why_alone(finding: LimitResult, i: int) -> str:
-    match finding.truths[i]:
+    looks, note = finding.trial.sample.quantity.looks, finding.trial.sample.matches[i].note
+    match finding.is_beyond[i]:
         case Ternary.TRUE:
-            return "the whole interval is beyond the limit"
+            reason = "the whole interval is beyond the limit"
         case Ternary.FALSE:
-            return "the whole interval is within the limit"
+            reason = "the whole interval is within the limit"
         case Ternary.UNKNOWN:
-            return _why_unknown(finding, i)
+            reason = _why_unknown(finding, i)
+    if looks and len(looks[i]) > 1:
+        reason += f"; look {len(looks[i])}"
+    return f"{reason}; {note.partition(';')[0]}" if note.startswith(UNPAIRED) else reason
 
 
 def _why_unknown(finding: LimitResult, i: int) -> str:
-    n_blocks = finding.trial.sample.quantity.n_blocks[i]
-    function = finding.trial.bound.call.function
+    trial, quantity = finding.trial, finding.trial.sample.quantity
+    n_blocks, note = quantity.n_blocks[i], trial.sample.matches[i].note
     if np.isnan(finding.plain.value[i]):
-        if finding.trial.sample.matches[i].note.startswith(NOTHING_CROSSED):
+        if note.startswith(NOTHING_CROSSED):
             return "not compared; name the settings that are to be judged, such as nodes=2|4"
-        if finding.trial.sample.matches[i].note.startswith(NOT_TOGETHER):
+        if note.startswith(NOT_TOGETHER):
             return f"{NOT_TOGETHER}: the sides have no run in one block of one session; see 'tare compare'"
-        return _why_absent(finding.trial, i)
+        return _why_absent(trial, i)
     if np.isnan(finding.plain.low[i]):
-        is_median = finding.trial.sample.quantity.mean is Mean.MEDIAN
-        least = least_of_median(finding.confidence) if is_median else _least(function)
+        is_median = quantity.mean is Mean.MEDIAN
+        least = least_of_median(CONFIDENCE) if is_median else _least(trial.bound.call.function)
         if n_blocks < least:
             return _too_few(n_blocks, least)
         if is_median:
             return "no interval of the median: unpaired, too few blocks count, or some values are zero"
         return "no interval: some values are zero or less"
-    r = finding.trial.sample.quantity.r_untold(len(finding.truths))[i]
+    r = quantity.r_unresolved(len(finding.is_beyond))[i]
     if np.isfinite(r):
-        return untold_words(f"{r:.2f}", n_blocks)
-    row = finding.trial.rows[i]
-    if row is not None and not finding.trial.may_differ[i] and _is_beyond(finding.trial, finding.adjusted)[i]:
-        return f"beyond the limit, but no sure difference among the {row.n_family} of 'tare compare'"
-    if _is_beyond(finding.trial, finding.plain)[i]:
+        return unresolved_words(f"{r:.2f}", n_blocks)
+    row = trial.rows[i]
+    if row is not None and not trial.may_differ[i] and trial.is_beyond(finding.adjusted)[i]:
+        return f"beyond the limit, but no sure difference among the {row.family} of 'tare compare'"
+    if trial.is_beyond(finding.plain)[i]:
         return "beyond the limit, but not when adjusted for all comparisons that are judged"
-    if _is_within(finding.trial, finding.plain)[i]:
+    if trial.is_within(finding.plain)[i]:
         return "within the limit alone, but not when adjusted for looks"
     return "the limit lies within the interval; more runs narrow it"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from tare.core.case import Case
+from tare.core.plan import Plan
 from tare.core.scaling import ScalingKind
 from tare.core.values import Scalar
 
@@ -33,10 +34,27 @@ class Line(NamedTuple):
     cases: tuple[tuple[float, Case], ...]
     held: str = ""
 
+    @property
+    def members(self) -> list[Case]:
+        """Return its cases without their scales."""
+        return [case for _, case in self.cases]
+
 
 def is_number(value: Scalar | None) -> TypeGuard[int | float]:
     """Return whether `value` is a number that a curve can run along; a Boolean is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def fixed_settings(cases: Sequence[Case], plan: Plan, without: Collection[str] = ()) -> dict[str, Scalar]:
+    """Return the settings that vary in the study, but not among `cases` and not in `without`."""
+    first, *rest = (case.settings for case in cases)
+    return {
+        name: first[name]
+        for name in plan.varied
+        if name in first
+        and name not in ("workload", *without)
+        and all(row.get(name) == first[name] for row in rest)
+    }
 
 
 def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> list[Line]:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tare.analysis.estimate import absent_as_none
-from tare.core.comparison import Mean, Paid
+from tare.analysis.estimate import listed
+from tare.core.comparison import Mean, MeanCost
 from tare.core.margins import is_within
 from tare.core.workload import Better
 from tare.stats.autocorrelation import allow_for
-from tare.stats.intervals import Floats
+from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.ratios import ratios
 
 MANY = 20
@@ -28,47 +28,46 @@ _LEAST = 0.001
 _MEANS = {Better.LOWER: Mean.ARITHMETIC, Better.HIGHER: Mean.HARMONIC}
 
 
-def paid(
+def mean_costs(
     reference: Floats,
     contender: Floats,
     better: Sequence[Better | None],
-    confidence: float,
     *,
     rounding: Floats | None,
     is_in_order: bool,
-) -> list[Paid | None]:
+) -> list[MeanCost | None]:
     """Return the ratio of the mean costs of each column: arithmetic means of costs, harmonic means of rates.
 
     None without a direction, without values on both sides, and for rates with a zero, which have no harmonic
     mean. The tails are those of the runs that the ratio covers. `is_in_order` says that the rows are in the
     order of time.
     """
-    found: list[Paid | None] = [None] * len(better)
+    found: list[MeanCost | None] = [None] * len(better)
     for direction, mean in _MEANS.items():
         columns = [column for column, one in enumerate(better) if one is direction]
         if not columns:
             continue
         below, above = reference[:, columns], contender[:, columns]
         shifts = None if rounding is None else rounding[columns]
-        own = ratios(below, above, confidence, rounding=shifts, mean=mean)
+        own = ratios(below, above, rounding=shifts, mean=mean)
         if is_in_order:
-            own, _ = allow_for(own, below, above, confidence)
+            own, _ = allow_for(own, below, above, CONFIDENCE)
         n_fewest = np.minimum(*(np.isfinite(side).sum(axis=0) for side in (below, above)))
-        tails = [_tails(side, direction, n_fewest >= MANY).tolist() for side in (below, above)]
-        is_told = np.isfinite(own.ratio) & (own.ratio > 0)
+        tails = [_tails(side, direction, n_fewest >= MANY) for side in (below, above)]
+        has_means = np.isfinite(own.ratio) & (own.ratio > 0)
         if mean is Mean.HARMONIC:
-            is_told &= ~((below <= 0) | (above <= 0)).any(axis=0)
-        own_ratio, low, high = (absent_as_none(one.tolist()) for one in (own.ratio, own.low, own.high))
-        reference_tails, contender_tails = (absent_as_none(one) for one in tails)
-        for place in np.flatnonzero(is_told).tolist():
-            found[columns[place]] = Paid(
+            has_means &= ~((below <= 0) | (above <= 0)).any(axis=0)
+        own_ratio, low, high = listed(own.ratio, own.low, own.high)
+        reference_tails, contender_tails = listed(*tails)
+        for index in np.flatnonzero(has_means).tolist():
+            found[columns[index]] = MeanCost(
                 mean=mean,
-                ratio=own_ratio[place] or 0.0,
-                low=low[place],
-                high=high[place],
-                tail=_TAILS[direction][int(n_fewest[place] >= MANY)],
-                reference_tail=reference_tails[place],
-                contender_tail=contender_tails[place],
+                ratio=own_ratio[index] or 0.0,
+                low=low[index],
+                high=high[index],
+                tail=_TAILS[direction][int(n_fewest[index] >= MANY)],
+                reference_tail=reference_tails[index],
+                contender_tail=contender_tails[index],
             )
     return found
 
@@ -87,13 +86,13 @@ def _tails(values: Floats, direction: Better, is_many: npt.NDArray[np.bool_]) ->
     return found
 
 
-def is_other(one: Paid, ratio: float | None, margin: float) -> bool:
+def differs_from(one: MeanCost, ratio: float | None, margin: float) -> bool:
     """Return whether the ratio of mean costs differs from `ratio` by more than the margin."""
     if ratio is None or ratio <= 0:
         return False
     return bool(abs(np.log(one.ratio / ratio)) > np.log1p(max(margin, _LEAST)))
 
 
-def is_beyond(one: Paid | None, margin: float) -> bool:
+def is_beyond(one: MeanCost | None, margin: float) -> bool:
     """Return whether the ratio of mean costs lies outside the margin."""
     return one is not None and not is_within(one.ratio, one.ratio, margin)

@@ -17,13 +17,13 @@ from tare.core.values import Settings
 from tare.stats.intervals import Floats
 
 
-class Lacking:
+class MissingValues:
     """Finds which side of a pair has no value of a figure, and why."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
 
-    def told(self, pair: Pair, found: Finding, below: Floats, above: Floats) -> Finding:
+    def explained(self, pair: Pair, found: Finding, below: Floats, above: Floats) -> Finding:
         """Return `found` with a note on the side without values, if that is why there is no ratio.
 
         `below` and `above` are the values of the reference and of the contender, one per pass.
@@ -53,8 +53,8 @@ class Lacking:
         states = self._states[case]
         if states[State.DONE]:
             return "no run has it"
-        told = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
-        return f"no run counts ({told})" if told else "it has not been run"
+        states_words = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
+        return f"no run counts ({states_words})" if states_words else "it has not been run"
 
     @functools.cached_property
     def _states(self) -> dict[str, Counter[State]]:

@@ -11,7 +11,7 @@ import numpy as np
 from tare.analysis.compare import comparison, terms_of
 from tare.analysis.equivalence_limits import withhold
 from tare.analysis.family_tests import findings
-from tare.analysis.pairs import Pair
+from tare.analysis.pairs import Pair, differing_settings
 from tare.analysis.questions import Subject
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
@@ -38,7 +38,6 @@ def against(
     theirs: Campaign,
     *,
     margin: float | None = None,
-    confidence: float = 0.95,
     correction: Correction = Correction.FDR,
     foms: Collection[str] = (),
 ) -> list[Comparison]:
@@ -62,13 +61,13 @@ def against(
         _padded(reference, n_rows),
         _padded(contender, n_rows),
         [match.cell.better for match in matches],
-        terms_of(ours, margin, confidence, correction),
+        terms_of(ours, margin, correction),
         is_paired=np.zeros(len(matches), np.bool_),
         why_unpaired="runs of another time and place",
     )
     rows = zip(matches, found, _counts(reference), _counts(contender), strict=True)
     compared = [
-        comparison(_subject(match), _told(one, n_theirs, n_ours), is_primary=True)
+        comparison(_subject(match), _with_counts(one, n_theirs, n_ours), is_primary=True)
         for match, one, n_theirs, n_ours in rows
     ]
     return withhold(compared, compared)
@@ -125,12 +124,6 @@ def _meet(ours: Case, theirs: Case, varied: tuple[str, ...]) -> bool:
     return all(one.get(name) == other[name] for name in shared if not isinstance(other[name], str))
 
 
-def _telling(case: Case, other: Case) -> dict[str, Scalar]:
-    """Return the settings of `case` whose value differs in `other`."""
-    rest = other.settings
-    return {name: value for name, value in case.settings.items() if rest.get(name) != value}
-
-
 def _counts(values: Floats) -> list[int]:
     counts: list[int] = np.isfinite(values).sum(axis=0).tolist()
     return counts
@@ -140,15 +133,15 @@ def _subject(match: _Match) -> Subject:
     pair = Pair(
         reference_case=match.theirs,
         contender_case=match.ours,
-        reference=_telling(match.theirs, match.ours),
-        contender=_telling(match.ours, match.theirs),
+        reference=differing_settings(match.theirs, match.ours),
+        contender=differing_settings(match.ours, match.theirs),
         shared={"workload": match.ours.workload},
     )
     cell = match.cell
     return Subject(pair, cell.fom, cell.unit, cell.better, {**pair.shared, **dict(cell.at)})
 
 
-def _told(found: Finding, n_theirs: int, n_ours: int) -> Finding:
+def _with_counts(found: Finding, n_theirs: int, n_ours: int) -> Finding:
     """Return `found` with the numbers of runs of both sides, if they are too few for an interval."""
     if found.low is not None or found.ratio is None:
         return found

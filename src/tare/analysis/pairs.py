@@ -84,16 +84,22 @@ def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
     return [_pair(plan, one, other) for one, other in found if one is not None]
 
 
-def told_blocks(campaign: Campaign) -> frozenset[str]:
+def differing_settings(case: Case, other: Case) -> dict[str, Scalar]:
+    """Return the settings of `case` whose value differs in `other`."""
+    rest = other.settings
+    return {name: value for name, value in case.settings.items() if rest.get(name) != value}
+
+
+def recorded_blocks(campaign: Campaign) -> frozenset[str]:
     """Return the cases whose blocks are true passes over all cases, and not only numbers.
 
     Blocks of Tare's own runs are. Blocks of imported runs are if the files record them. Other imported runs
     are numbered by time or name, which does not show which runs were made together.
     """
-    untold = {
+    unrecorded = {
         one.case for one in campaign.measured() if one.source is not None and not one.source.gives_block
     }
-    return frozenset(case.id for case in campaign.plan.cases) - untold
+    return frozenset(case.id for case in campaign.plan.cases) - unrecorded
 
 
 def _pair(plan: Plan, one: Case, other: Case) -> Pair:

@@ -75,7 +75,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         return None
     scatter = statistics.median(_scatter(one, width) for one, width in wide)
     loads = [one.load for one in campaign.measured() if one.load is not None]
-    told = Imprecision(
+    found_imprecision = Imprecision(
         n_wide=len(wide),
         n_ratios=len(known),
         half_width=statistics.median(width for _, width in wide),
@@ -85,7 +85,11 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         scatter=float(np.expm1(scatter)),
         n_needed=math.ceil((ndtri(0.975) * scatter / np.log1p(margin)) ** 2),
     )
-    return told if told.is_overloaded or told.n_needed > _MANY_BLOCKS else None
+    return (
+        found_imprecision
+        if found_imprecision.is_overloaded or found_imprecision.n_needed > _MANY_BLOCKS
+        else None
+    )
 
 
 def _scatter(one: Comparison, half_width: float) -> float:
@@ -105,10 +109,10 @@ def _half_width(one: Comparison) -> float | None:
 
 
 def _n_cpus(campaign: Campaign) -> int | None:
-    told = {
+    counts = {
         facts["cpu.logical"]
         for hosts in campaign.environments.values()
         for facts in hosts.values()
         if facts.get("cpu.logical", "").isdigit()
     }
-    return int(told.pop()) if len(told) == 1 else None
+    return int(counts.pop()) if len(counts) == 1 else None

@@ -1,6 +1,6 @@
 """Collect the quality warnings of a campaign, and the scatter of its cases.
 
-`trust` takes a campaign and returns a `Quality` with all warnings about its quoted figures: drift, warm-up,
+`quality` takes a campaign and returns a `Quality` with all warnings about its quoted figures: drift, warm-up,
 modes, autocorrelation and outliers.
 """
 
@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 
 from tare.analysis.block_series import BlockSeries, block_series
-from tare.analysis.estimate import absent_as_none
+from tare.analysis.estimate import listed
 from tare.analysis.pairs import pairs
 from tare.analysis.precision import Imprecision, imprecision
-from tare.analysis.repeatability import RepeatabilityWarning, RepeatabilityWarnings, look_for
+from tare.analysis.repeatability import RepeatabilityResult, RepeatabilityWarning, run_test
 from tare.analysis.session_changes import SessionChange, session_changes
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.core.values import Settings
 from tare.stats.autocorrelation import LEAST_BLOCKS
-from tare.stats.intervals import Floats, moments
+from tare.stats.intervals import CONFIDENCE, Floats, moments
 from tare.stats.multiplicity import holm
 from tare.stats.variability import scatters
 
@@ -48,7 +48,7 @@ class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
     case: str | None
     fom: str = ""
     unit: str = ""
-    suspicion: RepeatabilityWarning
+    kind: RepeatabilityWarning = msgspec.field(name="suspicion")
     blocks: tuple[int, ...]
     n_blocks: int
     size: float
@@ -61,12 +61,12 @@ class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_serious(self) -> bool:
         """Return whether it affects the result; single outliers hardly do, and they are real observations."""
-        return self.suspicion is not RepeatabilityWarning.OUTLIERS
+        return self.kind is not RepeatabilityWarning.OUTLIERS
 
     @property
     def may_wander(self) -> bool:
         """Return whether it is a drift over so few blocks that a slowly changing state looks the same."""
-        return self.suspicion is RepeatabilityWarning.DRIFT and self.n_blocks < LEAST_BLOCKS
+        return self.kind is RepeatabilityWarning.DRIFT and self.n_blocks < LEAST_BLOCKS
 
 
 class CaseScatter(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     cases that ran in several.
     """
 
-    doubts: tuple[QualityWarning, ...]
+    warnings: tuple[QualityWarning, ...]
     scatters: tuple[CaseScatter, ...]
     n_figures: int
     n_tested: dict[RepeatabilityWarning, int]
@@ -100,10 +100,10 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[SessionChange, ...] = ()
 
 
-def trust(campaign: Campaign, *, confidence: float = 0.95) -> Quality:
+def quality(campaign: Campaign) -> Quality:
     """Return every warning about the quoted figures of `campaign` that noise alone does not explain.
 
-    For each kind of warning, the chance of any false warning over all cases is at most 1 − `confidence`. For
+    For each kind of warning, the chance of any false warning over all cases is at most 5 %. For
     a drift, half of this chance is for the test whether all cases drift alike. The other half is for single
     cases after the common part is removed, by Holm's procedure. The warm-up test covers all cases at once.
     Effects below the study's margin give no warning.
@@ -117,56 +117,56 @@ def trust(campaign: Campaign, *, confidence: float = 0.95) -> Quality:
     series = every.within_sessions().distinct()
     references = {pair.contender_case.id: pair.reference_case.id for pair in pairs(campaign)}
     least = float(np.log1p(campaign.plan.margin))
-    doubts: list[QualityWarning] = []
+    warnings: list[QualityWarning] = []
     n_tested = dict.fromkeys(RepeatabilityWarning, 0)
-    for suspicion in RepeatabilityWarning:
-        if campaign.is_imported and suspicion.is_in_time:
+    for kind in RepeatabilityWarning:
+        if campaign.is_imported and kind.is_in_time:
             continue
         looked_at = series
-        if suspicion is RepeatabilityWarning.AUTOCORRELATION and references:
+        if kind is RepeatabilityWarning.AUTOCORRELATION and references:
             looked_at = series.over(references)
-        found, n_tested[suspicion] = _doubts(suspicion, looked_at, least, 1 - confidence)
+        found, n_tested[kind] = _warnings(kind, looked_at, least, 1 - CONFIDENCE)
         is_of_ratio = looked_at is not series
-        doubts += [msgspec.structs.replace(one, is_of_ratio=is_of_ratio) for one in found]
-        if suspicion is RepeatabilityWarning.WARM_UP:  # must not be found again as another problem
+        warnings += [msgspec.structs.replace(one, is_of_ratio=is_of_ratio) for one in found]
+        if kind is RepeatabilityWarning.WARM_UP:  # must not be found again as another problem
             series = _without_blocks(series, found)
     return Quality(
-        doubts=tuple(_without_echoes(doubts)),
-        scatters=tuple(_case_scatters(every, confidence)),
+        warnings=tuple(_unexplained_by_others(warnings)),
+        scatters=tuple(_case_scatters(every)),
         n_figures=len(series.figures),
         n_tested=n_tested,
         is_in_order=not campaign.is_imported,
         imprecision=imprecision(campaign),
-        changes=session_changes(campaign, confidence=confidence),
+        changes=session_changes(campaign),
     )
 
 
-def _doubts(
-    suspicion: RepeatabilityWarning, series: BlockSeries, least: float, alpha: float
+def _warnings(
+    kind: RepeatabilityWarning, series: BlockSeries, least: float, alpha: float
 ) -> tuple[list[QualityWarning], int]:
     """Return the warnings of one kind, and how many series were tested."""
-    logs, doubts, n_questions = series.logs, [], 1
-    if suspicion.is_shared and len({figure.case for figure in series.figures}) > 1:
-        n_questions = 1 if suspicion.is_of_campaign else 2
+    logs, warnings, n_questions = series.logs, [], 1
+    if kind.is_shared and len({figure.case for figure in series.figures}) > 1:
+        n_questions = 1 if kind.is_of_campaign else 2
         common = _common(series)
-        shared = look_for(suspicion, common)
+        shared = run_test(kind, common)
         is_beyond = shared.p[0] * n_questions <= alpha and abs(shared.effect[0]) >= least
-        if is_beyond and _do_alike(suspicion, series, float(shared.effect[0])):
+        if is_beyond and _is_common(kind, series, float(shared.effect[0])):
             p_shared = float(shared.p[0] * n_questions)
-            doubts.append(_doubt(suspicion, series, shared, 0, p_shared, is_shared=True))
+            warnings.append(_warning(kind, series, shared, 0, p_shared, is_shared=True))
             logs = logs - np.nan_to_num(series.direction()) * np.nan_to_num(common)
-    if suspicion.is_of_campaign:
-        found = _turned(look_for(suspicion, logs * _ways(series)), _ways(series))
+    if kind.is_of_campaign:
+        found = _turned(run_test(kind, logs * _ways(series)), _ways(series))
         p = found.p
     else:
-        found = look_for(suspicion, logs)
+        found = run_test(kind, logs)
         p = np.minimum(holm(found.p) * n_questions, 1.0)
     columns = np.flatnonzero((p <= alpha) & (np.abs(found.effect) >= least))
-    doubts += [
-        _doubt(suspicion, series, found, column, float(p[column]), is_shared=False)
+    warnings += [
+        _warning(kind, series, found, column, float(p[column]), is_shared=False)
         for column in columns.tolist()
     ]
-    return doubts, int(np.isfinite(found.p).sum())
+    return warnings, int(np.isfinite(found.p).sum())
 
 
 def _ways(series: BlockSeries) -> Floats:
@@ -174,7 +174,7 @@ def _ways(series: BlockSeries) -> Floats:
     return np.nan_to_num(series.direction(), nan=1.0)
 
 
-def _turned(found: RepeatabilityWarnings, ways: Floats) -> RepeatabilityWarnings:
+def _turned(found: RepeatabilityResult, ways: Floats) -> RepeatabilityResult:
     effect = found.effect * ways
     return dataclasses.replace(found, effect=effect, size=np.expm1(effect))
 
@@ -189,17 +189,17 @@ def _common(series: BlockSeries) -> Floats:
     return common
 
 
-def _do_alike(suspicion: RepeatabilityWarning, series: BlockSeries, effect: float) -> bool:
+def _is_common(kind: RepeatabilityWarning, series: BlockSeries, effect: float) -> bool:
     """Return whether most figures show the same effect as the median figure."""
-    own = look_for(suspicion, series.slowing()).effect
+    own = run_test(kind, series.slowing()).effect
     own = own[np.isfinite(own)]
     return bool(own.size) and float((own / effect >= 0.5).mean()) >= MIN_ALIKE
 
 
-def _doubt(
-    suspicion: RepeatabilityWarning,
+def _warning(
+    kind: RepeatabilityWarning,
     series: BlockSeries,
-    found: RepeatabilityWarnings,
+    found: RepeatabilityResult,
     column: int,
     p: float,
     *,
@@ -213,7 +213,7 @@ def _doubt(
         fom=figure.fom if figure else "",
         unit=figure.unit if figure else "",
         labels=dict(figure.labels) if figure else {},
-        suspicion=suspicion,
+        kind=kind,
         blocks=tuple(dict.fromkeys(one.block for one in passes)),
         n_blocks=int(np.isfinite(values).any(axis=1).sum()),
         size=float(found.size[column]),
@@ -223,32 +223,32 @@ def _doubt(
     )
 
 
-def _without_blocks(series: BlockSeries, doubts: Iterable[QualityWarning]) -> BlockSeries:
-    """Return `series` without the blocks that `doubts` concern, for their case or for all cases."""
+def _without_blocks(series: BlockSeries, warnings: Iterable[QualityWarning]) -> BlockSeries:
+    """Return `series` without the blocks that `warnings` concern, for their case or for all cases."""
     logs, cases = series.logs.copy(), np.array([figure.case for figure in series.figures])
-    for one in doubts:
+    for one in warnings:
         rows = np.array([held in one.passes for held in series.passes])
         columns = np.full(len(cases), True) if one.case is None else cases == one.case
         logs[np.ix_(rows, columns)] = np.nan
     return BlockSeries(series.figures, logs, series.passes)
 
 
-def _without_echoes(doubts: Iterable[QualityWarning]) -> list[QualityWarning]:
+def _unexplained_by_others(warnings: Iterable[QualityWarning]) -> list[QualityWarning]:
     """Return the warnings that no other warning about the same figure, or about all cases, explains.
 
     A drift separates the first blocks from the rest, and a long warm-up looks like a drift. Of the two, the
     one with the lower p value is kept.
     """
     by_figure: dict[object, dict[RepeatabilityWarning, QualityWarning]] = {}
-    for one in doubts:
+    for one in warnings:
         figure = (one.case, one.fom, one.unit, tuple(one.labels.items()))
-        by_figure.setdefault(figure, {})[one.suspicion] = one
+        by_figure.setdefault(figure, {})[one.kind] = one
     shared = _one_in_time(by_figure.pop((None, "", "", ()), {}))
     kept = [*shared.values()]
     for own in by_figure.values():
         kept += _unexplained(_one_in_time(own), shared)
     order = list(RepeatabilityWarning)
-    return sorted(kept, key=lambda one: (one.case is not None, order.index(one.suspicion)))
+    return sorted(kept, key=lambda one: (one.case is not None, order.index(one.kind)))
 
 
 def _one_in_time(
@@ -259,7 +259,7 @@ def _one_in_time(
     if drift is None or warm_up is None:
         return own
     weaker = RepeatabilityWarning.DRIFT if warm_up.p < drift.p else RepeatabilityWarning.WARM_UP
-    return {suspicion: one for suspicion, one in own.items() if suspicion is not weaker}
+    return {kind: one for kind, one in own.items() if kind is not weaker}
 
 
 def _unexplained(
@@ -271,12 +271,12 @@ def _unexplained(
         explained |= {RepeatabilityWarning.AUTOCORRELATION, RepeatabilityWarning.OUTLIERS}
     if RepeatabilityWarning.DRIFT in own or RepeatabilityWarning.DRIFT in shared:
         explained.add(RepeatabilityWarning.AUTOCORRELATION)
-    return [one for suspicion, one in own.items() if suspicion not in explained]
+    return [one for kind, one in own.items() if kind not in explained]
 
 
-def _case_scatters(series: BlockSeries, confidence: float) -> list[CaseScatter]:
-    found = scatters(series.logs, confidence)
-    columns = (absent_as_none(column.tolist()) for column in (found.cv, found.low, found.high))
+def _case_scatters(series: BlockSeries) -> list[CaseScatter]:
+    found = scatters(series.logs)
+    columns = listed(found.cv, found.low, found.high)
     rows = zip(series.figures, found.n_blocks.tolist(), *columns, strict=True)
     return [
         CaseScatter(

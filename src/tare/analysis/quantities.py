@@ -13,15 +13,15 @@ from tare.analysis.interim_looks import SessionEnds
 from tare.analysis.rules import QUANTILES, Function
 from tare.core.comparison import Mean
 from tare.core.workload import Better
-from tare.stats.autocorrelation import allow_for, not_to_be_told
+from tare.stats.autocorrelation import allow_for, unresolved_correlation
 from tare.stats.bootstrap import quantile_intervals
 from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
 from tare.stats.looks import Looks, nominal_level
-from tare.stats.ratios import Ratios, only_together, ratios, set_apart
+from tare.stats.ratios import Ratios, common_rows, ratios, separate_unpaired
 from tare.stats.scaling import paired_ratios
 from tare.stats.scatter_ratios import scatter_ratios
-from tare.stats.variability import scatters
+from tare.stats.variability import logarithms, scatters
 
 _ROUNDING = 1e-9
 _BEYOND = 100
@@ -39,20 +39,20 @@ class Bounds(NamedTuple):
 class Quantity(NamedTuple):
     """The numbers of all matches, the blocks behind each, and a function that gives their intervals.
 
-    `bounds` takes a confidence. `looks` are those of each match. `untold` is the autocorrelation of blocks
-    that are too few to tell how many of them count, else NaN; no claim is made about those matches. `mean` is
-    the mean used for ratios.
+    `bounds` takes a confidence. `looks` are those of each match. `unresolved` is the autocorrelation of
+    blocks that are too few to show how many of them count, else NaN; no claim is made about those matches.
+    `mean` is the mean used for ratios.
     """
 
     n_blocks: tuple[int, ...]
     bounds: Callable[[float], Bounds]
     looks: Sequence[Looks] = ()
-    untold: Sequence[float] = ()
+    unresolved: Sequence[float] = ()
     mean: Mean = Mean.GEOMETRIC
 
-    def r_untold(self, n_matches: int) -> Floats:
-        """Return `untold` for each of `n_matches` matches; NaN if it is not set."""
-        return np.array(self.untold or [np.nan] * n_matches, np.float64)
+    def r_unresolved(self, n_matches: int) -> Floats:
+        """Return `unresolved` for each of `n_matches` matches; NaN if it is not set."""
+        return np.array(self.unresolved or [np.nan] * n_matches, np.float64)
 
     def claims(self, confidence: float) -> Bounds:
         """Return the intervals for claims: wider where there were, or may be, other looks."""
@@ -63,8 +63,8 @@ class Quantity(NamedTuple):
             own = self.bounds(1 - nominal_level(1 - confidence, looks))
             for end, wider in zip(ends, (own.low, own.high), strict=True):
                 end[columns] = wider[columns]
-        is_untold = np.isfinite(self.r_untold(len(found.low)))
-        return Bounds(found.value, *(np.where(is_untold, np.nan, end) for end in ends))
+        is_unresolved = np.isfinite(self.r_unresolved(len(found.low)))
+        return Bounds(found.value, *(np.where(is_unresolved, np.nan, end) for end in ends))
 
 
 def of_sides(
@@ -79,14 +79,14 @@ def of_sides(
 ) -> Quantity:
     """Return the quantity `function` of contenders and references, both blocks × matches."""
     if function is Function.CV_RATIO:
-        reference, contender = only_together(reference, contender, is_paired)
+        reference, contender = common_rows(reference, contender, is_paired)
         scatter = scatter_ratios(logarithms(reference), logarithms(contender), is_paired)
         return Quantity(
             tuple(scatter.n_blocks.tolist()),
             lambda confidence: Bounds(scatter.ratio, *scatter.interval(confidence)),
             ends.looks(reference, contender, is_paired) if ends else (),
         )
-    below, above = set_apart(reference, contender, is_paired)
+    below, above = separate_unpaired(reference, contender, is_paired)
 
     def bounds(confidence: float) -> Bounds:
         found = ratios(below, above, confidence, rounding=rounding, mean=mean)
@@ -97,8 +97,8 @@ def of_sides(
 
     looks = ends.looks(reference, contender, is_paired) if ends else ()
     plain = ratios(below, above, mean=mean)
-    untold = not_to_be_told(plain, below, above).tolist() if ends else ()
-    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, untold, mean)
+    unresolved = unresolved_correlation(plain, below, above).tolist() if ends else ()
+    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, unresolved, mean)
 
 
 def of_scales(
@@ -125,9 +125,9 @@ def of_scales(
         found, _ = found_at(confidence)
         return Bounds(found.ratio * shares, found.low * shares, found.high * shares)
 
-    plain, untold = found_at(0.95)
+    plain, unresolved = found_at(0.95)
     looks = ends.looks(base, work, is_paired) if ends else ()
-    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, untold.tolist())
+    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, unresolved.tolist())
 
 
 def of_values(function: Function, values: Floats, ends: SessionEnds | None = None) -> Quantity:
@@ -178,9 +178,3 @@ def _costs(found: Bounds, directions: Sequence[Better | None]) -> Bounds:
         for one, other in ((found.value, found.value), (found.high, found.low), (found.low, found.high))
     )
     return Bounds(value, low, high)
-
-
-def logarithms(values: Floats) -> Floats:
-    """Return logarithms; NaN for a whole column with a value of zero or less, as a part is no fair sample."""
-    is_positive = ~(values <= 0).any(axis=0)
-    return np.log(np.where(is_positive & (values > 0), values, np.nan))

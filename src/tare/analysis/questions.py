@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import answering_foms, quoted_foms
 from tare.analysis.aspects import parts
 from tare.analysis.interim_looks import SessionEnds, session_ends
-from tare.analysis.pairs import Pair, pairs
+from tare.analysis.pairs import Pair, pairs, recorded_blocks
 from tare.analysis.proofs import nothing_crosses
 from tare.analysis.row_notes import NOT_MEASURED
-from tare.analysis.table import Cell, Table, tabulate
+from tare.analysis.table import Cell, Table, by_figure, tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Correction, Finding
 from tare.core.plan import Plan
@@ -35,6 +36,7 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is compared within a pair: a FOM, at some coordinates or over all of them.
 
     `labels` are the coordinates that distinguish it from other figures of that name: see `Cell.labels`.
+    `cells` are those that it is the mean of.
     """
 
     pair: Pair
@@ -45,6 +47,7 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     note: str = ""
     over: tuple[str, ...] = ()
     labels: Settings = {}
+    cells: tuple[Cell, ...] = ()
 
 
 class FamilyKind(enum.Enum):
@@ -69,13 +72,17 @@ class FamilyKind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """Subjects that are judged together, with the blocks of both sides, one column each."""
+    """Subjects that are judged together, with the blocks of both sides, one column each.
+
+    The blocks of a column are mere numbers, and not passes that were recorded, unless `is_recorded`.
+    """
 
     kind: FamilyKind
     subjects: Sequence[Subject]
     below: Floats
     above: Floats
     rounding: Floats
+    is_recorded: npt.NDArray[np.bool_]
 
 
 class SplitName(NamedTuple):
@@ -86,11 +93,11 @@ class SplitName(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-class Configuration(NamedTuple):
+class FamilyRow(NamedTuple):
     """Where a row is judged: its family, its number in the family, and the coordinates shown with it."""
 
     kind: FamilyKind
-    row: int
+    number: int
     at: dict[str, Scalar]
 
 
@@ -105,34 +112,40 @@ class Questions:
     """
 
     families: Sequence[Family]
-    figures: Sequence[Configuration]
-    points: Sequence[Configuration]
-    splits: Mapping[SplitName, Configuration]
+    figures: Sequence[FamilyRow]
+    points: Sequence[FamilyRow]
+    splits: Mapping[SplitName, FamilyRow]
     ends: SessionEnds
 
 
 class _Gathered:
     """A family under construction. Subjects whose data cross no compared network get no values."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, kind: FamilyKind) -> None:
         self.plan = plan
+        self.kind = kind
         self.subjects: list[Subject] = []
         self.below: list[Floats] = []
         self.above: list[Floats] = []
         self.rounding: list[float] = []
 
-    def add(self, subject: Subject, below: Floats, above: Floats, rounding: float) -> int:
+    def add(self, subject: Subject, below: Floats, above: Floats, rounding: float) -> FamilyRow:
         if nothing_crosses(self.plan, subject.pair):
             below, above = np.full_like(below, np.nan), np.full_like(above, np.nan)
         self.subjects.append(subject)
         self.below.append(below)
         self.above.append(above)
         self.rounding.append(rounding)
-        return len(self.subjects) - 1
+        return FamilyRow(self.kind, len(self.subjects) - 1, subject.at)
 
-    def family(self, kind: FamilyKind) -> Family:
+    def family(self, recorded: Collection[str]) -> Family:
         below, above = np.column_stack(self.below), np.column_stack(self.above)
-        return Family(kind, self.subjects, below, above, np.array(self.rounding))
+        is_recorded = [
+            one.pair.reference_case.id in recorded and one.pair.contender_case.id in recorded
+            for one in self.subjects
+        ]
+        rounding = np.array(self.rounding)
+        return Family(self.kind, self.subjects, below, above, rounding, np.array(is_recorded))
 
 
 def questions(campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()) -> Questions:
@@ -148,28 +161,28 @@ def questions(campaign: Campaign, reference: Settings | None = None, foms: Colle
 
 def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) -> Questions:
     table = tabulate(campaign, foms)
-    gathered = {kind: _Gathered(campaign.plan) for kind in FamilyKind}
-    figures: list[Configuration] = []
-    points: list[Configuration] = []
-    splits: dict[SplitName, Configuration] = {}
+    gathered = {kind: _Gathered(campaign.plan, kind) for kind in FamilyKind}
+    figures: list[FamilyRow] = []
+    points: list[FamilyRow] = []
+    splits: dict[SplitName, FamilyRow] = {}
     for pair in pairs(campaign, reference):
         quoted = quoted_foms(campaign.plan, pair)
         for cells in cells_by_figure(table, pair):
             fom = cells[0].fom
             if fom.startswith(PREFIX) and fom not in foms:
                 continue
-            whole = _whole(table, pair, cells, gathered[kind_of(fom, quoted)])
-            figure = Configuration(kind_of(fom, quoted), whole, place_of(pair, cells[0].labels))
-            told = _splits(campaign.plan, table, pair, cells, gathered[FamilyKind.SPLITS])
-            splits |= told
             common = cells_of_both(table, pair, cells)
-            own = {one.cells[0]: place for one, place in told.items() if len(one.cells) == 1}
+            figure = _whole(table, pair, common, gathered[kind_of(fom, quoted)])
+            parts_of_figure = _splits(campaign.plan, table, pair, common, gathered[FamilyKind.SPLITS])
+            splits |= parts_of_figure
+            own = {one.cells[0]: row for one, row in parts_of_figure.items() if len(one.cells) == 1}
             own |= {common[0]: figure} if len(common) == 1 else {}
             each = _points(table, pair, cells, own, gathered[FamilyKind.POINTS])
             if not foms or fom in foms:
                 figures.append(figure)
                 points += each
-    families = [found.family(kind) for kind, found in gathered.items() if found.subjects]
+    recorded = recorded_blocks(campaign)
+    families = [found.family(recorded) for found in gathered.values() if found.subjects]
     return Questions(families, figures, points, splits, session_ends(campaign, table.passes))
 
 
@@ -180,20 +193,21 @@ def kind_of(fom: str, quoted: Collection[str]) -> FamilyKind:
     return FamilyKind.QUOTED if not quoted or fom in quoted else FamilyKind.OTHERS
 
 
-def _whole(table: Table, pair: Pair, cells: list[Cell], gathered: _Gathered) -> int:
-    first, common = cells[0], cells_of_both(table, pair, cells)
-    below, above, note = sides(table, pair, common)
+def _whole(table: Table, pair: Pair, cells: Sequence[Cell], gathered: _Gathered) -> FamilyRow:
+    first = cells[0]
+    below, above, note = sides(table, pair, cells)
     subject = Subject(
         pair,
         first.fom,
         first.unit,
         first.better,
-        place_of(pair, first.labels),
+        row_coordinates(pair, first.labels),
         note,
-        _over(common),
+        _over(cells),
         dict(first.labels),
+        tuple(cells),
     )
-    return gathered.add(subject, below, above, rounding_of(table, pair, common))
+    return gathered.add(subject, below, above, rounding_of(table, pair, cells))
 
 
 def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -203,18 +217,17 @@ def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _splits(
-    plan: Plan, table: Table, pair: Pair, cells: list[Cell], gathered: _Gathered
-) -> dict[SplitName, Configuration]:
+    plan: Plan, table: Table, pair: Pair, cells: Sequence[Cell], gathered: _Gathered
+) -> dict[SplitName, FamilyRow]:
     """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
     answering = answering_foms(plan, pair)
     if nothing_crosses(plan, pair) or (answering and cells[0].fom not in answering):
         return {}
-    common, found = cells_of_both(table, pair, cells), {}
-    for _, _, chosen in parts(common):
-        if len(chosen) < len(common):
-            row = _whole(table, pair, chosen, gathered)
-            found[split_name(pair, chosen)] = Configuration(FamilyKind.SPLITS, row, gathered.subjects[row].at)
-    return found
+    return {
+        split_name(pair, chosen): _whole(table, pair, chosen, gathered)
+        for _, _, chosen in parts(cells)
+        if len(chosen) < len(cells)
+    }
 
 
 def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:
@@ -223,23 +236,22 @@ def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:
 
 
 def _points(
-    table: Table, pair: Pair, cells: Sequence[Cell], own: Mapping[Cell, Configuration], gathered: _Gathered
-) -> list[Configuration]:
+    table: Table, pair: Pair, cells: Sequence[Cell], own: Mapping[Cell, FamilyRow], gathered: _Gathered
+) -> list[FamilyRow]:
     """Return the rows of the points of a figure; those in `own` already are rows of another family."""
     below, above = (
         table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
     )
     shifts = _shifts(table, pair, cells).tolist()
-    places = []
+    rows = []
     for column, cell in enumerate(cells):
-        at = place_of(pair, cell.at)
+        at = row_coordinates(pair, cell.at)
         if cell in own:
-            places.append(own[cell]._replace(at=at))
+            rows.append(own[cell]._replace(at=at))
             continue
         subject = Subject(pair, cell.fom, cell.unit, cell.better, at, labels=dict(cell.labels))
-        row = gathered.add(subject, below[:, column], above[:, column], shifts[column])
-        places.append(Configuration(FamilyKind.POINTS, row, at))
-    return places
+        rows.append(gathered.add(subject, below[:, column], above[:, column], shifts[column]))
+    return rows
 
 
 def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
@@ -247,23 +259,12 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
 
     Where the sides run different workloads, only figures that both have are included.
     """
-    grouped: dict[object, list[Cell]] = {}
     sides = [table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case)]
-    for cell in table.cells(pair.contender_case.id, pair.reference_case.id):
-        grouped.setdefault(figure_of(cell), []).append(cell)
+    grouped = by_figure(table.cells(pair.contender_case.id, pair.reference_case.id))
     if pair.reference_case.workload == pair.contender_case.workload or not all(sides):
         return list(grouped.values())
-    ours, theirs = ({figure_of(cell) for cell in side} for side in sides)
+    ours, theirs = (set(by_figure(side)) for side in sides)
     return [cells for figure, cells in grouped.items() if figure in ours & theirs]
-
-
-FigureName = tuple[str, str, tuple[tuple[str, Scalar], ...]]
-"""A FOM, its unit, and the labels that distinguish it from others of that name."""
-
-
-def figure_of(cell: Cell) -> FigureName:
-    """Return the figure that a cell is a point of; written and read bytes, for example, are two figures."""
-    return cell.fom, cell.unit, cell.labels
 
 
 def cells_of_both(table: Table, pair: Pair, cells: list[Cell]) -> list[Cell]:
@@ -313,9 +314,7 @@ def _shifts(table: Table, pair: Pair, cells: Sequence[Cell]) -> Floats:
     return total
 
 
-def place_of(pair: Pair, coordinates: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
+def row_coordinates(pair: Pair, coordinates: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
     """Return `coordinates` with the shared settings; a coordinate named like a setting becomes ``at_…``."""
-    place = dict(pair.shared)
-    for name, value in coordinates:
-        place[f"at_{name}" if name in pair.shared else name] = value
-    return place
+    named = {f"at_{name}" if name in pair.shared else name: value for name, value in coordinates}
+    return {**pair.shared, **named}

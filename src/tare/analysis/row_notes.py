@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tare.stats.intervals import CONFIDENCE
 from tare.stats.sign_test import least_of_median
 
-WITHHELD_BY_PAID = "within the margin, but the mean of what adds up is not"
+WITHHELD_BY_MEAN_COST = "within the margin, but the mean of what adds up is not"
 """The note for a row that would be equivalent by its ratio."""
 
 WIDER = "the interval is wider for it"
@@ -20,18 +21,18 @@ UNPAIRED = f"{UNPAIRED_BEGINS}the sides did not run together, and the machine ma
 """The note for sides that are nevertheless compared."""
 
 
-def median_lack(n_blocks: int, confidence: float, *, is_paired: bool) -> str:
+def median_lack(n_blocks: int, *, is_paired: bool) -> str:
     """Return why a median has no interval; empty if it has enough blocks."""
     if not is_paired:
         return "no interval: that of a median takes blocks that both sides share"
-    least = least_of_median(confidence)
+    least = least_of_median(CONFIDENCE)
     if n_blocks >= least:
         return ""
     blocks = f"{n_blocks} block{'s'[: n_blocks > 1]}"
-    return f"{blocks}: an interval of the median at {100 * confidence:.4g} % takes {least}"
+    return f"{blocks}: an interval of the median at {100 * CONFIDENCE:.4g} % takes {least}"
 
 
-def untold_words(r: str, n_blocks: int) -> str:
+def unresolved_words(r: str, n_blocks: int) -> str:
     """Return why no verdict is drawn from blocks that are correlated."""
     return (
         f"blocks resemble the one before (r = {r}), and {n_blocks} are too few to tell how many of them count"

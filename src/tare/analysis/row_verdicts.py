@@ -1,9 +1,9 @@
-"""Look up the verdicts of `tare compare` and the report, so that other commands give the same ones."""
+"""Look up the rows of `tare compare` and the report, so that other commands give the same verdicts."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from tare.analysis.compare import aggregates, comparisons
@@ -14,7 +14,8 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.telemetry import PREFIX
 from tare.core.values import Scalar, Settings
-from tare.core.verdict import Verdict
+
+Row = Comparison | Variability
 
 
 class RowName(NamedTuple):
@@ -28,35 +29,19 @@ class RowName(NamedTuple):
     is_point: bool
 
 
-class RowVerdict(NamedTuple):
-    """The verdict of a row within its family of `n_family` rows, and whether its sides differ at all.
-
-    A certain difference within the margin has the verdict `equivalent`, but still is a difference.
-    `assumes_independence` is as in a Comparison.
-    """
-
-    verdict: Verdict
-    is_different: bool
-    n_family: int
-    assumes_independence: bool = False
-
-
 class RowVerdicts:
-    """The verdicts of all rows of a campaign; each table is computed when it is first needed.
+    """All rows of a campaign, with their verdicts; each table is computed when it is first needed.
 
     `foms` are the figures of merit that a user named; telemetry is judged if it is among them.
     """
 
-    def __init__(
-        self, campaign: Campaign, reference: Settings | None, confidence: float, foms: Collection[str]
-    ) -> None:
+    def __init__(self, campaign: Campaign, reference: Settings | None, foms: Collection[str]) -> None:
         self._campaign = campaign
         self._reference = reference
-        self._confidence = confidence
         self._telemetry = tuple(sorted(fom for fom in foms if fom.startswith(PREFIX)))
 
-    def of(self, function: Function, name: RowName) -> RowVerdict | None:
-        """Return the verdict of a row; None if no table has it."""
+    def of(self, function: Function, name: RowName) -> Row | None:
+        """Return a row; None if no table has it."""
         if function is Function.CV_RATIO:
             return self._scatters.get(name)
         return (self._points if name.is_point else self._figures).get(name)
@@ -64,29 +49,29 @@ class RowVerdicts:
     @functools.cached_property
     def longer(self) -> frozenset[Figure]:
         """Return the elapsed times that got worse for any contender."""
-        return longer(aggregates(self._campaign, reference=self._reference, confidence=self._confidence))
+        return longer(aggregates(self._campaign, reference=self._reference))
 
     @functools.cached_property
-    def _figures(self) -> dict[RowName, RowVerdict]:
-        asked = functools.partial(
-            aggregates, self._campaign, reference=self._reference, confidence=self._confidence
+    def _figures(self) -> dict[RowName, Row]:
+        return self._rows(aggregates, is_point=False)
+
+    @functools.cached_property
+    def _points(self) -> dict[RowName, Row]:
+        return self._rows(comparisons, is_point=True)
+
+    @functools.cached_property
+    def _scatters(self) -> dict[RowName, Row]:
+        rows = variabilities(self._campaign, reference=self._reference)
+        return _by_name(rows, is_point=False)
+
+    def _rows(self, compare: Callable[..., list[Comparison]], *, is_point: bool) -> dict[RowName, Row]:
+        asked = functools.partial(compare, self._campaign, reference=self._reference)
+        return _by_name(
+            [*asked(), *(asked(foms=self._telemetry) if self._telemetry else ())], is_point=is_point
         )
-        return _drawn([*asked(), *(asked(foms=self._telemetry) if self._telemetry else ())], is_point=False)
-
-    @functools.cached_property
-    def _points(self) -> dict[RowName, RowVerdict]:
-        asked = functools.partial(
-            comparisons, self._campaign, reference=self._reference, confidence=self._confidence
-        )
-        return _drawn([*asked(), *(asked(foms=self._telemetry) if self._telemetry else ())], is_point=True)
-
-    @functools.cached_property
-    def _scatters(self) -> dict[RowName, RowVerdict]:
-        rows = variabilities(self._campaign, reference=self._reference, confidence=self._confidence)
-        return _drawn(rows, is_point=False)
 
 
-def _drawn(rows: Iterable[Comparison | Variability], *, is_point: bool) -> dict[RowName, RowVerdict]:
+def _by_name(rows: Iterable[Row], *, is_point: bool) -> dict[RowName, Row]:
     return {
         RowName(
             one.reference_case,
@@ -95,11 +80,6 @@ def _drawn(rows: Iterable[Comparison | Variability], *, is_point: bool) -> dict[
             one.unit,
             frozenset(one.at.items()),
             is_point,
-        ): RowVerdict(
-            one.verdict,
-            one.p_adjusted is not None and one.p_adjusted <= 1 - one.confidence,
-            one.n_comparisons if isinstance(one, Variability) else one.family,
-            False if isinstance(one, Variability) else one.assumes_independence,
-        )
+        ): one
         for one in rows
     }

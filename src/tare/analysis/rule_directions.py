@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tare.analysis.quoted_figures import Figure
-from tare.analysis.rules import Bound, Function, Group, Node, Op, Rule, bounds_of
+from tare.analysis.rules import Bound, Function, Group, Node, Rule, bounds_of
 from tare.analysis.selection import Match
 from tare.core.workload import Better
 
@@ -48,11 +48,7 @@ def _fails_where_better(bound: Bound, match: Match) -> bool:
     better = _BETTER.get(bound.call.function, match.better)
     if better is None:
         return False
-    return _is_above(bound.op) == (better is Better.HIGHER)
-
-
-def _is_above(op: Op) -> bool:
-    return op in (Op.ABOVE, Op.AT_LEAST)
+    return bound.op.is_upward == (better is Better.HIGHER)
 
 
 def _words(bound: Bound, fom: str, better: Better | None) -> tuple[str, str]:
@@ -72,7 +68,7 @@ def _is_two_sided(bound: Bound, rules: Iterable[Rule]) -> bool:
         for one in bounds_of(rule.violation)
         if one not in set(_conditions(rule.violation))
     )
-    return any(one.call.text == bound.call.text and _is_above(one.op) != _is_above(bound.op) for one in alone)
+    return any(one.call.text == bound.call.text and one.op.is_upward != bound.op.is_upward for one in alone)
 
 
 def _conditions(node: Node) -> Iterator[Bound]:
@@ -83,7 +79,7 @@ def _conditions(node: Node) -> Iterator[Bound]:
         yield from bounds_of(part) if node.is_all else _conditions(part)
 
 
-def unasked(longer: Iterable[Figure], judged: Iterable[Match]) -> tuple[str, ...]:
+def uncovered_times(longer: Iterable[Figure], judged: Iterable[Match]) -> tuple[str, ...]:
     """Return a sentence on each elapsed time that got longer and that no rule covers."""
     known = {(one.at.get("workload"), one.fom) for one in judged}
     left = sorted({one.fom for one in longer if (one.workload, one.fom) not in known})

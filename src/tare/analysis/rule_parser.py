@@ -31,7 +31,7 @@ from tare.analysis.rules import (
     opposite,
     rule_fault,
 )
-from tare.core.errors import UsageError, nearest_name
+from tare.core.errors import UsageError, name_cure
 from tare.core.expressions import ExpressionError, Logic
 
 _LONGEST = 2000
@@ -132,7 +132,7 @@ class _Parser(Logic[Node]):
             raise self.fault(f"expected a comparison, such as {_EXAMPLE}")
         known = [str(one) for one in Function]
         if name not in known:
-            raise self.fault(f"unknown function {name!r}; {_cure(name, known)}", column)
+            raise self.fault(f"unknown function {name!r}; {name_cure(name, known)}", column)
         return self._call(Function(name), column)
 
     def _call(self, function: Function, column: int) -> Call:
@@ -181,8 +181,3 @@ class _Parser(Logic[Node]):
         if not found:
             raise self.fault(expected)
         return found[1:-1] if found[0] in "\"'" else found
-
-
-def _cure(name: str, known: Iterable[str]) -> str:
-    near = nearest_name(name, known)
-    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"

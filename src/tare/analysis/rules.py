@@ -54,18 +54,19 @@ class Op(enum.StrEnum):
     AT_MOST = "<="
 
     @property
+    def is_upward(self) -> bool:
+        """Return whether it holds for large quantities."""
+        return self in (Op.ABOVE, Op.AT_LEAST)
+
+    @property
     def opposite(self) -> Op:
         """Return the operator that holds where this one does not."""
-        return {Op.ABOVE: Op.AT_MOST, Op.AT_MOST: Op.ABOVE, Op.BELOW: Op.AT_LEAST, Op.AT_LEAST: Op.BELOW}[
-            self
-        ]
+        return {">": Op.AT_MOST, "<=": Op.ABOVE, "<": Op.AT_LEAST, ">=": Op.BELOW}[self]
 
     @property
     def mirrored(self) -> Op:
         """Return the same operator with its sides swapped."""
-        return {Op.ABOVE: Op.BELOW, Op.BELOW: Op.ABOVE, Op.AT_LEAST: Op.AT_MOST, Op.AT_MOST: Op.AT_LEAST}[
-            self
-        ]
+        return {">": Op.BELOW, "<": Op.ABOVE, ">=": Op.AT_MOST, "<=": Op.AT_LEAST}[self]
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):

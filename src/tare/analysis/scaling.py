@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tare.analysis.answering_figures import growing_foms
-from tare.analysis.estimate import absent_as_none
-from tare.analysis.lines import Line, lines
-from tare.analysis.pairs import told_blocks
+from tare.analysis.answering_figures import scaling_foms
+from tare.analysis.estimate import listed
+from tare.analysis.lines import Line, fixed_settings, lines
+from tare.analysis.pairs import recorded_blocks
 from tare.analysis.row_notes import NOT_TOGETHER
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
@@ -23,12 +23,11 @@ from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.interval import Bounded
 from tare.core.plan import Plan
-from tare.core.scaling import Lasting, Law, ScalingCurve, ScalingKind, ScalingPoint
+from tare.core.scaling import EfficientRange, Law, ScalingCurve, ScalingKind, ScalingPoint
 from tare.core.units import is_elapsed_unit
-from tare.core.values import Scalar
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
-from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.laws import fit_law
 from tare.stats.ratios import Design
 from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
@@ -64,12 +63,11 @@ def scalings(
     *,
     foms: Collection[str] = (),
     p_ref: float | None = None,
-    confidence: float = 0.95,
 ) -> list[ScalingCurve]:
     """Return a curve for each workload, side and throughput-like figure of merit (see `is_scalable`).
 
     Curves go along the settings in the study's ``scaling``, or else along nodes (or ranks) with the problem
-    fixed. `foms` selects figures of merit, by default those of `growing_foms`. Speedups refer to `p_ref`. By
+    fixed. `foms` selects figures of merit, by default those of `scaling_foms`. Speedups refer to `p_ref`. By
     default this is the smallest scale that all sides have measured, so that the speedups of sides are
     comparable. If there is no such scale, it is the smallest of each side. Raises UsageError when no curve
     has the scale `p_ref`.
@@ -83,12 +81,12 @@ def scalings(
             raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
     scales = _reference_scales(subjects, table, campaign.plan)
     return [
-        _curve(one, table, campaign, scale if p_ref is None else p_ref, confidence)
+        _curve(one, table, campaign, scale if p_ref is None else p_ref)
         for one, scale in zip(subjects, scales, strict=True)
     ]
 
 
-class Grown(NamedTuple):
+class ScaledCase(NamedTuple):
     """The throughput of a case beyond the reference scale, next to that at the reference scale of its line.
 
     `base` and `work` are throughputs by block; their ratio times `share`, p_ref / p, is the efficiency.
@@ -109,7 +107,7 @@ class Grown(NamedTuple):
     base_case: str | None = None
 
 
-def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grown]:
+def scaled_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[ScaledCase]:
     """Yield each case beyond the reference scale of its curve, one per figure of merit; see `scalings`.
 
     Lines without any measurement are included, with the figures of merit that their workload declares.
@@ -119,19 +117,23 @@ def grown_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Grow
     for one, p_ref in zip(subjects, _reference_scales(subjects, table, campaign.plan), strict=True):
         work = _work(one, table)
         shifts = table.shifts[one.columns]
-        base, of_base, base_is_told = np.full(len(work), np.nan), 0.0, True
+        base, of_base, base_is_recorded = np.full(len(work), np.nan), 0.0, True
         base_case: str | None = None
-        is_told = _is_told(one, campaign)
+        is_recorded = _is_recorded(one, campaign)
         if p_ref in one.scales:
-            place = one.scales.index(p_ref)
-            base_case = one.line.cases[place][1].id
-            base, of_base, base_is_told = work[:, place], float(shifts[place]), bool(is_told[place])
+            column = one.scales.index(p_ref)
+            base_case = one.line.cases[column][1].id
+            base, of_base, base_is_recorded = (
+                work[:, column],
+                float(shifts[column]),
+                bool(is_recorded[column]),
+            )
         first = one.scales[0] if p_ref is None else p_ref
         for column, (scale, case) in enumerate(one.line.cases):
             if scale > first:
                 shift = of_base + float(shifts[column])
-                own, is_paired = work[:, column], base_is_told and bool(is_told[column])
-                yield Grown(
+                own, is_paired = work[:, column], base_is_recorded and bool(is_recorded[column])
+                yield ScaledCase(
                     case,
                     one.cell,
                     one.line.along,
@@ -190,27 +192,27 @@ def _subjects(
 
 def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
     """Return the kinds of scaling to compute, each with the settings that grow together."""
-    told = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
-    wanted = [(kind, names) for kind, names in told if names]
+    declared = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
+    wanted = [(kind, names) for kind, names in declared if names]
     if wanted:
         return wanted
     return [(ScalingKind.STRONG, (name,)) for name in ("nodes", "ranks") if name in plan.varied][:1]
 
 
 def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
-    """Return the cells to follow along a line: those of `growing_foms` unless `foms` selects others."""
+    """Return the cells to follow along a line: those of `scaling_foms` unless `foms` selects others."""
     found = table.cells(*(case.id for _, case in line.cases))
     fitting = [cell for cell in found if is_scalable(cell.unit, cell.better, [name for name, _ in cell.at])]
     if foms:
         return [cell for cell in fitting if cell.fom in foms]
-    growing = growing_foms(plan, line.cases[0][1].workload)
+    growing = scaling_foms(plan, line.cases[0][1].workload)
     return [cell for cell in fitting if cell.fom in growing] if growing else fitting[:1]
 
 
 def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
     """Return the cells that a line without any measurement should have."""
     workload = line.cases[0][1].workload
-    wanted = foms or growing_foms(plan, workload)
+    wanted = foms or scaling_foms(plan, workload)
     return [
         Cell(fom.name, fom.unit, fom.better, ())
         for fom in plan.foms.get(workload, ())
@@ -235,9 +237,9 @@ def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) ->
     ]
 
 
-def _is_told(one: _Subject, campaign: Campaign) -> npt.NDArray[np.bool_]:
-    told = told_blocks(campaign)
-    return np.array([case.id in told for _, case in one.line.cases], np.bool_)
+def _is_recorded(one: _Subject, campaign: Campaign) -> npt.NDArray[np.bool_]:
+    recorded = recorded_blocks(campaign)
+    return np.array([case.id in recorded for _, case in one.line.cases], np.bool_)
 
 
 def _measured_scales(one: _Subject, table: Table) -> list[float]:
@@ -246,25 +248,11 @@ def _measured_scales(one: _Subject, table: Table) -> list[float]:
 
 
 def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
-    fixed = _fixed(one.line, plan, {*SIDE_SETTINGS, *plan.reference})
+    fixed = fixed_settings(one.line.members, plan, {*SIDE_SETTINGS, *plan.reference})
     return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
 
 
-def _fixed(line: Line, plan: Plan, without: Collection[str] = ()) -> dict[str, Scalar]:
-    """Return the settings that vary in the study, but not along the line."""
-    first, *rest = (case.settings for _, case in line.cases)
-    return {
-        name: first[name]
-        for name in plan.varied
-        if name in first
-        and name not in ("workload", *without)
-        and all(row.get(name) == first[name] for row in rest)
-    }
-
-
-def _curve(
-    one: _Subject, table: Table, campaign: Campaign, reference: float | None, confidence: float
-) -> ScalingCurve:
+def _curve(one: _Subject, table: Table, campaign: Campaign, reference: float | None) -> ScalingCurve:
     cell, scales = one.cell, one.scales
     values = table.values[:, one.columns]
     work = _work(one, table)
@@ -275,12 +263,11 @@ def _curve(
         work,
         scales,
         at,
-        confidence,
         rounding=table.shifts[one.columns],
-        is_told=_is_told(one, campaign),
+        is_recorded=_is_recorded(one, campaign),
         is_unpaired=campaign.compares_unpaired,
     )
-    points = _points(one, estimate(values, confidence), grown, p_ref, confidence)
+    points = _points(one, estimate(values), grown, p_ref)
     return ScalingCurve(
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,
@@ -288,13 +275,13 @@ def _curve(
         better=_better(cell),
         kind=one.kind,
         along=one.line.along,
-        settings=_fixed(one.line, campaign.plan),
+        settings=fixed_settings(one.line.members, campaign.plan),
         at=dict(cell.at),
         held=one.line.held,
         p_ref=p_ref,
-        confidence=confidence,
+        confidence=CONFIDENCE,
         points=points,
-        fits=tuple(fit_law(law, scales, work, confidence) for law in _LAWS[one.kind]),
+        fits=tuple(fit_law(law, scales, work) for law in _LAWS[one.kind]),
         lasting=_lastings(points, p_ref),
         note=_note(reference, p_ref, one.line.along),
     )
@@ -309,14 +296,10 @@ def _better(cell: Cell) -> Better:
     return cell.better or Better.HIGHER  # is_scalable() accepts only figures with a direction
 
 
-def _points(
-    one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None, confidence: float
-) -> tuple[ScalingPoint, ...]:
+def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None) -> tuple[ScalingPoint, ...]:
     is_beyond = [p_ref is not None and scale > p_ref for scale in one.scales]
-    told = claims(grown, np.array(is_beyond, np.bool_), confidence)
-    values, lows, highs = (
-        absent_as_none(numbers.tolist()) for numbers in (found.value, found.low, found.high)
-    )
+    allowed = claims(grown, np.array(is_beyond, np.bool_))
+    values, lows, highs = listed(found.value, found.low, found.high)
     points = []
     for column, (scale, case) in enumerate(one.line.cases):
         value = values[column]
@@ -334,8 +317,8 @@ def _points(
                 remarks=remarks(
                     gain,
                     efficiency if is_beyond[column] else None,
-                    can_be_negative=bool(told.gain[column]),
-                    can_be_super_linear=bool(told.efficiency[column]),
+                    can_be_negative=bool(allowed.gain[column]),
+                    can_be_super_linear=bool(allowed.efficiency[column]),
                 ),
                 note=_lack(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
             )
@@ -343,7 +326,7 @@ def _points(
     return tuple(points)
 
 
-def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[Lasting, ...]:
+def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[EfficientRange, ...]:
     beyond = [point for point in points if p_ref is not None and point.scale >= p_ref]
     scales, efficiencies = [point.scale for point in beyond], [point.efficiency for point in beyond]
     found = (lasting(floor, scales, efficiencies) for floor in FLOORS)

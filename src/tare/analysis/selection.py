@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -13,26 +13,26 @@ import numpy.typing as npt
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms, quoted_foms
 from tare.analysis.interim_looks import session_ends
-from tare.analysis.missing import Lacking
-from tare.analysis.pairs import Pair, pairs, told_blocks
+from tare.analysis.missing import MissingValues
+from tare.analysis.pairs import Pair, pairs, recorded_blocks
 from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
 from tare.analysis.quantities import Bounds, Quantity, of_scales, of_sides, of_values
-from tare.analysis.questions import FigureName, common_cells, figure_of, place_of, rounding_of, sides
+from tare.analysis.questions import common_cells, rounding_of, row_coordinates, sides
 from tare.analysis.quoted_figures import Figure
 from tare.analysis.row_notes import NOT_TOGETHER, UNPAIRED
 from tare.analysis.row_verdicts import RowName
 from tare.analysis.rules import Call, Function, Rule, Selector
-from tare.analysis.scaling import Grown, grown_cases
-from tare.analysis.table import Cell, Table, tabulate
+from tare.analysis.scaling import ScaledCase, scaled_cases
+from tare.analysis.table import Cell, FigureName, Table, by_figure, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Case
-from tare.core.errors import nearest_name
+from tare.core.errors import name_cure
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.core.values import Scalar, Settings, is_written
 from tare.core.workload import Better
-from tare.stats.intervals import MIN_BLOCKS, Floats
-from tare.stats.ratios import were_apart
+from tare.stats.intervals import Floats
+from tare.stats.ratios import never_ran_together, paired_columns
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class Selection:
         self._table: Table = tabulate(campaign, foms)
         self._campaign = campaign
         self._reference = reference
-        self._lacking = Lacking(campaign)
+        self._missing = MissingValues(campaign)
 
     @functools.cached_property
     def _pairs(self) -> list[Pair]:
@@ -113,11 +113,11 @@ class Selection:
             raise rule.fault(call.column, "the study names no reference; give one with --reference KEY=VALUE")
         every: list[_Side] = []
         is_paired: list[bool] = []
-        told = told_blocks(self._campaign)
+        recorded = recorded_blocks(self._campaign)
         for pair in self._pairs:
             found = list(self._of_pair(pair, call))
             every += found
-            is_paired += [{pair.reference_case.id, pair.contender_case.id} <= told] * len(found)
+            is_paired += [{pair.reference_case.id, pair.contender_case.id} <= recorded] * len(found)
         if not every:
             return NOTHING
         sides_of = (
@@ -135,16 +135,16 @@ class Selection:
         self, matches: list[Match], sides_of: tuple[Floats, Floats], may_pair: npt.NDArray[np.bool_]
     ) -> tuple[list[Match], npt.NDArray[np.bool_]]:
         """Return the matches with a note on those that did not run together, and which are paired."""
-        were_few = were_apart(*sides_of, may_pair, MIN_BLOCKS)
-        if self._campaign.compares_unpaired:
-            may_pair = may_pair & ~were_few
-            marks = np.where(were_few, UNPAIRED, "").tolist()
+        is_unpaired = self._campaign.compares_unpaired
+        is_paired = paired_columns(*sides_of, may_pair, is_unpaired=is_unpaired)
+        if is_unpaired:
+            marks = np.where(may_pair & ~is_paired, UNPAIRED, "").tolist()
         else:
-            marks = np.where(were_apart(*sides_of, may_pair), NOT_TOGETHER, "").tolist()
+            marks = np.where(never_ran_together(*sides_of, may_pair), NOT_TOGETHER, "").tolist()
         return [
             msgspec.structs.replace(one, note="; ".join(filter(None, (mark, one.note)))) if mark else one
             for one, mark in zip(matches, marks, strict=True)
-        ], may_pair
+        ], is_paired
 
     def _of_pair(self, pair: Pair, call: Call) -> Iterator[_Side]:
         """Yield the matches of `call` in a pair, with the numbers of both sides, by block."""
@@ -155,13 +155,13 @@ class Selection:
         longer = self._longer_of(pair) if call.function in (Function.OVERHEAD, Function.RATIO) else ()
         for cells in self._chosen(case, call, common_cells(self._table, pair), quoted, longer):
             below, above, note = sides(self._table, pair, cells)
-            place = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
-            match = _match(case, cells[0], place)
+            coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
+            match = _match(case, cells[0], coordinates)
             rounding = rounding_of(self._table, pair, cells)
             if nothing_crosses(self._plan, pair):
                 below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
             row = _row(pair, cells[0], is_point=_is_pointwise(call, case))
-            lacks = self._lacking.words(pair, below, above)
+            lacks = self._missing.words(pair, below, above)
             yield _Side(
                 msgspec.structs.replace(
                     match, reference=reference, note=note, row=row, beside=beside, lacks=lacks
@@ -174,14 +174,16 @@ class Selection:
             return
         nothing = np.full(len(self._table.values), np.nan)
         for absent in self._unmeasured(case, at, call, quoted):
-            lacks = self._lacking.words(pair, nothing, nothing)
+            lacks = self._missing.words(pair, nothing, nothing)
             absent = msgspec.structs.replace(absent, reference=reference, beside=beside, lacks=lacks)
             yield _Side(absent, nothing, nothing)
 
     def _longer_of(self, pair: Pair) -> frozenset[FigureName]:
         """Return the elapsed times of the pair's workload that got worse for any contender."""
         workload = pair.shared.get("workload")
-        return frozenset((one.fom, one.unit, one.labels) for one in self._longer if one.workload == workload)
+        return frozenset(
+            FigureName(one.fom, one.unit, one.labels) for one in self._longer if one.workload == workload
+        )
 
     def _chosen(
         self,
@@ -195,7 +197,7 @@ class Selection:
         if not _suits(case.settings, call.selectors, is_complete=False):
             return
         for cells in groups:
-            is_longer = not call.fom and figure_of(cells[0]) in longer
+            is_longer = not call.fom and cells[0].figure in longer
             if not is_longer and not self._is_wanted(cells[0].fom, call, quoted):
                 continue
             if not _is_pointwise(call, case):
@@ -211,12 +213,12 @@ class Selection:
         for case in self._plan.cases:
             varied = {name: value for name, value in case.settings.items() if name in self._plan.varied}
             at: dict[str, Scalar] = {"workload": case.workload, **varied}
-            groups = _by_fom(self._table.cells(case.id))
+            groups = by_figure(self._table.cells(case.id)).values()
             quoted = primary_foms(self._plan, case.workload)
             for cells in self._chosen(case, call, groups, quoted):
                 (means,), _ = block_means(self._table.values[:, self._table.find(case.id, cells)])
-                place = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
-                matches.append(_match(case, cells[0], place))
+                coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
+                matches.append(_match(case, cells[0], coordinates))
                 columns.append(means)
             for absent in self._unmeasured(case, at, call, quoted):
                 matches.append(absent)
@@ -230,7 +232,7 @@ class Selection:
         """Return each case beyond the reference scale of its line, compared with that scale."""
         found = [
             one
-            for one in grown_cases(self._campaign, () if call.fom is None else (call.fom,))
+            for one in scaled_cases(self._campaign, () if call.fom is None else (call.fom,))
             if _suits({**dict(one.cell.at), **one.case.settings}, call.selectors)
         ]
         if not found:
@@ -246,7 +248,7 @@ class Selection:
         )
         return Sample(tuple(self._scaled(one) for one in found), quantity)
 
-    def _scaled(self, one: Grown) -> Match:
+    def _scaled(self, one: ScaledCase) -> Match:
         """Return the match for a case at its scale, with a note on its reference scale."""
         varied = {name: value for name, value in one.case.settings.items() if name in self._plan.varied}
         at: dict[str, Scalar] = {"workload": one.case.workload, **varied, **dict(one.cell.at)}
@@ -260,7 +262,7 @@ class Selection:
         if not _suits(case.settings, call.selectors, is_complete=False):
             return []
         if call.fom and call.fom.startswith(PREFIX):
-            return self._untold(case, at, call)
+            return self._unwatched(case, at, call)
         if case.id in self._table.columns:
             return []
         coordinates: dict[str, Scalar] = {
@@ -272,7 +274,7 @@ class Selection:
             if self._is_wanted(fom.name, call, quoted) and coordinates.keys() <= set(fom.by)
         ]
 
-    def _untold(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
+    def _unwatched(self, case: Case, at: dict[str, Scalar], call: Call) -> list[Match]:
         """Return the telemetry figure that no run of `case` has, though others may."""
         figure = telemetry_figures().get((call.fom or "").removeprefix(PREFIX))
         has_points = any(one.name not in case.settings for one in call.selectors)
@@ -304,12 +306,12 @@ class Selection:
             )
             raise rule.fault(call.fom_column, message)
         if call.fom is not None and call.fom not in foms:
-            message = f"unknown figure of merit {call.fom!r}; {_cure(call.fom, foms)}"
+            message = f"unknown figure of merit {call.fom!r}; {name_cure(call.fom, foms)}"
             raise rule.fault(call.fom_column, message)
         levels = self._levels()
         for selector in call.selectors:
             if selector.name not in levels:
-                message = f"unknown setting {selector.name!r}; {_cure(selector.name, levels)}"
+                message = f"unknown setting {selector.name!r}; {name_cure(selector.name, levels)}"
                 raise rule.fault(selector.column, message)
             known = levels[selector.name]
             for text in selector.values:
@@ -356,16 +358,9 @@ def _match(case: Case, cell: Cell, at: dict[str, Scalar]) -> Match:
 
 
 def _row(pair: Pair, cell: Cell, *, is_point: bool) -> RowName:
-    at = place_of(pair, cell.at if is_point else cell.labels)
+    at = row_coordinates(pair, cell.at if is_point else cell.labels)
     cases = pair.reference_case.id, pair.contender_case.id
     return RowName(*cases, cell.fom, cell.unit, frozenset(at.items()), is_point)
-
-
-def _by_fom(cells: Iterable[Cell]) -> list[list[Cell]]:
-    grouped: dict[object, list[Cell]] = {}
-    for cell in cells:
-        grouped.setdefault(figure_of(cell), []).append(cell)
-    return list(grouped.values())
 
 
 def _is_pointwise(call: Call, case: Case) -> bool:
@@ -386,8 +381,3 @@ def _suits(settings: Settings, selectors: Iterable[Selector], *, is_complete: bo
         elif not any(is_written(settings[selector.name], text) for text in selector.values):
             return False
     return True
-
-
-def _cure(name: str, known: Iterable[str] | Mapping[str, object]) -> str:
-    near = nearest_name(name, known)
-    return f"did you mean {near!r}?" if near else f"choose from {', '.join(known)}"

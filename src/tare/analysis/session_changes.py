@@ -14,7 +14,7 @@ from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.stats.equivalence import difference_p_values
-from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.multiplicity import holm
 from tare.stats.ratios import ratios
 
@@ -45,7 +45,7 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     labels: Settings = {}
 
 
-def session_changes(campaign: Campaign, *, confidence: float = 0.95) -> tuple[SessionChange, ...]:
+def session_changes(campaign: Campaign) -> tuple[SessionChange, ...]:
     """Return the changes between sessions, for each case with three or more blocks in at least two of them.
 
     Each session is compared with the previous one in which the case had enough blocks. References come first,
@@ -57,9 +57,9 @@ def session_changes(campaign: Campaign, *, confidence: float = 0.95) -> tuple[Se
     columns = _columns(series)
     if not columns:
         return ()
-    earlier, later = (_values(series, columns, place) for place in (0, 1))
+    earlier, later = (_values(series, columns, which) for which in (0, 1))
     rounding = _rounding(campaign, [figure for figure, _, _ in columns])
-    found = ratios(earlier, later, 1 - (1 - confidence) / len(columns), rounding=rounding)
+    found = ratios(earlier, later, 1 - (1 - CONFIDENCE) / len(columns), rounding=rounding)
     p_adjusted = holm(difference_p_values(found))
     least = np.log1p(campaign.plan.margin)
     references = {pair.reference_case.id for pair in pairs(campaign)}
@@ -75,11 +75,11 @@ def session_changes(campaign: Campaign, *, confidence: float = 0.95) -> tuple[Se
             ratio=float(found.ratio[row]),
             low=float(found.low[row]),
             high=float(found.high[row]),
-            confidence=confidence,
+            confidence=CONFIDENCE,
             p_adjusted=float(p_adjusted[row]),
             labels=dict(figure.labels),
             is_reference=figure.case in references,
-            is_serious=bool(p_adjusted[row] <= 1 - confidence and abs(np.log(found.ratio[row])) >= least),
+            is_serious=bool(p_adjusted[row] <= 1 - CONFIDENCE and abs(np.log(found.ratio[row])) >= least),
         )
         for row, (figure, _, numbers) in enumerate(columns)
         if np.isfinite(found.low[row])
@@ -109,7 +109,7 @@ def _columns(series: BlockSeries) -> list[tuple[Quoted, int, tuple[int, int]]]:
     ]
 
 
-def _values(series: BlockSeries, columns: list[tuple[Quoted, int, tuple[int, int]]], place: int) -> Floats:
+def _values(series: BlockSeries, columns: list[tuple[Quoted, int, tuple[int, int]]], which: int) -> Floats:
     sessions = np.array([one.session for one in series.passes])[:, np.newaxis]
     chosen = np.exp(series.logs[:, [column for _, column, _ in columns]])
-    return np.where(sessions == np.array([numbers[place] for _, _, numbers in columns]), chosen, np.nan)
+    return np.where(sessions == np.array([numbers[which] for _, _, numbers in columns]), chosen, np.nan)

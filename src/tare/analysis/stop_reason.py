@@ -22,7 +22,7 @@ class StopReason(msgspec.Struct, frozen=True, kw_only=True):
     unsettled: tuple[CasePrecision, ...] = ()
 
 
-def ending(campaign: Campaign) -> StopReason:
+def stop_reason(campaign: Campaign) -> StopReason:
     """Return why `campaign` stopped, as the loop that ran it decided."""
     repeats = campaign.plan.repeats
     if repeats.until is None and repeats.budget == Budget():
@@ -33,7 +33,7 @@ def ending(campaign: Campaign) -> StopReason:
         rule = StoppingRule(campaign.plan)
         for attempt in campaign.measured():
             rule.add(attempt)
-        judged = rule.standings()
+        judged = rule.precisions()
         wanted = rule.wanted()
     unsettled = tuple(one for one in judged if not one.is_settled)
     return StopReason(
@@ -53,6 +53,6 @@ def _is_spent(campaign: Campaign, wanted: set[str]) -> bool:
     open_runs = (run for run in campaign.planned() if run not in latest or not latest[run].is_settled)
     following = next(open_runs, None)
     if following is not None:
-        return not spent.has_room([following.case])
+        return not spent.can_afford([following.case])
     n_blocks = max([repeats.min, *campaign.orders])
-    return n_blocks < repeats.max and bool(wanted) and not spent.has_room(wanted)
+    return n_blocks < repeats.max and bool(wanted) and not spent.can_afford(wanted)

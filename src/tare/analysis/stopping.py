@@ -20,13 +20,14 @@ import numpy as np
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms
-from tare.analysis.figures import Figure, FigureName, Point, Points, read_figures
+from tare.analysis.figures import Figure, Point, Points, read_figures
+from tare.analysis.table import FigureName
 from tare.core import log
 from tare.core.attempt import Attempt
 from tare.core.case import Pass
 from tare.core.log import fields
 from tare.core.plan import Plan
-from tare.stats.intervals import Floats, moments
+from tare.stats.intervals import CONFIDENCE, Floats, moments
 from tare.stats.sequential import as_share, blocks_until, cautious_half_widths
 
 _LOG = log.of("stopping")
@@ -51,9 +52,8 @@ class CasePrecision(msgspec.Struct, frozen=True, kw_only=True):
 class StoppingRule:
     """Decides block by block which cases continue. It takes each attempt once, in any order."""
 
-    def __init__(self, plan: Plan, *, until: float | None = None, confidence: float = 0.95) -> None:
+    def __init__(self, plan: Plan, *, until: float | None = None) -> None:
         self._until = plan.repeats.until if until is None else until
-        self._confidence = confidence
         self._figures: dict[str, dict[FigureName, dict[Pass, Figure]]] = {case.id: {} for case in plan.cases}
         self._known_points: dict[Points, Points] = {}
         self._primary = {case.id: primary_foms(plan, case.workload) for case in plan.cases}
@@ -78,7 +78,7 @@ class StoppingRule:
         A case that never succeeded is not included, since more runs would not help.
         """
         found = set()
-        for one in self.standings():
+        for one in self.precisions():
             if not one.is_settled and self._figures[one.case]:
                 _LOG.debug(
                     "not known well enough",
@@ -89,7 +89,7 @@ class StoppingRule:
                 found |= {one.case} | ({one.against} if one.against else set())
         return found
 
-    def standings(self) -> list[CasePrecision]:
+    def precisions(self) -> list[CasePrecision]:
         """Return how precisely each case is known, in the plan's order.
 
         References are not included: a reference continues for as long as one of its contenders needs it.
@@ -129,7 +129,7 @@ class StoppingRule:
         for index, (_, column) in enumerate(columns):
             values[: len(column), index] = column
         found = moments(values)
-        half = cautious_half_widths(found, self._confidence)
+        half = cautious_half_widths(found, CONFIDENCE)
         rows = zip(found.n_blocks.tolist(), half.tolist(), np.sqrt(found.variance).tolist(), strict=True)
         for (case, _), (n_blocks, width, deviation) in zip(columns, rows, strict=True):
             yield CasePrecision(
@@ -142,12 +142,14 @@ class StoppingRule:
             )
 
 
-def standings(plan: Plan, attempts: Sequence[Attempt], *, until: float | None = None) -> list[CasePrecision]:
+def case_precisions(
+    plan: Plan, attempts: Sequence[Attempt], *, until: float | None = None
+) -> list[CasePrecision]:
     """Return how precisely each case of `plan` is known from measured `attempts`."""
     rule = StoppingRule(plan, until=until)
     for attempt in attempts:
         rule.add(attempt)
-    return rule.standings()
+    return rule.precisions()
 
 
 def expected_blocks(one: CasePrecision, plan: Plan) -> int | None:

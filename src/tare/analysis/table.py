@@ -26,6 +26,14 @@ from tare.stats.rounding import printed_steps, rounding_shifts
 Columns = npt.NDArray[np.intp]
 
 
+class FigureName(NamedTuple):
+    """The identity of a figure for comparisons: the FOM, its unit, and the labels (see `Cell.labels`)."""
+
+    fom: str
+    unit: str
+    labels: tuple[tuple[str, Scalar], ...] = ()
+
+
 class Cell(msgspec.Struct, frozen=True, gc=False):
     """The content of one column of a case: a FOM at one point of its coordinates."""
 
@@ -42,6 +50,19 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
         at which point a figure was measured.
         """
         return labels_of(self.at)
+
+    @property
+    def figure(self) -> FigureName:
+        """Return the figure that it is a point of; written and read bytes, for example, are two figures."""
+        return FigureName(self.fom, self.unit, self.labels)
+
+
+def by_figure(cells: Iterable[Cell]) -> dict[FigureName, list[Cell]]:
+    """Return `cells` by the figure that they are points of."""
+    grouped: dict[FigureName, list[Cell]] = {}
+    for cell in cells:
+        grouped.setdefault(cell.figure, []).append(cell)
+    return grouped
 
 
 @functools.lru_cache(maxsize=4096)

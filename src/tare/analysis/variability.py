@@ -5,30 +5,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 import numpy as np
 
-from tare.analysis.answering_figures import quoted_foms
-from tare.analysis.estimate import absent_as_none
-from tare.analysis.interim_looks import session_ends
-from tare.analysis.pairs import Pair, pairs, told_blocks
+from tare.analysis.estimate import listed
 from tare.analysis.proofs import nothing_crosses
-from tare.analysis.questions import common_cells, place_of, sides
+from tare.analysis.questions import FamilyKind, Subject, questions
 from tare.analysis.row_notes import NOT_TOGETHER
-from tare.analysis.table import Cell, tabulate
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
-from tare.core.verdict import Verdict
+from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
-from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
 from tare.stats.looks import Looks, sequential_p_values
 from tare.stats.multiplicity import holm
-from tare.stats.ratios import only_together, were_apart
+from tare.stats.ratios import common_rows, never_ran_together, paired_columns
 from tare.stats.scatter_ratios import MIN_COMPARED, ScatterRatios, scatter_ratios
-from tare.stats.variability import Scatters, scatters
-from tare.stats.verdict import verdict
+from tare.stats.variability import Scatters, logarithms, scatters
 
 SAME_SCATTER = 0.25
 """Scatters within 25 % of each other count as equal. To know a scatter to 10 % takes 200 blocks."""
@@ -41,8 +38,8 @@ class Variability(msgspec.Struct, frozen=True, kw_only=True):
     the mean absolute deviations of their logarithms, which a single outlier changes less. A ratio of 0.5
     means half the scatter, and the verdict `better`. `low` and `high` are for each row alone. They are None
     with fewer than three blocks (six for an interval), or where values are zero or less or all equal.
-    `p_adjusted` (for a difference) and `p_equivalence_adjusted` are adjusted for all rows and for all looks.
-    The other fields are as in a Comparison.
+    The p values are adjusted for all rows, which are one family, and for all looks. The other fields are as
+    in a Comparison.
     """
 
     fom: str
@@ -65,62 +62,48 @@ class Variability(msgspec.Struct, frozen=True, kw_only=True):
     p_adjusted: float | None = None
     p_equivalence: float | None = None
     p_equivalence_adjusted: float | None = None
-    n_comparisons: int = 0
+    family: int = msgspec.field(default=0, name="n_comparisons")
+    assumes_independence: ClassVar[bool] = False
+
+    @property
+    def is_different(self) -> bool:
+        """Return whether the scatters certainly differ, even where the verdict is equivalent."""
+        return self.p_adjusted is not None and self.p_adjusted <= 1 - self.confidence
 
 
-def variabilities(
-    campaign: Campaign, *, reference: Settings | None = None, confidence: float = 0.95
-) -> list[Variability]:
+def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> list[Variability]:
     """Compare the scatter of each contender with that of its reference, with one row for each quoted FOM.
 
     Each block counts as the geometric mean over the coordinates. `reference` replaces that of the study.
     Raises UsageError when no case has its settings.
     """
-    table = tabulate(campaign)
-    subjects: list[tuple[Pair, Cell]] = []
-    below, above = [], []
-    for pair in pairs(campaign, reference):
-        if nothing_crosses(campaign.plan, pair):
-            continue
-        primary = quoted_foms(campaign.plan, pair)
-        for cells in common_cells(table, pair):
-            if not primary or cells[0].fom in primary:
-                one, other, _ = sides(table, pair, cells)
-                subjects.append((pair, cells[0]))
-                below.append(one)
-                above.append(other)
-    if not subjects:
+    asked = questions(campaign, reference)
+    family = next((one for one in asked.families if one.kind is FamilyKind.QUOTED), None)
+    is_crossed = [not nothing_crosses(campaign.plan, one.pair) for one in family.subjects] if family else []
+    if family is None or not any(is_crossed):
         return []
-    told = told_blocks(campaign)
-    may_pair = np.array([{pair.reference_case.id, pair.contender_case.id} <= told for pair, _ in subjects])
-    sides_of = np.column_stack(below), np.column_stack(above)
-    if campaign.compares_unpaired:
-        may_pair &= ~were_apart(*sides_of, may_pair, MIN_BLOCKS)
-    is_apart = were_apart(*sides_of, may_pair).tolist()
-    logs = [_logs(side) for side in only_together(*sides_of, may_pair)]
-    found = scatter_ratios(logs[0], logs[1], may_pair)
-    looks = session_ends(campaign, table.passes).looks(*sides_of, may_pair)
-    answered = _answers(subjects, [scatters(side, confidence) for side in logs], found, confidence, looks)
+    below, above = (side.compress(is_crossed, axis=1) for side in (family.below, family.above))
+    is_recorded = family.is_recorded.compress(is_crossed)
+    is_paired = paired_columns(below, above, is_recorded, is_unpaired=campaign.compares_unpaired)
+    is_apart = never_ran_together(below, above, is_paired).tolist()
+    logs = [logarithms(side) for side in common_rows(below, above, is_paired)]
+    found = scatter_ratios(logs[0], logs[1], is_paired)
+    looks = asked.ends.looks(below, above, is_paired)
+    subjects = list(itertools.compress(family.subjects, is_crossed))
+    judged = _judged(subjects, [scatters(side) for side in logs], found, looks)
     return [
         msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else one
-        for one, apart in zip(answered, is_apart, strict=True)
+        for one, apart in zip(judged, is_apart, strict=True)
     ]
 
 
-def _logs(values: Floats) -> Floats:
-    """Return logarithms; NaN for a whole column with a value of zero or less, as a part is no fair sample."""
-    is_positive = ~(values <= 0).any(axis=0)
-    return np.log(np.where(is_positive & (values > 0), values, np.nan))
-
-
-def _answers(
-    subjects: list[tuple[Pair, Cell]],
+def _judged(
+    subjects: Sequence[Subject],
     cvs: list[Scatters],
     found: ScatterRatios,
-    confidence: float,
     looks: Sequence[Looks],
 ) -> list[Variability]:
-    low, high = found.interval(confidence)
+    low, high = found.interval()
     difference, equivalence = found.difference_p_values(), found.equivalence_p_values(SAME_SCATTER)
     size = int(np.isfinite(difference).sum())
     columns = {
@@ -134,34 +117,34 @@ def _answers(
         "p_equivalence": equivalence,
         "p_equivalence_adjusted": holm(sequential_p_values(equivalence, looks)),
     }
-    numbers = zip(*(absent_as_none(column.tolist()) for column in columns.values()), strict=True)
+    numbers = zip(*listed(*columns.values()), strict=True)
     rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, strict=True)
     return [
         _with_verdict(
             Variability(
-                fom=cell.fom,
-                unit=cell.unit,
-                at=place_of(pair, cell.labels),
-                reference=pair.reference,
-                contender=pair.contender,
-                reference_case=pair.reference_case.id,
-                contender_case=pair.contender_case.id,
+                fom=one.fom,
+                unit=one.unit,
+                at=one.at,
+                reference=one.pair.reference,
+                contender=one.pair.contender,
+                reference_case=one.pair.reference_case.id,
+                contender_case=one.pair.contender_case.id,
                 n_blocks=n_blocks,
-                confidence=confidence,
+                confidence=CONFIDENCE,
                 verdict=Verdict.UNDECIDED,
                 note="" if is_paired else "unpaired",
-                n_comparisons=size,
+                family=size,
                 **dict(zip(columns, row, strict=True)),
             )
         )
-        for (pair, cell), n_blocks, is_paired, row in rows
+        for one, n_blocks, is_paired, row in rows
     ]
 
 
 def _with_verdict(one: Variability) -> Variability:
     """Return a row with its verdict, adjusted for all rows, and a note for the reader."""
     alpha = 1 - one.confidence
-    drawn = verdict(
+    drawn = verdict_of(
         one.low,
         one.high,
         margin=SAME_SCATTER,
@@ -180,10 +163,11 @@ def _note(one: Variability, drawn: Verdict) -> str:
     parts = [one.note]
     if one.low is None and one.n_blocks < MIN_COMPARED:
         parts.append(f"too few blocks: scatters are compared from {MIN_COMPARED} on")
-    if drawn is Verdict.UNDECIDED and _excludes_one(one):
-        parts.append(f"excludes 1 alone, but not among {one.n_comparisons} comparisons")
+    if (
+        drawn is Verdict.UNDECIDED
+        and one.low is not None
+        and one.high is not None
+        and not one.low <= 1 <= one.high
+    ):
+        parts.append(f"excludes 1 alone, but not among {one.family} comparisons")
     return "; ".join(filter(None, parts))
-
-
-def _excludes_one(one: Variability) -> bool:
-    return one.low is not None and one.high is not None and not one.low <= 1 <= one.high

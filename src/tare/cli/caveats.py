@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tare.analysis.confounding import Confounder, confounders
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
-from tare.analysis.quality import QualityWarning, trust
+from tare.analysis.quality import QualityWarning, quality
 from tare.analysis.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
@@ -28,9 +28,9 @@ def print_caveats(campaign: Campaign, reference: Settings | None) -> None:
 
 def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, object]:
     """Return the keys of the JSON of a comparison that tell what `print_caveats` prints."""
-    found = trust(campaign)
+    found = quality(campaign)
     return {
-        "doubts": [_warning_body(one, campaign) for one in found.doubts],
+        "doubts": [_warning_body(one, campaign) for one in found.warnings],
         "imprecision": found.imprecision,
         "session_changes": found.changes,
         "variability": [
@@ -57,15 +57,15 @@ def _print_quality_warnings(campaign: Campaign) -> None:
     from tare.report.words.quality_warnings import finding, imprecision_words
     from tare.report.words.session_changes import changes_words
 
-    found = trust(campaign)
+    found = quality(campaign)
     variants = lay_out(campaign, ())
     lines = [] if found.imprecision is None else [f"  {imprecision_words(found.imprecision)}"]
     lines += [f"  {line}" for line in changes_words(found.changes, variants.case_label)]
-    for one in found.doubts:
+    for one in found.warnings:
         if one.is_serious:
             where = "all cases" if one.case is None else f"{variants.case_label(one.case)}, {_figure(one)}"
             lines.append(f"  {where}: {finding(one)}")
-    n_odd = len({(one.case, odd) for one in found.doubts if not one.is_serious for odd in one.passes})
+    n_odd = len({(one.case, odd) for one in found.warnings if not one.is_serious for odd in one.passes})
     if n_odd:
         lines.append(f"  {n_odd} {'run lies' if n_odd == 1 else 'runs lie'} far off the others of a case")
     if lines:

@@ -152,7 +152,7 @@ def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
     if any(one.planned_blocks for one in found):
         yield "Preliminary: more blocks are planned; what is read of fewer may change."
     mean = found[0].mean
-    if any(one.paid is not None and one.paid.is_telling for one in found):
+    if any(one.mean_cost is not None and one.mean_cost.is_notable for one in found):
         rest = "median" if mean is Mean.MEDIAN else f"{mean} mean"
         yield (
             "Where the mean of what adds up (of costs arithmetic, of rates harmonic) tells something else,"

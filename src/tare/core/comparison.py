@@ -71,12 +71,12 @@ class RankEstimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     confidence: float
 
 
-class Paid(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class MeanCost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The ratio of contender to reference in totals, such as the time or money that all runs together take.
 
     For costs, such as times, it is the ratio of the arithmetic means. For rates it is the ratio of the
     harmonic means, which is work over time (Hoefler and Belli 2015, SC'15, rule 3). `low` and `high` are
-    Fieller's interval. A slow run moves the ratio by as much as it costs. `is_telling` is true if it differs
+    Fieller's interval. A slow run moves the ratio by as much as it costs. `is_notable` is true if it differs
     from the ratio beside it by more than the margin, or would get another verdict. `tail` names what
     `reference_tail` and `contender_tail` are, in the unit of the figure: the 95th (for rates the 5th)
     percentile of 20 runs or more, else the worst run.
@@ -86,7 +86,7 @@ class Paid(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ratio: float
     low: float | None
     high: float | None
-    is_telling: bool = False
+    is_notable: bool = msgspec.field(default=False, name="is_telling")
     tail: str = ""
     reference_tail: float | None = None
     contender_tail: float | None = None
@@ -118,7 +118,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
       there is no ratio either.
     - `look` counts how often a verdict could have been read, this time included. Blocks added after a look
       share the allowed error with those before it.
-    - `mean` says which mean the ratio is of, and `paid` is the ratio of totals. `paid` is None without a
+    - `mean` says which mean the ratio is of, and `mean_cost` is the ratio of totals. It is None without a
       direction. Means over sizes have no tails in it.
     - `assumes_independence` is true for a verdict from few blocks that would not be drawn if the state of a
       side lasted from one block to the next.
@@ -148,10 +148,15 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     is_uncrossed: bool = False
     look: int = 1
     mean: Mean = Mean.GEOMETRIC
-    paid: Paid | None = None
+    mean_cost: MeanCost | None = msgspec.field(default=None, name="paid")
     assumes_independence: bool = False
     planned_blocks: int | None = None
     withheld_by: str = ""
+
+    @property
+    def is_different(self) -> bool:
+        """Return whether its sides certainly differ, even where its verdict is equivalent."""
+        return self.p_adjusted is not None and self.p_adjusted <= 1 - self.confidence
 
     @property
     def is_within(self) -> bool:

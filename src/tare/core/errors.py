@@ -155,6 +155,13 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, names, n=1)), None)
 
 
+def name_cure(name: str, known: Iterable[str]) -> str:
+    """Return the cure for an unknown name: the one that was probably meant, or else all that there are."""
+    names = list(known)
+    near = nearest_name(name, names)
+    return f"did you mean {near!r}?" if near else f"choose from {', '.join(names)}"
+
+
 KeyPath = tuple[str | int, ...]
 """The path from the top of a file to a value: keys, and indices of lists."""
 

@@ -110,11 +110,7 @@ class Logic(Generic[T]):
     def take_word(self, word: str) -> bool:
         """Move past `word` if it comes next as a whole word; return whether it does."""
         self.skip_space()
-        end = self.at + len(word)
-        if self.text.startswith(word, self.at) and not _is_of_word(self.text[end : end + 1]):
-            self.at = end
-            return True
-        return False
+        return bool(self.match(re.compile(rf"{word}\b")))
 
     def require(self, sign: str, message: str) -> None:
         """Move past `sign`. Raises ExpressionError with `message` where it does not come next."""
@@ -136,7 +132,3 @@ class Logic(Generic[T]):
 
     def _negation(self) -> T:
         return self.negated(self.nested(self._negation)) if self.take_word("not") else self.term()
-
-
-def _is_of_word(character: str) -> bool:
-    return character == "_" or character.isalnum()

@@ -35,8 +35,7 @@ def are_within(low: Floats, high: Floats, margin: float) -> Mask:
 
 def is_within(low: float, high: float, margin: float) -> bool:
     """Return whether an interval lies wholly within the margin (see `are_within`)."""
-    least, most = margin_ends(margin)
-    return low >= least and high <= most
+    return low >= 1 / (1 + margin) and high <= 1 + margin
 
 
 def is_beyond(low: float, high: float, margin: float) -> bool:

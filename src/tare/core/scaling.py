@@ -86,7 +86,7 @@ class LawFit(msgspec.Struct, frozen=True, kw_only=True):
     refusal: str = ""
 
 
-class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class EfficientRange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The largest scale up to which every measured efficiency is at least `floor`.
 
     `certain_scale` is the same for the low ends of the efficiencies' intervals; None where no scale has an
@@ -119,7 +119,7 @@ class ScalingCurve(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     points: tuple[ScalingPoint, ...]
     fits: tuple[LawFit, ...] = ()
-    lasting: tuple[Lasting, ...] = ()
+    lasting: tuple[EfficientRange, ...] = ()
     note: str = ""
 
     @property

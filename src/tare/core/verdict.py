@@ -16,6 +16,8 @@ import functools
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
+import msgspec
+
 from tare.core.entry_points import load_all
 from tare.core.margins import is_within
 from tare.core.workload import Better
@@ -29,34 +31,26 @@ class Claim(enum.Enum):
     NONE = enum.auto()
 
 
-class Judged(NamedTuple):
+class Judged(msgspec.Struct, frozen=True, gc=False):
     """The interval [low, high] of contender / reference, and which claims may be drawn from it.
 
-    `margin` is the share within which a difference counts as none. `better` is the direction of the figure,
-    None where it has none. `can_differ` and `can_be_equivalent` say which claims the adjusted p values allow.
+    - `margin` is the share within which a difference counts as none.
+    - `better` is the direction of the figure, None where it has none.
+    - `can_differ` and `can_be_equivalent` say which claims the adjusted p values allow.
+    - `is_equivalent` is true if the whole interval lies within [1/(1 + margin), 1 + margin].
+    - `is_different` is true if the interval excludes 1, and is not equivalent.
+    - `is_worse` is true if a difference is a change for the worse, None for a figure without a direction.
     """
 
     low: float
     high: float
     margin: float
     better: Better | None
-    can_differ: bool = True
-    can_be_equivalent: bool = True
-
-    @property
-    def is_equivalent(self) -> bool:
-        """Return whether the whole interval lies within [1/(1 + margin), 1 + margin]."""
-        return self.can_be_equivalent and is_within(self.low, self.high, self.margin)
-
-    @property
-    def is_different(self) -> bool:
-        """Return whether the interval excludes 1, and is not equivalent."""
-        return self.can_differ and not self.low <= 1 <= self.high and not self.is_equivalent
-
-    @property
-    def is_worse(self) -> bool | None:
-        """Return whether a difference is a change for the worse; None for a figure without a direction."""
-        return None if self.better is None else (self.low > 1) == (self.better is Better.LOWER)
+    can_differ: bool
+    can_be_equivalent: bool
+    is_equivalent: bool
+    is_different: bool
+    is_worse: bool | None
 
 
 class Shade(NamedTuple):
@@ -228,6 +222,41 @@ def verdicts() -> tuple[Verdict, ...]:
     """Return all verdicts in their order: those of this file, and those that other packages register."""
     own = (WORSE, BETTER, EQUIVALENT, UNDECIDED)
     return tuple(sorted((*own, *load_all("tare.verdicts", Verdict).values()), key=lambda one: one.order))
+
+
+def verdict_of(
+    low: float | None,
+    high: float | None,
+    *,
+    margin: float,
+    better: Better | None,
+    can_differ: bool = True,
+    can_be_equivalent: bool = True,
+) -> Verdict:
+    """Return the verdict for the interval [low, high] of contender / reference.
+
+    It is equivalent where the interval lies wholly within [1/(1 + margin), 1 + margin], even if it excludes
+    1: a difference that is certain and too small to matter. Otherwise it is worse or better where the
+    interval excludes 1. Otherwise it is undecided, as it is without an interval or without a direction. The
+    bounds are symmetric on the log scale, so that swapping the sides gives the same verdict or its opposite.
+    This is the procedure of two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657) with
+    the whole interval, which is stricter than the required 1 − 2α interval.
+
+    Among many comparisons, a single interval proves less: `can_differ` and `can_be_equivalent` say which
+    claims the adjusted p values allow (see tare.stats.family).
+    """
+    if low is None or high is None:
+        return UNDECIDED
+    is_equivalent = can_be_equivalent and is_within(low, high, margin)
+    is_different = can_differ and not is_equivalent and not low <= 1 <= high
+    is_worse = None if better is None else (low > 1) == (better is Better.LOWER)
+    judged = Judged(
+        low, high, margin, better, can_differ, can_be_equivalent, is_equivalent, is_different, is_worse
+    )
+    for one in verdicts():
+        if one.rule(judged):
+            return one
+    return UNDECIDED
 
 
 def differences() -> tuple[Verdict, ...]:

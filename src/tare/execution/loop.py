@@ -160,7 +160,7 @@ class Loop:
         for block in range(repeats.min + 1, repeats.max + 1):
             is_new = block not in self._orders
             cases = self._wanted() if is_new else set(self._order(block))
-            if is_new and not (cases and self._spent.has_room(cases)):
+            if is_new and not (cases and self._spent.can_afford(cases)):
                 _LOG.info(
                     "no more blocks",
                     extra=fields(
@@ -177,7 +177,7 @@ class Loop:
 
     def has_room(self, case: str) -> bool:
         """Return whether a run of `case` is expected to fit into the budget."""
-        return self._spent.has_room([case])
+        return self._spent.can_afford([case])
 
     def may_go_on(self) -> bool:
         """Return whether the stopping rule may still add runs to those that remain now."""
@@ -201,7 +201,7 @@ class Loop:
         cases = {case for passing in self.left() for case in passing.order}
         if self.plan.repeats.max > max([self.plan.repeats.min, *self._orders]):
             cases |= self._wanted()
-        return cases if any(self._spent.has_room([case]) for case in cases) else set()
+        return cases if any(self._spent.can_afford([case]) for case in cases) else set()
 
     def _order(self, block: int) -> list[str]:
         """Return the cases of a block in order: all, or after the minimum only those that belong to it."""
@@ -249,7 +249,7 @@ class Loop:
             if self._is_stopped(run):
                 continue
             cases = [case, *(other.case for other in self._under_way)]
-            if not self._spent.has_room(cases, is_measured=block >= 1):
+            if not self._spent.can_afford(cases, is_measured=block >= 1):
                 return False
             self._start(run)
         return True

@@ -48,7 +48,7 @@ def answer(campaign: Campaign, revision: int) -> Answers:
     measured = bool(campaign.measured())
     every = aggregates(campaign) if measured else []
     rows = overview_of(every)
-    heads = headlines(campaign, figures=every) if measured else []
+    heads = headlines(campaign) if measured else []
     return Answers(
         revision=revision,
         variants=variants,

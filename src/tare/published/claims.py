@@ -23,7 +23,7 @@ def read_claims() -> tuple[Claim, ...]:
     return msgspec.convert(tomllib.loads(text), _ClaimsFile).claims
 
 
-def judge_claims(table: str | None = None, *, confidence: float = 0.95) -> list[ClaimFinding]:
+def judge_claims(table: str | None = None) -> list[ClaimFinding]:
     """Return the finding for each claim, or only for the claims that are based on `table`.
 
     Raises UsageError if there is no such table.
@@ -32,7 +32,7 @@ def judge_claims(table: str | None = None, *, confidence: float = 0.95) -> list[
         table = read_publication(table).name
     campaigns = functools.cache(_campaign)
     return [
-        judge_claim(claim, campaigns(claim.data) if claim.data else None, confidence=confidence)
+        judge_claim(claim, campaigns(claim.data) if claim.data else None)
         for claim in read_claims()
         if table is None or claim.data == table
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.core.errors import InfrastructureError, UsageError, nearest_name
+from tare.core.errors import InfrastructureError, UsageError, name_cure
 from tare.core.values import Scalar
 from tare.core.workload import Better
 
@@ -108,9 +108,7 @@ def read_publication(name: str) -> Publication:
     table, slash, series = name.removeprefix("published:").partition("/")
     index = _index()
     if table not in index:
-        near = nearest_name(table, index)
-        cure = f"did you mean {near!r}?" if near else f"choose from {', '.join(index)}"
-        raise UsageError(f"no published results are called {table!r}; {cure}")
+        raise UsageError(f"no published results are called {table!r}; {name_cure(table, index)}")
     mapped = index[table]
     lines = _verified(DATA / f"{table}.csv", mapped.sha256).splitlines()
     comment = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))

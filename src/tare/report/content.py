@@ -119,7 +119,7 @@ def _figures(
         "speedup": scaling_panels(scaling, variants),
         "efficiency": scaling_panels(scaling, variants, is_efficiency=True),
         "packets": packet_panels([one for one in sizes if one.case in cases], variants),
-        "blocks": block_panels(campaign, variants, cases, odd_runs(answers.trust)),
+        "blocks": block_panels(campaign, variants, cases, odd_runs(answers.quality)),
     }
     reference = variants.reference.name if variants.reference else "the reference"
     timelines = courses(campaign, variants, cases, read_timeline)

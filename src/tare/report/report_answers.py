@@ -12,7 +12,7 @@ from tare.analysis.curves import Curves, curves
 from tare.analysis.distribution import Diagnosis, diagnose
 from tare.analysis.estimate import estimates
 from tare.analysis.headline import Headline, headlines
-from tare.analysis.quality import Quality, trust
+from tare.analysis.quality import Quality, quality
 from tare.analysis.scaling import scalings
 from tare.analysis.variability import Variability, variabilities
 from tare.core.campaign import Campaign
@@ -29,7 +29,7 @@ class ReportAnswers:
     aggregates: Sequence[Comparison]
     overview: Sequence[Comparison]
     headlines: Sequence[Headline]
-    trust: Quality
+    quality: Quality
     variabilities: Sequence[Variability]
     scalings: Sequence[ScalingCurve]
     curves: Curves
@@ -46,8 +46,8 @@ class ReportAnswers:
             comparisons=comparisons(campaign),
             aggregates=by_figure,
             overview=overview_of(by_figure),
-            headlines=headlines(campaign, figures=by_figure),
-            trust=trust(campaign),
+            headlines=headlines(campaign),
+            quality=quality(campaign),
             variabilities=variabilities(campaign),
             scalings=scalings(campaign),
             curves=curves(campaign),

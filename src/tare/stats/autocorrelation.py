@@ -18,11 +18,11 @@ from tare.stats.sign_test import median_intervals
 LEAST_BLOCKS = 10
 """With fewer blocks, a correlation of 0.7 is found in less than 4 of 10 studies, so none is assumed."""
 
-LASTING = 0.7
+ASSUMED_CORRELATION = 0.7
 """A verdict from few blocks that holds even with this autocorrelation does not assume independence."""
 
-_LASTING_ERROR = 2.8
-"""The factor by which a standard error is too small if the autocorrelation of runs is LASTING.
+_ASSUMED_ERROR = 2.8
+"""The factor by which a standard error is too small if the autocorrelation of runs is ASSUMED_CORRELATION.
 
 For a mean of n values with lag-one correlation r, it is √(V (n − 1)/(n − V)), with V = 1 + 2 Σ (1 − k/n) rᵏ:
 2.5 for all n from 3 to 19. As s then has heavier tails, t tests at 5 % need 2.5 to 2.8 times the width by
@@ -114,7 +114,7 @@ def allow_for(
     return wider, np.where(is_alike, seen.r, np.nan)
 
 
-def not_to_be_told(found: Ratios, reference: Floats, contender: Floats) -> Floats:
+def unresolved_correlation(found: Ratios, reference: Floats, contender: Floats) -> Floats:
     """Return r₁ of paired columns with fewer than LEAST_BLOCKS where it is certain (p ≤ 0.05), else NaN.
 
     So few blocks do not show how many of them count, so no verdict can be drawn from them. With five blocks,
@@ -131,16 +131,16 @@ def _logs(found: Ratios, reference: Floats, contender: Floats) -> Floats:
     return np.where(is_paired & np.isfinite(logs), logs, np.nan)
 
 
-def outlasting(plain: Ratios, found: Ratios) -> Ratios:
-    """Return the ratios with errors as large as if both sides had the autocorrelation LASTING.
+def with_assumed_correlation(plain: Ratios, found: Ratios) -> Ratios:
+    """Return the ratios with errors as large as if both sides had the autocorrelation ASSUMED_CORRELATION.
 
     `plain` are the ratios for independent blocks, and `found` those of `allow_for`. Medians get no interval,
     since their test has no standard error.
     """
-    error = np.fmax(found.error, _LASTING_ERROR * plain.error)
+    error = np.fmax(found.error, _ASSUMED_ERROR * plain.error)
     with np.errstate(divide="ignore", invalid="ignore"):
         wider = np.square(error / plain.error)
     means = plain.means.copy()
-    means[:, 2:] *= np.where(np.isfinite(wider), wider, _LASTING_ERROR**2)[:, np.newaxis]
+    means[:, 2:] *= np.where(np.isfinite(wider), wider, _ASSUMED_ERROR**2)[:, np.newaxis]
     low = np.where(found.design == Design.MEDIAN, np.nan, found.low)
     return dataclasses.replace(found, error=error, means=means, low=low)

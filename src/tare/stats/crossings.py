@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tare.core.interval import Bounded
-from tare.stats.intervals import MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
 from tare.stats.ratios import Ratios, ratios
 
 _MOST_POINTS = 4
@@ -53,11 +53,11 @@ class _Logs(NamedTuple):
     mean: Floats
 
 
-def crossings(xs: Sequence[float], one: Floats, other: Floats, confidence: float = 0.95) -> list[Crossing]:
+def crossings(xs: Sequence[float], one: Floats, other: Floats) -> list[Crossing]:
     """Return where other / one crosses 1 along rising, positive `xs`; the sides are blocks × points.
 
     A crossing is certain if it lies between two points at which the ratio surely is on different sides of 1,
-    with intervals at `confidence` for all points together (Bonferroni). So noise about 1 makes no crossings.
+    with intervals for all points together (Bonferroni). So noise about 1 makes no crossings.
     The crossing is where the cubic through the four nearest points of ln ratio over ln x is 0. Its interval
     is where the paired interval of that ratio contains 1 (Fieller's). It is widened by the difference of
     cubic and straight line as far as this is certain, since nobody measured between the points. Between
@@ -74,18 +74,18 @@ def crossings(xs: Sequence[float], one: Floats, other: Floats, confidence: float
     if next(_changes(mean, 0, len(kept) - 1), None) is None:
         return []  # the usual case, and this check takes a hundredth of the time
     x = np.log(np.asarray(xs, np.float64)[kept])
-    all_at_once = 1 - (1 - confidence) / len(kept)
+    all_at_once = 1 - (1 - CONFIDENCE) / len(kept)
     found = geometric_intervals(np.exp(logs[:, kept]), all_at_once)
     held = _Logs(x, logs[:, kept], np.log(found.centre))
     if not np.isfinite(found.low).any():
-        return [_crossing(held, segment, None) for segment in _changes(held.mean, 0, len(x) - 1)]
+        return [_crossing(held, segment, is_certain=False) for segment in _changes(held.mean, 0, len(x) - 1)]
     sides = np.where(found.low > 1, 1, np.where(found.high < 1, -1, 0))
     decided = np.flatnonzero(sides).tolist()
     crossing = []
     for before, after in itertools.pairwise(decided):
         if sides[before] != sides[after]:
             changes = list(_changes(held.mean, before, after))
-            crossing.append(_crossing(held, changes[len(changes) // 2], confidence))
+            crossing.append(_crossing(held, changes[len(changes) // 2], is_certain=True))
     return crossing
 
 
@@ -96,7 +96,7 @@ def _changes(mean: Floats, first: int, last: int) -> Iterator[int]:
             yield left
 
 
-def _crossing(logs: _Logs, segment: int, confidence: float | None) -> Crossing:
+def _crossing(logs: _Logs, segment: int, *, is_certain: bool) -> Crossing:
     left, right = float(logs.mean[segment]), float(logs.mean[segment + 1])
     first, weights = _weights(logs.x, segment)
     means = weights @ logs.mean[first : first + weights.shape[1]]
@@ -104,32 +104,32 @@ def _crossing(logs: _Logs, segment: int, confidence: float | None) -> Crossing:
     share = _zero(_SHARES[before : before + 2], means[before : before + 2])
     x = _x_at(logs, segment, share)
     between = (_x_at(logs, segment, 0.0), _x_at(logs, segment, 1.0))
-    if confidence is None:
+    if not is_certain:
         return Crossing(Bounded(x), between, left < right, is_certain=False)
-    low = _end(logs, segment, share, -1, confidence)
-    high = _end(logs, segment, share, +1, confidence)
+    low = _end(logs, segment, share, -1)
+    high = _end(logs, segment, share, +1)
     if logs.x[segment + 1] - logs.x[segment] > _FARTHEST:
         low = None if low is None else min(low, between[0])
         high = None if high is None else max(high, between[1])
     return Crossing(Bounded(x, low, high), between, left < right, is_certain=True)
 
 
-def _end(logs: _Logs, segment: int, share: float, step: int, confidence: float) -> float | None:
+def _end(logs: _Logs, segment: int, share: float, step: int) -> float | None:
     """Return the nearest x from the crossing in direction `step` at which the ratio surely is not 1."""
     while 0 <= segment < len(logs.x) - 1:
-        doubt = _doubt(logs, segment, confidence)
-        if doubt is not None:
+        slack = _slack(logs, segment)
+        if slack is not None:
             outward = np.flatnonzero((_SHARES - share) * step >= 0)[::step]
-            sure = outward[doubt[outward] < 0]
+            sure = outward[slack[outward] < 0]
             if len(sure):
                 ends = np.clip([sure[0] - step, sure[0]], 0, len(_SHARES) - 1)
-                return _x_at(logs, segment, _zero(_SHARES[ends], doubt[ends]))
+                return _x_at(logs, segment, _zero(_SHARES[ends], slack[ends]))
         segment += step
         share = 0.0 if step > 0 else 1.0
     return None
 
 
-def _doubt(logs: _Logs, segment: int, confidence: float) -> Floats | None:
+def _slack(logs: _Logs, segment: int) -> Floats | None:
     """Return how far ln ratio, interpolated at each of `_SHARES`, may reach to the other side of 0.
 
     It is less than 0 where the ratio surely is not 1. None where too few blocks have all the points needed.
@@ -141,9 +141,9 @@ def _doubt(logs: _Logs, segment: int, confidence: float) -> Floats | None:
         return None
     found = moments(rows @ weights.T)
     bend = moments(rows @ (weights - _straight(segment - first, weights.shape[1])).T)
-    unknown = np.maximum(np.abs(bend.mean) - half_widths(bend, confidence), 0.0)
-    doubt: Floats = half_widths(found, confidence) + unknown - np.abs(found.mean)
-    return doubt
+    unknown = np.maximum(np.abs(bend.mean) - half_widths(bend, CONFIDENCE), 0.0)
+    slack: Floats = half_widths(found, CONFIDENCE) + unknown - np.abs(found.mean)
+    return slack
 
 
 def _weights(x: Floats, segment: int) -> tuple[int, Floats]:
@@ -181,18 +181,18 @@ def _x_at(logs: _Logs, segment: int, share: float) -> float:
     return float(np.exp(left + share * (right - left)))
 
 
-def plateau(performance: Floats, margin: float, confidence: float = 0.95) -> Plateau | None:
+def plateau(performance: Floats, margin: float) -> Plateau | None:
     """Return where `performance`, blocks × points, comes within `margin` of its best.
 
     Each point is compared with the best, paired by block. The best is the largest of noisy means, so it is
     slightly too large. Where several points are equal, the first of them is returned.
     """
-    centre = geometric_intervals(np.where(performance > 0, performance, np.nan), confidence).centre
+    centre = geometric_intervals(np.where(performance > 0, performance, np.nan), CONFIDENCE).centre
     if not np.isfinite(centre).any():
         return None
     best = int(np.nanargmax(centre))
     base = np.repeat(performance[:, best, np.newaxis], performance.shape[1], axis=1)
-    shares = ratios(base, performance, confidence)
+    shares = ratios(base, performance)
     with np.errstate(invalid="ignore"):
         first = int(np.flatnonzero(shares.ratio >= 1 - margin)[0])
         certain = [column for column in np.flatnonzero(shares.low >= 1 - margin).tolist() if column != best]

@@ -57,13 +57,3 @@ def estimate(values: Floats, confidence: float = 0.95) -> Estimates:
         maximum=np.where(has_value, values, -np.inf).max(axis=0, initial=-np.inf),
         is_arithmetic=is_arithmetic,
     )
-
-
-def relative_half_widths(found: Estimates) -> Floats:
-    """Return the half-width of each interval as a share of its centre: 0.02 for ± 2 %.
-
-    NaN where there is no interval; 0 where all values are equal, even if they are zero.
-    """
-    width = found.high - found.low
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(width == 0, 0.0, width / 2 / np.abs(found.value))

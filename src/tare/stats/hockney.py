@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tare.core.interval import Bounded
-from tare.stats.intervals import Floats, geometric_intervals
+from tare.stats.intervals import CONFIDENCE, Floats, geometric_intervals
 
 MIN_SIZES = 3
 """One size more than the line has parameters."""
@@ -27,7 +27,7 @@ class Hockney(NamedTuple):
     misfit: float
 
 
-def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95) -> Hockney | str:
+def fit_hockney(sizes: Sequence[float], times: Floats) -> Hockney | str:
     """Fit the line to `times`, blocks × sizes, or return a reason why this is not possible.
 
     The fit is by least squares of ln t − ln(t0 + m/r∞), over the means of the logarithms of all blocks. Noise
@@ -54,11 +54,9 @@ def fit_hockney(sizes: Sequence[float], times: Floats, confidence: float = 0.95)
     shares = _shares(m, line)
     of_blocks = line + (logs - centre) @ np.linalg.pinv(shares).T
     latency, rate = of_blocks[:, 0], -of_blocks[:, 1]
-    found = geometric_intervals(np.exp(np.column_stack([latency, rate, latency + rate])), confidence)
+    found = geometric_intervals(np.exp(np.column_stack([latency, rate, latency + rate])), CONFIDENCE)
     rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
-    t0, r_inf, n_half = (
-        Bounded(value) if low != low else Bounded(value, low, high) for value, low, high in rows
-    )
+    t0, r_inf, n_half = (Bounded.of(*row) for row in rows)
     misfit = float(np.abs(np.exp(centre - _logs(m, line)) - 1).max())
     return Hockney(len(logs), len(m), t0, r_inf, n_half, misfit)
 

@@ -10,6 +10,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
+CONFIDENCE = 0.95
+"""The confidence of every interval and verdict that is reported."""
+
 MIN_BLOCKS = 3
 """With fewer blocks there is no interval: two points say almost nothing about their spread."""
 

@@ -10,12 +10,15 @@ import numpy as np
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit
 from tare.stats.fieller import fieller
-from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, t_factors
 
 MIN_SCALES = {Law.AMDAHL: 3, Law.GUSTAFSON: 3, Law.USL: 4}
 """One scale more than the law has parameters; with fewer it would pass through every point."""
 
 _NAMES = ("sigma", "kappa")
+
+_RANGES = np.array([[-np.inf, 0.0, 0.0], [np.inf, 1.0, np.inf]])
+"""The least and the greatest values of log γ, σ and κ."""
 
 _NOTHING = 1e-6
 """A term that changes throughput by less than this share at every scale counts as 0."""
@@ -32,9 +35,7 @@ class _Fitted(NamedTuple):
     blocks: Floats
 
 
-def fit_law(
-    law: Law, scales: Sequence[float] | Floats, throughput: Floats, confidence: float = 0.95
-) -> LawFit:
+def fit_law(law: Law, scales: Sequence[float] | Floats, throughput: Floats) -> LawFit:
     """Fit `law` to `throughput`, blocks × scales, by least squares on its logarithm.
 
     The residual is relative, as noise is, with 0 ≤ σ ≤ 1 and κ ≥ 0. Scales without any value are left out.
@@ -58,7 +59,7 @@ def fit_law(
     observed = _centre(np.log(values))
     residual = observed - fitted.model
     total = float(np.square(observed - observed.mean()).sum())
-    bounds = _bounds(fitted, confidence)
+    bounds = _bounds(fitted)
     return LawFit(
         law=law,
         n_scales=len(p),
@@ -66,7 +67,7 @@ def fit_law(
         parameters=dict(zip(_NAMES, bounds[1:], strict=False)),
         misfit=float(np.abs(np.expm1(residual)).max()),
         r_squared=1 - float(np.square(residual).sum()) / total if total > 0 else None,
-        knee=_knee(fitted, confidence) if law is Law.USL else None,
+        knee=_knee(fitted) if law is Law.USL else None,
     )
 
 
@@ -109,8 +110,7 @@ def _fit(law: Law, p: Floats, logs: Floats) -> _Fitted:
         return slopes
 
     start = _start(law, p, np.exp(observed - scale))
-    most = [np.inf, 1.0, np.inf][: len(start)]
-    least = [-np.inf, 0.0, 0.0][: len(start)]
+    least, most = (ends[: len(start)] for ends in _RANGES)
     found = least_squares(
         residual, start, jac=jacobian, bounds=(least, most), x_scale="jac", xtol=1e-12, ftol=1e-14, gtol=1e-14
     )
@@ -145,16 +145,15 @@ def _start(law: Law, p: Floats, throughput: Floats) -> Floats:
     return np.array([-np.log(first), min(sigma, 1 - 1e-9), *rest])
 
 
-def _bounds(fitted: _Fitted, confidence: float) -> list[Bounded]:
+def _bounds(fitted: _Fitted) -> list[Bounded]:
     """Return each parameter with the t interval of the blocks' estimates, cut to its valid range."""
     if not len(fitted.blocks):
         return [Bounded(float(value)) for value in fitted.theta]
     n = len(fitted.blocks)
-    factor = float(t_factors(np.array([n - 1.0]), confidence)[0])
+    factor = float(t_factors(np.array([n - 1.0]), CONFIDENCE)[0])
     centre = fitted.blocks.mean(axis=0)
     half = factor * fitted.blocks.std(axis=0, ddof=1) / np.sqrt(n)
-    least = np.array([-np.inf, 0.0, 0.0])[: len(centre)]
-    most = np.array([np.inf, 1.0, np.inf])[: len(centre)]
+    least, most = (ends[: len(centre)] for ends in _RANGES)
     # At a bound, the fit and the centre of the steps differ: the interval includes both.
     low = np.minimum(np.clip(centre - half, least, most), fitted.theta)
     high = np.maximum(np.clip(centre + half, least, most), fitted.theta)
@@ -167,7 +166,7 @@ def _exp(one: Bounded) -> Bounded:
     return Bounded(float(np.exp(one.value)), low, high)
 
 
-def _knee(fitted: _Fitted, confidence: float) -> Bounded | None:
+def _knee(fitted: _Fitted) -> Bounded | None:
     """Return √((1 − σ)/κ) with Fieller's interval, whose high end is None where κ may be 0.
 
     The ratio (1 − σ)/κ has no t interval of its own, as κ may be close to 0. Fieller's set of all ratios that
@@ -179,6 +178,6 @@ def _knee(fitted: _Fitted, confidence: float) -> Bounded | None:
     knee = float(np.sqrt((1 - sigma) / kappa))
     if not len(fitted.blocks) or not np.isfinite(knee):
         return Bounded(knee) if np.isfinite(knee) else None
-    low, high = fieller(1 - fitted.blocks[:, 1], fitted.blocks[:, 2], confidence)
+    low, high = fieller(1 - fitted.blocks[:, 1], fitted.blocks[:, 2], CONFIDENCE)
     low = min(np.sqrt(max(low, 0.0)), knee)
     return Bounded(knee, float(low), None if high is None else max(float(np.sqrt(high)), knee))

@@ -13,6 +13,7 @@ from tare.stats.series import MIN_SERIES, by_length, resolution
 MODIFIED_Z = 3.5
 """The limit of Iglewicz and Hoaglin; no value below it is an outlier, however many values there are."""
 
+_ALPHA = 0.05
 _MAD_TO_SIGMA = 1.4826
 """1/Φ⁻¹(3/4): a normal distribution's standard deviation divided by its median absolute deviation."""
 
@@ -29,12 +30,12 @@ class Outliers:
     centre: Floats
 
 
-def outliers(series: Floats, alpha: float = 0.05) -> Outliers:
+def outliers(series: Floats) -> Outliers:
     """Return the values with a modified z score |x − median| / (1.4826 MAD) beyond 3.5, and not by chance.
 
     The score and its limit are from Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers, ch. 3. With
     few values the MAD may be small by chance, and then the score is large: one in four clean series of five
-    has a score beyond 3.5. So a value must also satisfy n·P(|t| > z) ≤ `alpha` with (n − 1)/2 degrees of
+    has a score beyond 3.5. So a value must also satisfy n·P(|t| > z) ≤ 5 % with (n − 1)/2 degrees of
     freedom. Student's tail falls with that power, and so does the probability of a MAD near 0. The test is
     conservative, as simulations in the tests show.
     """
@@ -48,7 +49,7 @@ def outliers(series: Floats, alpha: float = 0.05) -> Outliers:
         p = np.where(score > MODIFIED_Z, _chance(score, len(values)), 1.0)
         found.p[columns] = p.min(axis=0)
         found.centre[columns] = centre
-        found.is_outlier[rows, columns] = p <= alpha
+        found.is_outlier[rows, columns] = p <= _ALPHA
     return found
 
 

@@ -123,7 +123,7 @@ def log_ratios(reference: Floats, contender: Floats) -> Floats:
     return found
 
 
-def set_apart(
+def separate_unpaired(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return the sides with no common rows in unpaired columns, and with only common rows in paired ones.
@@ -132,7 +132,7 @@ def set_apart(
     campaigns, or in files that were numbered by name. In a paired column, a row with only one side is left
     out: a run without a partner is not compared with a run from another time.
     """
-    reference, contender = only_together(reference, contender, is_paired)
+    reference, contender = common_rows(reference, contender, is_paired)
     if is_paired.all():
         return reference, contender
     nothing = np.full_like(contender, np.nan)
@@ -141,7 +141,7 @@ def set_apart(
     return np.vstack([reference, nothing]), np.vstack([above, below])
 
 
-def only_together(
+def common_rows(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return the sides; in paired columns, without the rows that lack one of them."""
@@ -149,7 +149,20 @@ def only_together(
     return np.where(is_kept, reference, np.nan), np.where(is_kept, contender, np.nan)
 
 
-def were_apart(
+def paired_columns(
+    reference: Floats, contender: Floats, is_recorded: npt.NDArray[np.bool_], *, is_unpaired: bool
+) -> npt.NDArray[np.bool_]:
+    """Return which columns are compared block by block.
+
+    They are those whose blocks `is_recorded`; with `is_unpaired`, not those with fewer than three blocks that
+    both sides have.
+    """
+    if not is_unpaired:
+        return is_recorded
+    return is_recorded & ~never_ran_together(reference, contender, is_recorded, MIN_BLOCKS)
+
+
+def never_ran_together(
     reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_], least: int = 1
 ) -> npt.NDArray[np.bool_]:
     """Return which paired columns have values of both sides, but fewer than `least` rows with both."""
@@ -179,18 +192,38 @@ def _paired(
 ) -> Ratios:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = geometric_intervals(contender / reference, confidence)
+    logs = np.full((len(design), n_logs), np.nan)
+    return _made(
+        design, found.n_blocks, found.centre, found.low, found.high, found.error, found.freedom, logs=logs
+    )
+
+
+def _made(
+    design: npt.NDArray[np.int8] | Design,
+    n_blocks: Counts,
+    ratio: Floats,
+    low: Floats,
+    high: Floats,
+    error: Floats | float = np.nan,
+    freedom: Floats | float = np.nan,
+    *,
+    means: Floats | None = None,
+    logs: Floats | None = None,
+) -> Ratios:
+    """Return ratios that are not rounded, of blocks that all count."""
+    n = len(ratio)
     return Ratios(
-        n_blocks=found.n_blocks,
-        ratio=found.centre,
-        low=found.low,
-        high=found.high,
-        error=found.error,
-        freedom=found.freedom,
-        design=design,
-        rounding=np.zeros(len(design)),
-        means=np.full((len(design), 5), np.nan),
-        logs=np.full((len(design), n_logs), np.nan),
-        worth=found.n_blocks.astype(np.float64),
+        n_blocks=n_blocks,
+        ratio=ratio,
+        low=low,
+        high=high,
+        error=np.array(np.broadcast_to(error, n)),
+        freedom=np.array(np.broadcast_to(freedom, n)),
+        design=np.array(np.broadcast_to(design, n), np.int8),
+        rounding=np.zeros(n),
+        means=np.full((n, 5), np.nan) if means is None else means,
+        logs=np.empty((n, 0)) if logs is None else logs,
+        worth=n_blocks.astype(np.float64),
     )
 
 
@@ -212,48 +245,27 @@ def _unpaired(reference: Floats, contender: Floats, confidence: float) -> Ratios
     error = np.where(n_fewest >= MIN_BLOCKS, np.sqrt(square), np.nan)
     half = t_factors(freedom, confidence) * error
     log_ratio = other.mean - one.mean
-    return Ratios(
-        n_blocks=n_fewest,
-        ratio=np.exp(log_ratio),
-        low=np.exp(log_ratio - half),
-        high=np.exp(log_ratio + half),
-        error=error,
-        freedom=np.where(n_fewest >= MIN_BLOCKS, freedom, np.nan),
-        design=np.full(len(half), Design.UNPAIRED, np.int8),
-        rounding=np.zeros(len(half)),
-        means=np.full((len(half), 5), np.nan),
-        logs=np.empty((len(half), 0)),
-        worth=n_fewest.astype(np.float64),
-    )
+    ratio, low, high = (np.exp(log_ratio + shift) for shift in (0.0, -half, half))
+    freedom = np.where(n_fewest >= MIN_BLOCKS, freedom, np.nan)
+    return _made(Design.UNPAIRED, n_fewest, ratio, low, high, error, freedom)
 
 
-def _unpaired_median(reference: Floats, contender: Floats, confidence: float) -> Ratios:
+def _unpaired_median(reference: Floats, contender: Floats, _confidence: float) -> Ratios:
     """Return the ratio of the medians of the sides, without an interval."""
-    found = _unpaired(reference, contender, confidence)
-    for one in (found.low, found.high, found.error, found.freedom):
-        one[:] = np.nan
-    return dataclasses.replace(found, ratio=np.nanmedian(contender, axis=0) / np.nanmedian(reference, axis=0))
+    n_fewest = np.minimum(*(np.isfinite(side).sum(axis=0, dtype=np.int64) for side in (reference, contender)))
+    ratio = np.nanmedian(contender, axis=0) / np.nanmedian(reference, axis=0)
+    nothing = np.full(len(ratio), np.nan)
+    return _made(Design.UNPAIRED, n_fewest, ratio, nothing, nothing)
 
 
 def _median(reference: Floats, contender: Floats, confidence: float) -> Ratios:
     """Return the median of the ratios of blocks with the interval of the sign test."""
     logs = np.ascontiguousarray(log_ratios(reference, contender).T)
     n_blocks = np.isfinite(logs).sum(axis=1)
-    worth = n_blocks.astype(np.float64)
-    centre, low, high = (np.exp(one) for one in median_intervals(logs, worth, confidence))
-    return Ratios(
-        n_blocks=n_blocks,
-        ratio=centre,
-        low=low,
-        high=high,
-        error=np.full(len(logs), np.nan),
-        freedom=np.full(len(logs), np.nan),
-        design=np.full(len(logs), Design.MEDIAN, np.int8),
-        rounding=np.zeros(len(logs)),
-        means=np.full((len(logs), 5), np.nan),
-        logs=logs,
-        worth=worth,
+    centre, low, high = (
+        np.exp(one) for one in median_intervals(logs, n_blocks.astype(np.float64), confidence)
     )
+    return _made(Design.MEDIAN, n_blocks, centre, low, high, logs=logs)
 
 
 def _arithmetic(reference: Floats, contender: Floats, confidence: float) -> Ratios:
@@ -289,19 +301,8 @@ def _arithmetic(reference: Floats, contender: Floats, confidence: float) -> Rati
         square = means[:, 2] / means[:, 0] ** 2 + means[:, 3] / means[:, 1] ** 2
         square -= 2 * means[:, 4] / (means[:, 0] * means[:, 1])
         error = np.where(is_bounded, np.sqrt(np.maximum(square, 0.0)), np.nan)
-    return Ratios(
-        n_blocks=n_blocks,
-        ratio=ratio,
-        low=low,
-        high=high,
-        error=error,
-        freedom=np.where(is_bounded, freedom, np.nan),
-        design=np.full(len(ratio), Design.ARITHMETIC, np.int8),
-        rounding=np.zeros(len(ratio)),
-        means=means,
-        logs=np.empty((len(ratio), 0)),
-        worth=n_blocks.astype(np.float64),
-    )
+    freedom = np.where(is_bounded, freedom, np.nan)
+    return _made(Design.ARITHMETIC, n_blocks, ratio, low, high, error, freedom, means=means)
 
 
 def _put(whole: Ratios, columns: npt.NDArray[np.intp], part: Ratios) -> None:
@@ -310,6 +311,6 @@ def _put(whole: Ratios, columns: npt.NDArray[np.intp], part: Ratios) -> None:
             getattr(whole, field.name)[columns] = getattr(part, field.name)
 
 
-def taken(whole: Ratios, columns: Sequence[int]) -> Ratios:
+def select_columns(whole: Ratios, columns: Sequence[int]) -> Ratios:
     """Return the chosen columns."""
     return Ratios(**{field.name: getattr(whole, field.name)[columns] for field in dataclasses.fields(Ratios)})

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tare.core.interval import Bounded
-from tare.core.scaling import Lasting, Remark, ScalingResult
-from tare.stats.autocorrelation import allow_for, not_to_be_told
+from tare.core.scaling import EfficientRange, Remark, ScalingResult
+from tare.stats.autocorrelation import allow_for, unresolved_correlation
 from tare.stats.equivalence import difference_p_values
-from tare.stats.intervals import MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.multiplicity import holm
-from tare.stats.ratios import Ratios, ratios, set_apart, were_apart
+from tare.stats.ratios import Ratios, paired_columns, ratios, separate_unpaired
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -23,25 +23,24 @@ class Scaled:
     """Speedups and efficiencies, one column per scale; NaN where there is no value, or no interval.
 
     `speedup` is throughput relative to the reference scale, `gain` relative to the previous measured scale.
-    `efficiency` is the speedup times `share`, which is p_ref / p. `untold_speedup` and `untold_gain` are the
-    autocorrelation of blocks that are too few to tell how many of them count, else NaN.
+    `efficiency` is the speedup times `share`, which is p_ref / p. `unresolved_speedup` and `unresolved_gain`
+    are the autocorrelation of blocks that are too few to show how many of them count, else NaN.
     """
 
     speedup: Ratios
     gain: Ratios
     share: Floats
-    untold_speedup: Floats
-    untold_gain: Floats
+    unresolved_speedup: Floats
+    unresolved_gain: Floats
 
 
 def scaled(
     throughput: Floats,
     scales: Sequence[float],
     reference: int | None,
-    confidence: float = 0.95,
     *,
     rounding: Floats | None = None,
-    is_told: npt.NDArray[np.bool_] | None = None,
+    is_recorded: npt.NDArray[np.bool_] | None = None,
     is_unpaired: bool = False,
 ) -> Scaled:
     """Return how `throughput`, blocks × scales in rising order, grows relative to column `reference`.
@@ -51,44 +50,37 @@ def scaled(
     Columns that are all NaN stay NaN: nothing is interpolated. Blocks are in the order of time. The intervals
     allow for autocorrelation and for `rounding`: how far rounding may have moved the mean of each column, as
     a share of the mean. Scales without a common block have no ratio unless `is_unpaired`. Scales whose blocks
-    are mere numbers, not `is_told`, are compared unpaired.
+    are mere numbers, not `is_recorded`, are compared unpaired.
     """
     p = np.asarray(scales, np.float64)
-    n_blocks = np.isfinite(throughput).sum(axis=0)
+    own = np.arange(len(p))
     shifts = np.zeros(len(p)) if rounding is None else rounding
-    told = np.ones(len(p), np.bool_) if is_told is None else is_told
-    earlier_told = np.ones(len(p), np.bool_)
-    nothing = np.full(len(throughput), np.nan)
-    before, own = [nothing] * len(p), np.arange(len(p))
-    earlier_shifts = np.zeros(len(p))
-    last: int | None = None
-    for column in range(len(p)):
-        if last is not None:
-            before[column], earlier_shifts[column] = throughput[:, last], shifts[last]
-            earlier_told[column] = told[last]
-        if n_blocks[column]:
-            last = column
-    earlier = np.column_stack(before) if before else throughput
-    base = nothing if reference is None else throughput[:, reference]
-    of_base = 0.0 if reference is None else shifts[reference]
-    speedup, untold_speedup = paired_ratios(
-        np.repeat(base[:, np.newaxis], len(p), axis=1),
-        throughput,
-        confidence,
-        np.where(own == reference, 0.0, shifts + of_base),
-        is_paired=told & (True if reference is None else told[reference]),
-        is_unpaired=is_unpaired,
-    )
-    gain, untold_gain = paired_ratios(
-        earlier,
-        throughput,
-        confidence,
-        shifts + earlier_shifts,
-        is_paired=told & earlier_told,
-        is_unpaired=is_unpaired,
-    )
+    recorded = np.ones(len(p), np.bool_) if is_recorded is None else is_recorded
+    with_nothing = np.column_stack([throughput, np.full(len(throughput), np.nan)])  # as the last column
+
+    def relative_to(columns: list[int]) -> tuple[Ratios, Floats]:
+        return paired_ratios(
+            with_nothing.take(columns, axis=1),
+            throughput,
+            CONFIDENCE,
+            np.where(own == columns, 0.0, shifts + np.append(shifts, 0.0)[columns]),
+            is_paired=recorded & np.append(recorded, True)[columns],
+            is_unpaired=is_unpaired,
+        )
+
+    speedup, unresolved_speedup = relative_to([-1 if reference is None else reference] * len(p))
+    gain, unresolved_gain = relative_to(_previous_measured(throughput))
     share = np.full(len(p), np.nan) if reference is None else p[reference] / p
-    return Scaled(speedup, gain, share, untold_speedup, untold_gain)
+    return Scaled(speedup, gain, share, unresolved_speedup, unresolved_gain)
+
+
+def _previous_measured(throughput: Floats) -> list[int]:
+    """Return for each column the last one before it that has a value; −1 where there is none."""
+    previous, last = [], -1
+    for column, n_blocks in enumerate(np.isfinite(throughput).sum(axis=0)):
+        previous.append(last)
+        last = column if n_blocks else last
+    return previous
 
 
 def paired_ratios(
@@ -108,11 +100,10 @@ def paired_ratios(
     """
     below, above = _finite(below, above)
     paired = np.ones(below.shape[1], np.bool_) if is_paired is None else is_paired
-    if is_unpaired:
-        paired = paired & ~were_apart(below, above, paired, MIN_BLOCKS)
-    below, above = set_apart(below, above, paired)
+    paired = paired_columns(below, above, paired, is_unpaired=is_unpaired)
+    below, above = separate_unpaired(below, above, paired)
     plain = ratios(below, above, confidence, rounding=rounding)
-    return allow_for(plain, below, above, confidence)[0], not_to_be_told(plain, below, above)
+    return allow_for(plain, below, above, confidence)[0], unresolved_correlation(plain, below, above)
 
 
 def _finite(below: Floats, above: Floats) -> tuple[Floats, Floats]:
@@ -128,9 +119,7 @@ def _finite(below: Floats, above: Floats) -> tuple[Floats, Floats]:
 def bounded(found: Ratios, column: int, factor: float = 1.0) -> Bounded | None:
     """Return one ratio times `factor`; None where there is none."""
     value, low, high = (float(part[column]) * factor for part in (found.ratio, found.low, found.high))
-    if value != value:
-        return None
-    return Bounded(value) if low != low else Bounded(value, low, high)
+    return None if value != value else Bounded.of(value, low, high)
 
 
 class Claims(NamedTuple):
@@ -140,22 +129,22 @@ class Claims(NamedTuple):
     efficiency: npt.NDArray[np.bool_]
 
 
-def claims(grown: Scaled, is_beyond: npt.NDArray[np.bool_], confidence: float = 0.95) -> Claims:
+def claims(grown: Scaled, is_beyond: npt.NDArray[np.bool_]) -> Claims:
     """Return which gains, and which efficiencies where `is_beyond` the reference scale, surely differ from 1.
 
-    All claims of a curve form one family, by Holm's procedure: the chance of any false claim is at most 1 −
-    `confidence`. A curve of six scales has eleven possible claims.
+    All claims of a curve form one family, by Holm's procedure: the chance of any false claim is at most 5 %.
+    A curve of six scales has eleven possible claims.
     """
     efficiency = dataclasses.replace(grown.speedup, ratio=grown.speedup.ratio * grown.share)
-    is_told = is_beyond & np.isnan(grown.untold_speedup)
+    is_judged = is_beyond & np.isnan(grown.unresolved_speedup)
     p_values = np.concatenate(
         [
-            np.where(np.isnan(grown.untold_gain), difference_p_values(grown.gain), np.nan),
-            np.where(is_told, difference_p_values(efficiency), np.nan),
+            np.where(np.isnan(grown.unresolved_gain), difference_p_values(grown.gain), np.nan),
+            np.where(is_judged, difference_p_values(efficiency), np.nan),
         ]
     )
     with np.errstate(invalid="ignore"):
-        gain, other = np.split(holm(p_values) <= 1 - confidence, 2)
+        gain, other = np.split(holm(p_values) <= 1 - CONFIDENCE, 2)
     return Claims(gain, other)
 
 
@@ -184,7 +173,9 @@ def remarks(
     return tuple(found)
 
 
-def lasting(floor: float, scales: Sequence[float], efficiencies: Sequence[Bounded | None]) -> Lasting | None:
+def lasting(
+    floor: float, scales: Sequence[float], efficiencies: Sequence[Bounded | None]
+) -> EfficientRange | None:
     """Return the largest scale up to which the efficiency is at least `floor`.
 
     The first of `scales` is the reference scale. Scales that were not measured are skipped. None where
@@ -196,7 +187,7 @@ def lasting(floor: float, scales: Sequence[float], efficiencies: Sequence[Bounde
     scale = _reach([(p, one.value) for p, one in known], floor)
     has_intervals = any(one.low is not None for _, one in known)
     certain = _reach([(p, one.low) for p, one in known], floor) if has_intervals else None
-    return Lasting(floor=floor, scale=known[0][0] if scale is None else scale, certain_scale=certain)
+    return EfficientRange(floor=floor, scale=known[0][0] if scale is None else scale, certain_scale=certain)
 
 
 def _reach(points: list[tuple[float, float | None]], floor: float) -> float | None:

@@ -25,6 +25,12 @@ class Scatters:
     high: Floats
 
 
+def logarithms(values: Floats) -> Floats:
+    """Return logarithms; NaN for a whole column with a value of zero or less, as a part is no fair sample."""
+    is_positive = ~(values <= 0).any(axis=0)
+    return np.log(np.where(is_positive & (values > 0), values, np.nan))
+
+
 def scatters(logs: Floats, confidence: float = 0.95) -> Scatters:
     """Return √(exp(s²) − 1) of each column with its interval; s² is the variance of the logarithms.
 

@@ -74,12 +74,12 @@ def _put(found: WarmUps, one: Alike, n_first: int, centre: Floats, limits: Float
     """Store the result for the series in `one` whose first values are all beyond the limits."""
     distance, length = one.values[:n_first] - centre, len(one.values)
     is_apart = distance.min(axis=0) > limits
-    told = is_apart | (found.n_first[one.columns] == 0)
+    is_new = is_apart | (found.n_first[one.columns] == 0)
     share = n_first / length
-    columns = one.columns[told]
-    found.p[columns] = np.where(is_apart, share**n_first * (1 - share) ** (length - n_first), 1.0)[told]
+    columns = one.columns[is_new]
+    found.p[columns] = np.where(is_apart, share**n_first * (1 - share) ** (length - n_first), 1.0)[is_new]
     found.n_first[columns] = n_first
-    found.shift[columns] = np.median(distance, axis=0)[told]
+    found.shift[columns] = np.median(distance, axis=0)[is_new]
 
 
 def _scales(slowing: Floats) -> Floats:

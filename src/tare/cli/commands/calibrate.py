@@ -55,7 +55,7 @@ def command(
     """
     from tare.analysis.accounting import account
     from tare.analysis.calibration import calibration
-    from tare.analysis.stop_reason import ending
+    from tare.analysis.stop_reason import stop_reason
 
     loaded = _load(study, site, blocks)
     is_going_on = study is not None and study.is_dir() and loaded.study.is_aa
@@ -73,7 +73,7 @@ def command(
             f"tare: no case has three blocks with both members of its A/A pair; see 'tare status {folder}'",
             err=True,
         )
-    if not found.rows or not is_all_done(account(campaign), ending(campaign)):
+    if not found.rows or not is_all_done(account(campaign), stop_reason(campaign)):
         raise click.exceptions.Exit(1)
 
 

@@ -148,7 +148,7 @@ def command(
       tare run study.yaml -v                           print what is sent where, as in the log
     """
     from tare.analysis.accounting import account
-    from tare.analysis.stop_reason import ending
+    from tare.analysis.stop_reason import stop_reason
 
     loaded = planning.load(study, blocks, like=out)
     if study.is_dir() and blocks is None and not extend:
@@ -177,7 +177,7 @@ def command(
         options=options,
         log_level=logging.DEBUG if is_very_verbose(context) else logging.INFO,
     )
-    found, end = account(campaign), ending(campaign)
+    found, end = account(campaign), stop_reason(campaign)
     _print_summary(campaign, found, end)
     if not is_all_done(found, end):
         raise click.exceptions.Exit(1)

@@ -59,7 +59,7 @@ def command(
       tare status campaigns/demo --log --since 1h --level warning
     """
     from tare.analysis.accounting import account
-    from tare.analysis.stop_reason import ending
+    from tare.analysis.stop_reason import stop_reason
     from tare.storage.pseudonymous import read_shown
 
     if is_log:
@@ -69,7 +69,7 @@ def command(
         raise UsageError("--since and --level choose among the lines of the log; add --log")
     campaign = read_shown(folder)
     found = account(campaign)
-    end = ending(campaign)
+    end = stop_reason(campaign)
     if as_json:
         print_json("tare.status/1", _body(campaign, found, end))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.analysis.pairs import pairs, told_blocks
+from tare.analysis.pairs import pairs, recorded_blocks
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
@@ -36,7 +36,7 @@ def imported_order(runs: Sequence[Attempt]) -> str:
 
 def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
     """Yield how imported runs are compared; only comparisons with runs of both sides are counted."""
-    cases, told = {one.case for one in runs}, told_blocks(campaign)
+    cases, told = {one.case for one in runs}, recorded_blocks(campaign)
     passes: dict[str, set[Pass]] = {}
     for one in campaign.measured():
         passes.setdefault(one.case, set()).add(one.together)

@@ -286,9 +286,9 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
     yield "Finds", f"{percent(one.detectable)} or more" if one.detectable is not None else ""
     yield "To settle", _settling(one) if one.verdict is Verdict.UNDECIDED and not one.is_within else ""
     yield "Read", progress_words(one)
-    if one.paid is not None:
-        name = mean_words(one.paid, one.unit)
-        yield name[0].upper() + name[1:], paid_change(one.paid)
+    if one.mean_cost is not None:
+        name = mean_words(one.mean_cost, one.unit)
+        yield name[0].upper() + name[1:], paid_change(one.mean_cost)
         yield "Bad runs", tail_words(one)
     yield "Misses", miss_words(one)
     yield "Assumes", FOOTNOTE if assumed_mark(one) else ""

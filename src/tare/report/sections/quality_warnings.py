@@ -77,8 +77,8 @@ def quality_warnings(trust: Quality, campaign: Campaign, variants: Variants) -> 
     Figures of a case with the same warning share a row.
     """
     grouped: dict[tuple[str | None, RepeatabilityWarning, tuple[Pass, ...]], list[QualityWarning]] = {}
-    for one in trust.doubts:
-        grouped.setdefault((one.case, one.suspicion, one.passes), []).append(one)
+    for one in trust.warnings:
+        grouped.setdefault((one.case, one.kind, one.passes), []).append(one)
     rows, odd = [], []
     if campaign.altered:
         rows.append(_altered(campaign))
@@ -95,7 +95,7 @@ def quality_warnings(trust: Quality, campaign: Campaign, variants: Variants) -> 
         else:
             odd += _odd_runs(alike, campaign, variants)
     is_clear = (
-        not (trust.doubts or changes or campaign.altered)
+        not (trust.warnings or changes or campaign.altered)
         and trust.imprecision is None
         and any(trust.n_tested.values())
     )
@@ -152,8 +152,8 @@ def odd_runs(trust: Quality) -> frozenset[tuple[str, Pass]]:
     """Return the case and the pass of each outlier among the runs of its case."""
     return frozenset(
         (doubt.case, one)
-        for doubt in trust.doubts
-        if doubt.case is not None and doubt.suspicion is RepeatabilityWarning.OUTLIERS
+        for doubt in trust.warnings
+        if doubt.case is not None and doubt.kind is RepeatabilityWarning.OUTLIERS
         for one in doubt.passes
     )
 
@@ -176,7 +176,7 @@ def variability_rows(
     first: dict[str, Variability] = {}
     for one in found:
         first.setdefault(one.contender_case, one)
-    doubted = {doubt.case: brief(doubt) for doubt in reversed(trust.doubts)}
+    doubted = {doubt.case: brief(doubt) for doubt in reversed(trust.warnings)}
     return [_variability_row(one, doubted, variants) for one in first.values()]
 
 

@@ -149,10 +149,10 @@ def _means(facts: RuleFacts) -> _Kept:
     over = "geometric, since noise multiplies" if mean is Mean.GEOMETRIC else f"{mean}, as was asked for"
     centre = "Over blocks the median is taken" if mean is Mean.MEDIAN else f"Over blocks the mean is {over}"
     within = f"Within a run what its program printed counts. {centre}."
-    paid = [one.paid for one in _compared(facts) if one.paid is not None]
+    paid = [one.mean_cost for one in _compared(facts) if one.mean_cost is not None]
     if not paid:
         return Keeping.PARTLY, within
-    n_telling = sum(one.is_telling for one in paid)
+    n_telling = sum(one.is_notable for one in paid)
     told = (
         f"It tells something else of {count(n_telling, 'quoted ratio')}, beside which it stands."
         if n_telling

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tare.analysis.budget import describe_budget
 from tare.analysis.history import History
-from tare.analysis.stop_reason import StopReason, ending
+from tare.analysis.stop_reason import StopReason, stop_reason
 from tare.core.campaign import Campaign
 from tare.core.study import Budget
 from tare.report.words.numbers import count, percent
@@ -18,7 +18,7 @@ def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
     if repeats.until is None and repeats.budget == Budget():
         yield from _looks(campaign, found)
         return
-    end = ending(campaign)
+    end = stop_reason(campaign)
     if repeats.until is not None:
         blocks = f"{repeats.min} to {repeats.max}" if repeats.max > repeats.min else str(repeats.min)
         yield (

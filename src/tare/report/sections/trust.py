@@ -30,12 +30,12 @@ class Trust(NamedTuple):
 
 def _made(facts: SectionFacts) -> Trust:
     answers, campaign, variants = facts.answers, facts.campaign, facts.variants
-    noise = noises(answers.estimates, campaign, variants, whole_run_scatters(answers.trust.scatters))
+    noise = noises(answers.estimates, campaign, variants, whole_run_scatters(answers.quality.scatters))
     return Trust(
-        warnings=quality_warnings(answers.trust, campaign, variants),
+        warnings=quality_warnings(answers.quality, campaign, variants),
         facts=tuple(quality_facts(campaign, facts.account, noise, answers.calibration)),
         noises=tuple(noise),
-        variabilities=tuple(variability_rows(answers.variabilities, answers.trust, variants)),
+        variabilities=tuple(variability_rows(answers.variabilities, answers.quality, variants)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
-from tare.stats.autocorrelation import LASTING
+from tare.stats.autocorrelation import ASSUMED_CORRELATION
 from tare.stats.looks import SHOWING_BLOCKS
 
 MARK = "†"
@@ -62,4 +62,6 @@ def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str
     of_all = f"all {len(drawn)}" if sure == len(drawn) else f"{sure} of {len(drawn)}"
     how_many = "the" if len(drawn) == 1 else of_all
     held = f"{how_many if sure else 'no'} {whose}"
-    return f"{text}; {held} without that, where blocks resemble the one before by up to {LASTING:g}."
+    return (
+        f"{text}; {held} without that, where blocks resemble the one before by up to {ASSUMED_CORRELATION:g}."
+    )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
 from tare.analysis.headline import Headline
-from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_PAID
+from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST
 from tare.core.units import format_bytes
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
@@ -249,17 +249,17 @@ def _price(one: Headline) -> str:
     For an undecided figure it is returned only if its own interval excludes no change, or if it is the reason
     for having no verdict.
     """
-    price = one.paid
+    price = one.mean_cost
     if price is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
         return ""
     return paid_words(one, one.unit)
 
 
 def _is_sure(one: Headline) -> bool:
-    price = one.paid
+    price = one.mean_cost
     if price is None or price.low is None or price.high is None:
         return False
-    return price.low > 1 or price.high < 1 or WITHHELD_BY_PAID in one.note
+    return price.low > 1 or price.high < 1 or WITHHELD_BY_MEAN_COST in one.note
 
 
 def _prices(group: Sequence[Headline]) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from tare.core.comparison import Comparison, Finding, Mean, Paid
+from tare.core.comparison import Comparison, Finding, Mean, MeanCost
 from tare.core.units import seconds_in
 from tare.core.workload import Better
 from tare.report.words.changes import factor, shares
 from tare.report.words.numbers import is_manifold, measured, percent
 
 
-def mean_words(one: Paid, unit: str) -> str:
+def mean_words(one: MeanCost, unit: str) -> str:
     """Return which mean it is: ``the mean of times``, ``the harmonic mean``."""
     if one.mean is Mean.HARMONIC:
         return "the harmonic mean"
@@ -45,7 +45,7 @@ def misasked_words(mean: Mean, better: Iterable[Better | None]) -> str:
     return ""
 
 
-def paid_change(one: Paid) -> str:
+def paid_change(one: MeanCost) -> str:
     """Return the change of the mean cost with its interval: ``+20 % [−5, 52]``."""
     if is_manifold(one.ratio):
         return str(factor(one.ratio, one.low, one.high))
@@ -55,14 +55,14 @@ def paid_change(one: Paid) -> str:
 
 def paid_words(one: Finding, unit: str) -> str:
     """Return the change of the mean cost if it differs: ``in the mean of times +20 % [−5, 52]``."""
-    if one.paid is None or not one.paid.is_telling:
+    if one.mean_cost is None or not one.mean_cost.is_notable:
         return ""
-    return f"in {mean_words(one.paid, unit)} {paid_change(one.paid)}"
+    return f"in {mean_words(one.mean_cost, unit)} {paid_change(one.mean_cost)}"
 
 
 def tail_words(one: Comparison) -> str:
     """Return the bad runs of both sides: ``worst run 10.2 s → 30.6 s``; empty if they are not known."""
-    price = one.paid
+    price = one.mean_cost
     if price is None or price.reference_tail is None or price.contender_tail is None:
         return ""
     tails = (price.reference_tail, price.contender_tail)
@@ -81,9 +81,9 @@ def price_words(one: Comparison) -> str:
 
 def paid_apart(one: Finding) -> float:
     """Return how far the ratio of mean costs lies from the ratio, as a logarithm."""
-    if one.paid is None or not one.ratio:
+    if one.mean_cost is None or not one.ratio:
         return 0.0
-    return abs(math.log(one.paid.ratio / one.ratio))
+    return abs(math.log(one.mean_cost.ratio / one.ratio))
 
 
 def miss_words(one: Finding) -> str:

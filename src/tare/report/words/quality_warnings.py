@@ -31,14 +31,14 @@ def finding(doubt: QualityWarning) -> str:
     if doubt.may_wander:
         way, share = "rises" if doubt.size > 0 else "falls", percent(abs(doubt.size), is_signed=False)
         return f"{way} by {share} a block, or wanders: {count(doubt.n_blocks, 'block')} cannot tell which"
-    if doubt.suspicion is RepeatabilityWarning.DRIFT:
+    if doubt.kind is RepeatabilityWarning.DRIFT:
         return f"drifts by {percent(doubt.size)} a block, over {count(doubt.n_blocks, 'block')}"
-    if doubt.suspicion is RepeatabilityWarning.WARM_UP:
+    if doubt.kind is RepeatabilityWarning.WARM_UP:
         return f"{_blocks(doubt.blocks)} {_stand(doubt.blocks)} apart from the rest: {percent(doubt.size)}"
-    if doubt.suspicion is RepeatabilityWarning.MODES:
+    if doubt.kind is RepeatabilityWarning.MODES:
         low, high = (quantity(level, doubt.unit) for level in doubt.levels)
         return f"has two modes, at {low} and {high}: {_blocks(doubt.blocks)} of {doubt.n_blocks} in one"
-    if doubt.suspicion is RepeatabilityWarning.AUTOCORRELATION:
+    if doubt.kind is RepeatabilityWarning.AUTOCORRELATION:
         what = "its ratio to the reference" if doubt.is_of_ratio else "each run"
         when = "in the block before" if doubt.is_of_ratio else "before"
         return (
@@ -51,7 +51,7 @@ def finding(doubt: QualityWarning) -> str:
 
 def brief(doubt: QualityWarning) -> str:
     """Return the name of a quality warning."""
-    return "drift, or wandering" if doubt.may_wander else str(doubt.suspicion)
+    return "drift, or wandering" if doubt.may_wander else str(doubt.kind)
 
 
 def imprecision_words(found: Imprecision) -> str:
@@ -86,7 +86,7 @@ def _shared_finding(doubt: QualityWarning) -> str:
     if doubt.may_wander:
         blocks = count(doubt.n_blocks, "block")
         return f"get {way} alike by {share} a block, or wander alike: {blocks} cannot tell which"
-    if doubt.suspicion is RepeatabilityWarning.DRIFT:
+    if doubt.kind is RepeatabilityWarning.DRIFT:
         return f"get {way} alike by {share} a block, over {count(doubt.n_blocks, 'block')}"
     return f"are {way} alike in {_blocks(doubt.blocks)}: by {share} next to the rest"
 
@@ -96,16 +96,16 @@ def cure(doubt: QualityWarning, warmup: int) -> str:
 
     `warmup` is the number of warm-up blocks that the study already has.
     """
-    if doubt.suspicion is RepeatabilityWarning.DRIFT:
+    if doubt.kind is RepeatabilityWarning.DRIFT:
         return _DRIFT_OF_ALL if doubt.case is None else _DRIFT
-    if doubt.suspicion is RepeatabilityWarning.WARM_UP:
+    if doubt.kind is RepeatabilityWarning.WARM_UP:
         return (
             f"It looks like warm-up: write “warmup: {warmup + len(doubt.blocks)}” into the study and run it "
             "again."
         )
-    if doubt.suspicion is RepeatabilityWarning.MODES:
+    if doubt.kind is RepeatabilityWarning.MODES:
         return _step(doubt) or _MODES
-    if doubt.suspicion is RepeatabilityWarning.AUTOCORRELATION:
+    if doubt.kind is RepeatabilityWarning.AUTOCORRELATION:
         return _AUTOCORRELATION
     return f"{_OUTLIERS} {_FIRST}" if doubt.blocks[0] == 1 and doubt.n_blocks < MIN_FOR_WARM_UP else _OUTLIERS
 

@@ -10,7 +10,7 @@ import pytest
 
 from support.doubles import MemoryLog
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case
-from tare.analysis.stop_reason import ending
+from tare.analysis.stop_reason import stop_reason
 from tare.analysis.stopping import StoppingRule
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
@@ -41,13 +41,13 @@ def simulate(budget: Budget, *, until: float | None = 0.02, most: int = 12) -> C
 
 
 def test_a_campaign_that_reached_its_precision_left_nothing_open() -> None:
-    end = ending(simulate(Budget(runs=500), most=60))
+    end = stop_reason(simulate(Budget(runs=500), most=60))
     assert (end.is_budget_spent, end.n_settled, end.unsettled) == (False, 2, ())
 
 
-def test_a_campaign_that_came_to_its_last_block_says_what_is_open() -> None:
+def test_a_campaign_that_came_to_its_last_block_names_what_is_open() -> None:
     campaign = simulate(Budget(), most=6)
-    end = ending(campaign)
+    end = stop_reason(campaign)
     assert end.is_budget_spent is False
     assert [(one.case, one.against, one.n_blocks) for one in end.unsettled] == [(CASES[1].id, CASES[0].id, 6)]
 
@@ -57,13 +57,13 @@ def test_a_campaign_that_came_to_its_last_block_says_what_is_open() -> None:
 )
 @pytest.mark.parametrize("until", [0.02, None])
 def test_a_spent_budget_is_what_ended_it(budget: Budget, until: float | None) -> None:
-    assert ending(simulate(budget, until=until)).is_budget_spent
+    assert stop_reason(simulate(budget, until=until)).is_budget_spent
 
 
 def test_a_budget_that_is_used_up_exactly_at_the_end_stopped_nothing() -> None:
-    assert not ending(simulate(Budget(runs=9), until=None, most=3)).is_budget_spent
+    assert not stop_reason(simulate(Budget(runs=9), until=None, most=3)).is_budget_spent
 
 
-def test_a_study_without_limits_has_nothing_to_say() -> None:
-    end = ending(simulate(Budget(), until=None, most=3))
+def test_a_study_without_limits_has_no_stop_reason() -> None:
+    end = stop_reason(simulate(Budget(), until=None, most=3))
     assert (end.is_budget_spent, end.n_settled, end.unsettled) == (False, 0, ())

@@ -10,7 +10,7 @@ import pytest
 
 from support.slowing import slowed
 from support.synthetic import make_campaign, make_case
-from tare.analysis.quality import QualityWarning, trust
+from tare.analysis.quality import QualityWarning, quality
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.analysis.variability import variabilities
 from tare.core.attempt import Source
@@ -30,90 +30,92 @@ def calm(blocks: int = 10, seed: int = 1, noise: float = 0.01, margin: float = 0
 
 
 def only(campaign: Campaign) -> QualityWarning:
-    [doubt] = trust(campaign).doubts
-    return doubt
+    [warning] = quality(campaign).warnings
+    return warning
 
 
-def test_a_calm_campaign_leaves_no_doubt_and_says_what_was_tested() -> None:
-    found = trust(calm())
-    assert found.doubts == ()
+def test_a_calm_campaign_has_no_warning_and_names_what_was_tested() -> None:
+    found = quality(calm())
+    assert found.warnings == ()
     assert found.n_figures == len(CASES)  # the bandwidth tells the latency again
     ratios = found.n_tested.pop(RepeatabilityWarning.AUTOCORRELATION)
     assert ratios == 4  # of both contenders, with two numbers of nodes
     assert set(found.n_tested.values()) == {len(CASES)}
 
 
-def test_clean_pages_raise_a_doubt_of_a_kind_in_at_most_five_of_a_hundred() -> None:
+def test_clean_pages_raise_a_warning_of_one_kind_in_at_most_five_of_a_hundred() -> None:
     n_pages = 250
     raised = Counter(
-        suspicion
+        kind
         for seed in range(n_pages)
-        for suspicion in {one.suspicion for one in trust(calm(seed=seed, margin=0.0)).doubts}
+        for kind in {one.kind for one in quality(calm(seed=seed, margin=0.0)).warnings}
     )
     assert max(raised.values(), default=0) / n_pages <= 0.05 + 3 * (0.05 * 0.95 / n_pages) ** 0.5
 
 
 def test_a_case_that_drifts_is_found_with_its_rate() -> None:
     found = only(slowed(calm(), lambda case, block: 1.02**block if case == ODD else 1.0))
-    assert (found.case, found.suspicion) == (ODD.id, RepeatabilityWarning.DRIFT)
+    assert (found.case, found.kind) == (ODD.id, RepeatabilityWarning.DRIFT)
     assert found.fom == "latency"
     assert found.size == pytest.approx(0.02, abs=0.005)
     assert found.blocks == tuple(range(1, 11))
     assert found.p < 0.05
 
 
-def test_a_drift_of_all_cases_is_told_once_also_with_five_blocks() -> None:
+def test_a_drift_of_all_cases_is_reported_once_also_with_five_blocks() -> None:
     found = only(slowed(calm(blocks=5), lambda _, block: 1.03**block))
-    assert (found.case, found.suspicion) == (None, RepeatabilityWarning.DRIFT)
+    assert (found.case, found.kind) == (None, RepeatabilityWarning.DRIFT)
     assert found.size == pytest.approx(0.03, abs=0.01)
 
 
-def test_a_case_that_drifts_apart_from_the_others_is_told_besides() -> None:
-    doubts = trust(slowed(calm(), lambda case, block: (1.08 if case == ODD else 1.03) ** block)).doubts
-    assert [one.case for one in doubts] == [None, ODD.id]
-    assert doubts[1].size == pytest.approx(0.05, abs=0.01)  # over what all do
+def test_a_case_that_drifts_apart_from_the_others_is_reported_besides() -> None:
+    warnings = quality(slowed(calm(), lambda case, block: (1.08 if case == ODD else 1.03) ** block)).warnings
+    assert [one.case for one in warnings] == [None, ODD.id]
+    assert warnings[1].size == pytest.approx(0.05, abs=0.01)  # over what all do
 
 
 def test_one_of_two_cases_that_drifts_is_not_taken_for_both() -> None:
     campaign = make_campaign(blocks=10, noise=0.005)
     contender = campaign.plan.cases[1]
-    doubts = trust(slowed(campaign, lambda case, block: 1.05**block if case == contender else 1.0)).doubts
-    assert [(one.case, one.suspicion) for one in doubts] == [(contender.id, RepeatabilityWarning.DRIFT)]
+    warnings = quality(
+        slowed(campaign, lambda case, block: 1.05**block if case == contender else 1.0)
+    ).warnings
+    assert [(one.case, one.kind) for one in warnings] == [(contender.id, RepeatabilityWarning.DRIFT)]
 
 
 @pytest.mark.parametrize("blocks", [10, 20])
 def test_a_slow_first_block_is_a_warm_up_and_nothing_else(blocks: int) -> None:
     found = only(slowed(calm(blocks, noise=0.005), lambda case, b: 1.2 if case == ODD and b == 1 else 1.0))
-    assert (found.case, found.suspicion, found.blocks) == (ODD.id, RepeatabilityWarning.WARM_UP, (1,))
+    assert (found.case, found.kind, found.blocks) == (ODD.id, RepeatabilityWarning.WARM_UP, (1,))
     assert found.size == pytest.approx(0.2, abs=0.03)
 
 
-def test_a_first_block_in_which_everything_is_slow_is_told_once() -> None:
+def test_a_first_block_in_which_everything_is_slow_is_reported_once() -> None:
     found = only(slowed(calm(), lambda _, block: 1.2 if block == 1 else 1.0))
-    assert (found.case, found.suspicion, found.blocks) == (None, RepeatabilityWarning.WARM_UP, (1,))
+    assert (found.case, found.kind, found.blocks) == (None, RepeatabilityWarning.WARM_UP, (1,))
     assert found.size == pytest.approx(0.2, abs=0.03)
 
 
 def test_of_fewer_than_ten_blocks_a_slow_first_one_is_an_odd_run_and_not_called_warm_up() -> None:
     campaign = slowed(calm(5, noise=0.002), lambda case, b: 1.3 if case == ODD and b == 1 else 1.0)
     found = only(campaign)
-    assert (found.case, found.suspicion, found.blocks) == (ODD.id, RepeatabilityWarning.OUTLIERS, (1,))
+    assert (found.case, found.kind, found.blocks) == (ODD.id, RepeatabilityWarning.OUTLIERS, (1,))
     assert "can be told from 10 blocks on" in cure(found, 0)
-    assert trust(campaign).n_tested[RepeatabilityWarning.WARM_UP] == 0
+    assert quality(campaign).n_tested[RepeatabilityWarning.WARM_UP] == 0
 
 
 def test_a_slow_first_run_is_no_warm_up_where_another_run_is_as_slow() -> None:
     def slow(case: Case, block: int) -> float:
         return 3.0 if (case == ODD and block == 1) or (case == CASES[0] and block == 6) else 1.0
 
-    found = trust(slowed(calm(), slow)).doubts
-    assert {one.suspicion for one in found} == {RepeatabilityWarning.OUTLIERS}
+    found = quality(slowed(calm(), slow)).warnings
+    assert {one.kind for one in found} == {RepeatabilityWarning.OUTLIERS}
 
 
 def test_two_modes_are_found_with_both_levels() -> None:
     campaign = calm(noise=0.005)
     found = only(slowed(campaign, lambda case, b: 1.5 if case == ODD and b in (2, 5, 6, 9) else 1.0))
-    assert (found.case, found.suspicion, found.blocks) == (ODD.id, RepeatabilityWarning.MODES, (2, 5, 6, 9))
+    assert (found.case, found.kind, found.blocks) == (ODD.id, RepeatabilityWarning.MODES, (2, 5, 6, 9))
     low, high = found.levels
     assert high / low == pytest.approx(1.5, rel=0.02)
     assert low == pytest.approx(1.5 * (20.001 * 21.024) ** 0.5, rel=0.02)
@@ -121,7 +123,7 @@ def test_two_modes_are_found_with_both_levels() -> None:
 
 def test_a_single_slow_run_is_an_outlier_and_not_serious() -> None:
     found = only(slowed(calm(), lambda case, block: 1.6 if case == ODD and block == 7 else 1.0))
-    assert (found.case, found.suspicion, found.blocks) == (ODD.id, RepeatabilityWarning.OUTLIERS, (7,))
+    assert (found.case, found.kind, found.blocks) == (ODD.id, RepeatabilityWarning.OUTLIERS, (7,))
     assert found.size == pytest.approx(0.6, abs=0.05)
     assert not found.is_serious
 
@@ -129,8 +131,8 @@ def test_a_single_slow_run_is_an_outlier_and_not_serious() -> None:
 def test_runs_that_resemble_the_one_before_are_found() -> None:
     wave = 1 + 0.05 * np.sin(np.arange(33) * np.pi / 4)
     campaign = slowed(calm(blocks=32), lambda case, b: float(wave[b]) if case == ODD else 1.0)
-    [found] = [one for one in trust(campaign).doubts if one.is_serious]
-    assert (found.case, found.suspicion) == (ODD.id, RepeatabilityWarning.AUTOCORRELATION)
+    [found] = [one for one in quality(campaign).warnings if one.is_serious]
+    assert (found.case, found.kind) == (ODD.id, RepeatabilityWarning.AUTOCORRELATION)
     assert found.size > found.levels[0]
 
 
@@ -148,17 +150,17 @@ def waving(seed: int) -> Campaign:
 
 
 def test_what_lasts_from_block_to_block_on_both_sides_alike_does_ratios_no_harm() -> None:
-    n_doubted = 0
+    n_warned = 0
     for seed in range(60):
-        doubts = trust(waving(seed)).doubts
-        n_doubted += any(one.suspicion is RepeatabilityWarning.AUTOCORRELATION for one in doubts)
-    assert n_doubted <= 8
+        warnings = quality(waving(seed)).warnings
+        n_warned += any(one.kind is RepeatabilityWarning.AUTOCORRELATION for one in warnings)
+    assert n_warned <= 8
 
 
-def test_what_lasts_on_one_side_is_told_of_its_ratio() -> None:
+def test_what_lasts_on_one_side_is_reported_for_its_ratio() -> None:
     slow = wave(3)
-    doubts = trust(slowed(calm(blocks=40), lambda case, b: slow[b] if case == ODD else 1.0)).doubts
-    [found] = [one for one in doubts if one.suspicion is RepeatabilityWarning.AUTOCORRELATION]
+    warnings = quality(slowed(calm(blocks=40), lambda case, b: slow[b] if case == ODD else 1.0)).warnings
+    [found] = [one for one in warnings if one.kind is RepeatabilityWarning.AUTOCORRELATION]
     assert (found.case, found.is_of_ratio) == (ODD.id, True)
     assert finding(found).startswith("its ratio to the reference resembles the one in the block before")
 
@@ -170,8 +172,8 @@ def on_nodes(campaign: Campaign, load: float, n_cpus: int) -> Campaign:
     )
 
 
-def test_a_machine_too_noisy_for_the_question_is_told_with_its_load() -> None:
-    noisy = trust(on_nodes(make_campaign(ratio=1.0, noise=0.25, margin=0.02), 4.0, 2)).imprecision
+def test_a_machine_too_noisy_for_the_question_is_reported_with_its_load() -> None:
+    noisy = quality(on_nodes(make_campaign(ratio=1.0, noise=0.25, margin=0.02), 4.0, 2)).imprecision
     assert noisy is not None
     assert (noisy.n_wide, noisy.n_ratios, noisy.load, noisy.n_cpus) == (2, 2, (4.0, 4.0), 2)
     assert noisy.half_width > 0.1
@@ -183,12 +185,12 @@ def test_a_machine_too_noisy_for_the_question_is_told_with_its_load() -> None:
 def test_few_blocks_of_a_usual_machine_are_no_noisy_machine() -> None:
     """What some more blocks decide is said by the row itself; load below the CPUs is no reason."""
     usual = [Truth(noise=lognormal(0.03), blocks=blocks) for blocks in (3, 5, 8)]
-    told = [trust(on_nodes(each, 1.0, 2)).imprecision for truth in usual for each in campaigns(truth, 15)]
+    told = [quality(on_nodes(each, 1.0, 2)).imprecision for truth in usual for each in campaigns(truth, 15)]
     assert sum(one is not None for one in told) <= 2
 
 
 def test_a_load_that_fits_the_processors_is_no_reason() -> None:
-    noisy = trust(on_nodes(make_campaign(ratio=1.0, noise=0.25, margin=0.02), 1.0, 2)).imprecision
+    noisy = quality(on_nodes(make_campaign(ratio=1.0, noise=0.25, margin=0.02), 1.0, 2)).imprecision
     assert noisy is not None
     assert noisy.n_needed > 100
     assert "load" not in imprecision_words(noisy)
@@ -196,44 +198,44 @@ def test_a_load_that_fits_the_processors_is_no_reason() -> None:
 
 
 def test_a_noisy_machine_whose_ratios_are_decided_was_quiet_enough() -> None:
-    assert trust(on_nodes(make_campaign(ratio=5.0, noise=0.1), 4.0, 2)).imprecision is None
-    assert trust(on_nodes(calm(), 4.0, 2)).imprecision is None
+    assert quality(on_nodes(make_campaign(ratio=5.0, noise=0.1), 4.0, 2)).imprecision is None
+    assert quality(on_nodes(calm(), 4.0, 2)).imprecision is None
 
 
-def test_what_is_smaller_than_the_margin_is_no_doubt() -> None:
+def test_what_is_smaller_than_the_margin_is_no_warning() -> None:
     def warm(case: Case, block: int) -> float:
         return 1.03 if case == ODD and block == 1 else 1.0
 
-    assert trust(slowed(calm(noise=0.001, margin=0.02), warm)).doubts
-    assert not trust(slowed(calm(noise=0.001, margin=0.05), warm)).doubts
+    assert quality(slowed(calm(noise=0.001, margin=0.02), warm)).warnings
+    assert not quality(slowed(calm(noise=0.001, margin=0.05), warm)).warnings
 
 
 def test_of_imported_runs_nobody_knows_the_order_so_nothing_in_time_is_looked_for() -> None:
     campaign = slowed(calm(), lambda _, block: 1.1**block)
     source = Source("a.out", "0" * 64)
     imported = tuple(msgspec.structs.replace(one, source=source) for one in campaign.attempts)
-    found = trust(msgspec.structs.replace(campaign, attempts=imported))
+    found = quality(msgspec.structs.replace(campaign, attempts=imported))
     assert not found.is_in_order
-    assert not [one for one in found.doubts if one.suspicion.is_in_time]
+    assert not [one for one in found.warnings if one.kind.is_in_time]
     assert found.n_tested[RepeatabilityWarning.DRIFT] == 0
     assert found.n_tested[RepeatabilityWarning.MODES] == len(CASES)
 
 
 def test_too_few_blocks_test_nothing() -> None:
-    found = trust(slowed(calm(blocks=4), lambda _, block: 2.0**block))
-    assert found.doubts == ()
+    found = quality(slowed(calm(blocks=4), lambda _, block: 2.0**block))
+    assert found.warnings == ()
     assert set(found.n_tested.values()) == {0}
 
 
-def test_a_campaign_without_a_run_has_nothing_to_doubt() -> None:
-    found = trust(msgspec.structs.replace(calm(), attempts=()))
-    assert not found.doubts
+def test_a_campaign_without_a_run_has_no_warning() -> None:
+    found = quality(msgspec.structs.replace(calm(), attempts=()))
+    assert not found.warnings
     assert not found.scatters
     assert found.n_figures == 0
 
 
 def test_the_scatter_of_each_case_has_an_interval() -> None:
-    found = trust(calm(noise=0.03)).scatters
+    found = quality(calm(noise=0.03)).scatters
     assert len(found) == 2 * len(CASES)
     assert all(one.low and one.cv and one.high and one.low < one.cv < one.high for one in found)
 
@@ -263,7 +265,7 @@ def test_isolating_infrastructure_lowers_the_variance() -> None:
     assert {one.verdict for one in found} == {Verdict.BETTER}
 
 
-def test_two_blocks_have_no_variability_and_say_so() -> None:
+def test_two_blocks_have_no_variability_and_note_it() -> None:
     [first, *_] = variabilities(calm(blocks=2))
     assert first.ratio is first.low is first.reference_cv is None
     assert first.verdict is Verdict.UNDECIDED
