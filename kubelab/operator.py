@@ -50,7 +50,7 @@ from tare.plugins.backends.kubernetes.cluster import (
     Resource,
 )
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.watching import Change, News, ObjectWatch, Silence, Snapshot
+from tare.plugins.backends.kubernetes.watching import Change, Interruption, News, ObjectWatch, Snapshot
 
 _PATIENCE_S = 1.0
 _AT_ONCE = 2
@@ -110,9 +110,9 @@ class MpiOperator:
 
     def _take(self, news: News) -> None:
         match news:
-            case Silence(is_final=True):
+            case Interruption(is_final=True):
                 raise news.error
-            case Silence():
+            case Interruption():
                 return
             case Change(resource, is_deleted, content):
                 self._hear(resource, content, is_deleted=is_deleted)

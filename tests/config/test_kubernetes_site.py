@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tare.config.site_file import site_from_text
 from tare.core.errors import FileFaults
 from tare.core.pod_network import Addressing, AttachmentKind
 from tare.core.site import Site
-from tare.plugins.backends.kubernetes.options import LauncherCreation, WorkVolume, options_of
-from tare.plugins.backends.kubernetes.pod_options import (
+from tare.plugins.backends.kubernetes.options import (
+    LauncherCreation,
     LauncherOptions,
     LauncherPlace,
     SchedulingPolicy,
     Spreading,
     Toleration,
+    WorkVolume,
+    options_of,
 )
 
 SITE = """\
@@ -47,7 +47,6 @@ def test_an_image_is_enough() -> None:
     platform = site().platforms["pods"]
     assert platform.runtime == "pod"
     options = options_of(platform)
-    assert options is not None
     assert (options.user, options.ssh_port, options.ssh_mount) == (1000, 2222, "/home/mpiuser/.ssh")
     assert options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
 
@@ -60,21 +59,20 @@ def test_every_option_arrives() -> None:
         "user: cluster, timeouts: {ready: 2 min}, merge: {spec: {suspend: null}}"
     ).platforms["pods"]
     found = options_of(options)
-    assert found is not None
     assert (found.namespace, found.memory_bytes, found.shm_bytes) == ("bench", 2**30, 2**31)
-    assert (found.cpus, found.nodes, found.user, found.is_memlock_unlimited) == (8, ("w1",), None, True)
+    assert (found.cpus, found.nodes, found.user_id, found.memlock) == (8, ("w1",), None, "unlimited")
     assert found.tolerations == (Toleration(key="gpu", operator="Exists"),)
     assert found.work == WorkVolume(claim="c", path="/c")
     assert found.timeouts.ready_s == 120
-    assert json.loads(found.merge) == {"spec": {"suspend": None}}
+    assert found.merge == {"spec": {"suspend": None}}
     assert options.in_flight == 9
 
 
 def test_root_has_its_own_places() -> None:
     options = options_of(site(", user: 0, ssh_port: 22, capabilities: [NET_RAW]").platforms["pods"])
-    assert options is not None
     assert options.capabilities == ("NET_RAW",)
-    assert (options.ssh_mount, options.sshd) == ("/root/.ssh", ("/usr/sbin/sshd", "-De"))
+    assert options.ssh_mount == "/root/.ssh"
+    assert options.sshd_command == ("/usr/sbin/sshd", "-De", "-p", "22")
 
 
 def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
@@ -136,7 +134,6 @@ def test_where_pods_go_and_the_options_of_queues_are_read() -> None:
         ", scheduling_policy: {queue: q, schedule_timeout: 10 min}, merge: {Job: {spec: {}}}"
     )
     found = options_of(site(written).platforms["pods"])
-    assert found is not None
     assert found.launcher == LauncherOptions(
         place=LauncherPlace.ANYWHERE, cpus=0.5, memory_bytes=2**30,
         tolerations=(Toleration(key="infra", operator="Exists"),),
@@ -144,7 +141,7 @@ def test_where_pods_go_and_the_options_of_queues_are_read() -> None:
     assert (found.hugepages, found.queue) == ({"1Gi": 2**31}, "bench")
     assert found.topology_spread == (Spreading(key="rack", is_required=False),)
     assert found.scheduling_policy == SchedulingPolicy(queue="q", schedule_timeout_s=600)
-    assert json.loads(found.merge) == {"Job": {"spec": {}}}
+    assert found.merge == {"Job": {"spec": {}}}
 
 
 @pytest.mark.parametrize(

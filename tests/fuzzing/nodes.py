@@ -34,16 +34,16 @@ from tare.plugins.backends.gridengine import commands as gridengine
 from tare.plugins.backends.gridengine import states as gridengine_states
 from tare.plugins.backends.kubernetes import (
     attachments,
+    control_groups,
     node_watch,
     nodes,
     phases,
-    placement_check,
     queueing,
-    quota_refusals,
+    quotas,
     refusals,
 )
 from tare.plugins.backends.kubernetes.following import lines
-from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
+from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenNode, SeenPod
 from tare.plugins.backends.kubernetes.receiving import Receiver
 from tare.plugins.backends.kubernetes.results import keep_failure
 from tare.plugins.backends.ownership import sessions
@@ -114,7 +114,9 @@ def of_batch_systems() -> Iterator[Target]:
     pod = json.dumps(_POD).encode()
     yield Target("pods", _pods, (pod, *files_of(CORPUS / "mpijob", "*.json")), NOT_JSON)
     status = b'[{"interface":"net1","ips":["10.0.0.1"]},{"interface":"eth0"}]'
-    yield Target("attachments", lambda data: attachments.twins("net1", [as_text(data)] * 2), (status,), ())
+    yield Target(
+        "attachments", lambda data: attachments.duplicate_address("net1", [as_text(data)] * 2), (status,), ()
+    )
     yield Target("limits of pods", _limits, (_records(_LIMITS),), ())
     yield Target("log of a pod", _log, (_packed(),), ())
 
@@ -244,15 +246,15 @@ def _pods(data: bytes) -> None:
     pod = msgspec.json.decode(data, type=SeenPod)
     _ = msgspec.json.decode(data, type=SeenJob).failure
     msgspec.json.decode(data, type=SeenEvent)
-    node = msgspec.json.decode(data, type=nodes.NodeSeen)
-    other = msgspec.json.decode(data, type=nodes.PodSeen)
+    node = msgspec.json.decode(data, type=SeenNode)
+    other = msgspec.json.decode(data, type=SeenPod)
     nodes.node_facts(node)
     nodes.neighbours([other])
     phases.why_pending([pod], [" Warning x"])
     job, event = msgspec.json.decode(data, type=SeenJob), msgspec.json.decode(data, type=SeenEvent)
     list(refusals.obstacles([pod], [event], dict, lacks_workers=True, has_starter=False))
-    quota_refusals.never(f"exceeded quota: q, {event.message}", {})
-    queueing.place([pod], job, [event])
+    quotas.never(f"exceeded quota: q, {event.message}", {})
+    queueing.queue_position([pod], job, [event])
     watched = node_watch.Nodes()
     watched.take(msgspec.Raw(data))
     list(watched.losses([pod]))
@@ -262,10 +264,14 @@ def _pods(data: bytes) -> None:
     phases.phase_of([pod], 1, has_launcher_last=True)
 
 
+def _attachments(data: bytes) -> None:
+    attachments.duplicate_address("net1", [as_text(data)] * 2)
+
+
 def _limits(data: bytes) -> None:
     files = read_records(as_text(data))
-    placement_check.cpu_limit(files)
-    placement_check.throttled_share(files, files, 1.0)
+    control_groups.cpu_limit(files)
+    control_groups.throttled_share(files, files, 1.0)
 
 
 def _packed() -> bytes:

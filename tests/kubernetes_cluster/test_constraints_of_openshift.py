@@ -21,7 +21,7 @@ CLUSTERS = BASE.with_options(user=None)
 ON_HOST = CLUSTERS._replace(network=HOST)
 ROOT = BASE.with_options(user=0, ssh_port=22)
 WITHOUT_PROFILE = ROOT.with_options(seccomp=Seccomp.CLUSTER)
-RDMA = CLUSTERS.with_options(is_memlock_unlimited=True)
+RDMA = CLUSTERS.with_options(memlock="unlimited")
 TAKEN = {
     "restricted-v2, its own user": ("restricted-v2", CLUSTERS, FIRST),
     "restricted-v2, a user of the range": ("restricted-v2", BASE.with_options(user=FIRST + 7), FIRST + 7),

@@ -129,7 +129,7 @@ def make_scheduler(
     situation: Situation, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], KubernetesScheduler]]:
     # Where no news comes, as after `clock` was set forward, none is worth a second's wait.
-    monkeypatch.setattr("tare.plugins.backends.kubernetes.listening._PATIENCE_S", 0.05)
+    monkeypatch.setattr("tare.plugins.backends.kubernetes.informer._PATIENCE_S", 0.05)
     made: list[KubernetesScheduler] = []
 
     def make() -> KubernetesScheduler:
@@ -189,4 +189,4 @@ def begin(scheduler: KubernetesScheduler, happen: Happenings, task: Task) -> str
 
 def seen(scheduler: KubernetesScheduler, task: Task) -> InFlightJob:
     """Return what the scheduler has seen of a task so far: the next thing happens after it."""
-    return scheduler._flights[object_name(task)]
+    return scheduler._jobs[object_name(task)]

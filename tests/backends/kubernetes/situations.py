@@ -16,19 +16,17 @@ from tare.core.workload import Stage
 from tare.execution.batch import make_task
 from tare.execution.compose import Composer
 from tare.plugins import registry
-from tare.plugins.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.plugins.backends.kubernetes.manifests import Json, render
 from tare.plugins.backends.kubernetes.options import (
     CleanPods,
     KubernetesOptions,
     LauncherCreation,
-    WorkVolume,
-)
-from tare.plugins.backends.kubernetes.pod_options import (
     LauncherOptions,
     LauncherPlace,
     SchedulingPolicy,
     Spreading,
     Toleration,
+    WorkVolume,
 )
 
 SOLVER = Stage(argv=("solver", "--in", "{work}/in/mesh.txt"), files={"in/mesh.txt": "4 4\n"})
@@ -92,8 +90,7 @@ class Situation(NamedTuple):
     def documents(self) -> list[Json]:
         composed = self.composer().compose(self.case)
         inputs = {name: text for stage, _ in composed for name, text in stage.files.items()}
-        rendered = render(self.task(), "echo facts\n", {} if self.options.work else inputs)
-        return [to_json(one, self.options.merge) for one in manifests(rendered)]
+        return render(self.task(), "echo facts\n", {} if self.options.work else inputs).documents
 
     def with_options(self, **changes: object) -> Situation:
         return self._replace(options=msgspec.structs.replace(self.options, **changes))
@@ -131,13 +128,13 @@ SITUATIONS: dict[str, Situation] = {
     "root": BASE.with_options(
         user=0, ssh_port=22, sshd=("/usr/sbin/sshd", "-De"), capabilities=("NET_RAW",)
     ),
-    "openshift-chooses-the-user": BASE.with_options(user=None),
+    "openshift-chooses-the-user": BASE.with_options(user="cluster"),
     "isolation": BASE.with_options(
         isolation="bench=only", tolerations=(Toleration(key="gpu", operator="Exists", effect="NoSchedule"),)
     ),
     "nodes": BASE.with_options(nodes=("w1", "w2"), node_selector={"rack": "7"}),
     "resources": BASE.with_options(
-        cpus=8, memory_bytes=2**30, resources={"rdma/hca": "1"}, shm_bytes=2**31, is_memlock_unlimited=True
+        cpus=8, memory_bytes=2**30, resources={"rdma/hca": "1"}, shm_bytes=2**31, memlock="unlimited"
     ),
     "account": BASE.with_options(
         service_account="runner", pull_secrets=("quay",), pull_policy="Always", priority_class="high",
@@ -151,10 +148,12 @@ SITUATIONS: dict[str, Situation] = {
         stages=(MESHER, SOLVER)
     ),
     "merge": BASE.with_options(
-        merge='{"metadata":{"annotations":{"owner":"me"}},"spec":{"runPolicy":{"activeDeadlineSeconds":7}}}'
+        merge={
+            "metadata": {"annotations": {"owner": "me"}}, "spec": {"runPolicy": {"activeDeadlineSeconds": 7}}
+        }
     ),
     "merge-by-kind": BASE.with_options(
-        merge='{"MPIJob":{"spec":{"slotsPerWorker":1}},"Job":{"spec":{"backoffLimit":3}}}'
+        merge={"MPIJob": {"spec": {"slotsPerWorker": 1}}, "Job": {"spec": {"backoffLimit": 3}}}
     ),
     "launcher-beside": BASE.with_options(
         isolation="bench=only", launcher=LauncherOptions(place=LauncherPlace.BESIDE)

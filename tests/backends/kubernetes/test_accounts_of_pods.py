@@ -20,7 +20,7 @@ import pytest
 from backends.kubernetes.situations import BASE
 from backends.kubernetes.test_scripts import SCRIPTS, step, task_of
 from tare.plugins.backends.kubernetes import naming, phases
-from tare.plugins.backends.kubernetes.job_result import land
+from tare.plugins.backends.kubernetes.job_result import read_result
 from tare.plugins.backends.kubernetes.observed import (
     ContainerState,
     ContainerStatus,
@@ -84,7 +84,7 @@ class Pods(NamedTuple):
         subprocess.run([*words, text], check=False, timeout=60, capture_output=True)
         landed = self.root / "work/landed"
         (task.folder / "landed").write_text(landed.read_text() if landed.exists() else "")
-        ended = land(task, [], None)
+        ended = read_result(task, [], None)
         return ended.reason or (ended.exit.fault or "")
 
     def located(self, text: str) -> str:

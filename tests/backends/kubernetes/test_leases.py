@@ -11,7 +11,7 @@ from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.plugins.backends.kubernetes.cluster import Cluster
 from tare.plugins.backends.kubernetes.leases import NodeLeases
-from tare.plugins.backends.kubernetes.leftovers import Leftover, remove
+from tare.plugins.backends.kubernetes.leftovers import remove
 
 
 class Time:
@@ -39,16 +39,19 @@ def make(situation: Situation, time: Time) -> Iterator[Callable[[str], NodeLease
     cluster.close()
 
 
-def word(leases: NodeLeases, node: str = "w1", began: float = 0.0) -> str:
-    return leases.told({node: {}}, began)[node]["kubernetes.lease"]
+def holder(leases: NodeLeases, node: str = "w1", began: float = 0.0) -> str:
+    return leases.with_holders({node: {}}, began)[node]["kubernetes.lease"]
 
 
 def test_the_second_campaign_on_a_node_is_told_of_the_first(make: Callable[[str], NodeLeases]) -> None:
     first, second = make("one"), make("two")
     first.keep({"w1", "w2"})
     second.keep({"w2", "w3"})
-    assert [word(first, node) for node in ("w1", "w2")] == ["held by this campaign"] * 2
-    assert [word(second, node) for node in ("w2", "w3")] == ["held by campaign one", "held by this campaign"]
+    assert [holder(first, node) for node in ("w1", "w2")] == ["held by this campaign"] * 2
+    assert [holder(second, node) for node in ("w2", "w3")] == [
+        "held by campaign one",
+        "held by this campaign",
+    ]
 
 
 def test_a_meeting_before_a_run_began_is_none_of_it(make: Callable[[str], NodeLeases], time: Time) -> None:
@@ -58,8 +61,8 @@ def test_a_meeting_before_a_run_began_is_none_of_it(make: Callable[[str], NodeLe
     first.end()
     time.s += 11
     second.keep({"w1"})
-    assert word(second, began=time.s - 1) == "held by this campaign"
-    assert word(second, began=time.s - 30) == "held by campaign one"
+    assert holder(second, began=time.s - 1) == "held by this campaign"
+    assert holder(second, began=time.s - 30) == "held by campaign one"
 
 
 def test_a_lease_is_renewed_and_let_go_of_when_it_is_idle(
@@ -70,13 +73,13 @@ def test_a_lease_is_renewed_and_let_go_of_when_it_is_idle(
         first.keep({"w1"})
         time.s += 5
     second.keep({"w1"})
-    assert word(second) == "held by campaign one"
+    assert holder(second) == "held by campaign one"
     assert sum("leases" in one for one in api.requests) < 30, "it is renewed, and not at each look"
     time.s += 6
     first.keep({"w9"})
     time.s += 6
     second.keep({"w1"})
-    assert word(second, began=time.s) == "held by this campaign"
+    assert holder(second, began=time.s) == "held by this campaign"
 
 
 @pytest.mark.parametrize(("later_s", "says"), [(300, "held by campaign one"), (400, "held by this campaign")])
@@ -87,14 +90,14 @@ def test_a_lease_that_ran_out_is_taken_over(
     time.s += later_s
     second = make("two")
     second.keep({"w1"})
-    assert word(second) == says
+    assert holder(second) == says
 
 
 def test_a_campaign_goes_on_with_its_own_lease(make: Callable[[str], NodeLeases]) -> None:
     make("one").keep({"w1"})
     again = make("one")
     again.keep({"w1"})
-    assert word(again) == "held by this campaign"
+    assert holder(again) == "held by this campaign"
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -106,7 +109,7 @@ def test_without_the_right_it_is_said_that_it_was_not_done(
     for _ in range(3):
         leases.keep({"w1"})
         time.s += 100
-    assert word(leases).startswith("not held: ")
+    assert holder(leases).startswith("not held: ")
     assert sum("leases" in one for one in api.requests) == 1
 
 
@@ -116,11 +119,11 @@ def test_an_outage_ends_nothing(
     leases = make("one")
     api.refusals["leases"] = (503, "etcd is away")
     leases.keep({"w1"})
-    assert word(leases) == "not known"
+    assert holder(leases) == "not known"
     api.refusals.clear()
     time.s += 11
     leases.keep({"w1"})
-    assert word(leases) == "held by this campaign"
+    assert holder(leases) == "held by this campaign"
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": "x"}, {"holderIdentity": "x", "renewTime": "soon"}])
@@ -130,7 +133,7 @@ def test_a_lease_that_tells_no_time_is_nobody_s(
     api.apply("leases", {"metadata": {"name": "tare-node-w1", "labels": {}}, "spec": spec})
     leases = make("one")
     leases.keep({"w1"})
-    assert word(leases) == "held by this campaign"
+    assert holder(leases) == "held by this campaign"
 
 
 def test_what_is_deleted_of_a_dead_campaign_are_its_leases_too(
@@ -139,7 +142,7 @@ def test_what_is_deleted_of_a_dead_campaign_are_its_leases_too(
     make("dead").keep({"w1", "w2"})
     make("alive").keep({"w3"})
     cluster = Cluster.connect(situation.options)
-    remove(cluster, Leftover("dead", (), ()))
+    remove(cluster, "dead")
     cluster.close()
     assert api.names("leases") == ["tare-node-w3"]
 
@@ -149,6 +152,6 @@ def test_where_leases_may_not_be_deleted_all_else_of_a_dead_campaign_is(
 ) -> None:
     api.refusals["leases"] = (403, "leases is forbidden: User cannot deletecollection")
     cluster = Cluster.connect(situation.options)
-    remove(cluster, Leftover("dead", (), ()))
+    remove(cluster, "dead")
     cluster.close()
     assert any(one.startswith("DELETE") and "/pods" in one for one in api.requests)

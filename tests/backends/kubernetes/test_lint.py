@@ -123,7 +123,10 @@ def spec_of(documents: list[Json]) -> dict[str, object]:
     return cast("dict[str, dict[str, object]]", documents[1])["spec"]
 
 
-WORKERS = '{"metadata":{"labels":{"a":"b"}},"spec":{"mpiReplicaSpecs":{},"runPolicy":{},"slotPerWorker":2}}'
+WORKERS = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"mpiReplicaSpecs": {}, "runPolicy": {}, "slotPerWorker": 2},
+}
 
 
 def test_a_patch_of_mpi_jobs_goes_into_no_other_kind_and_that_is_told() -> None:
@@ -141,7 +144,7 @@ def test_a_patch_of_mpi_jobs_goes_into_no_other_kind_and_that_is_told() -> None:
 
 
 def test_a_patch_of_jobs_goes_into_no_mpi_job() -> None:
-    merge = '{"spec":{"template":{"spec":{}},"activeDeadlineSeconds":7}}'
+    merge = {"spec": {"template": {"spec": {}}, "activeDeadlineSeconds": 7}}
     documents = BASE.with_options(merge=merge).documents()
     assert (
         not {"template", "activeDeadlineSeconds"}
@@ -153,7 +156,7 @@ def test_a_patch_of_jobs_goes_into_no_mpi_job() -> None:
 
 
 def test_a_patch_for_each_kind_goes_into_that_kind_alone() -> None:
-    merge = '{"MPIJob":{"spec":{"slotsPerWorker":7}},"Pod":{"spec":{"hostname":"h"}}}'
+    merge = {"MPIJob": {"spec": {"slotsPerWorker": 7}}, "Pod": {"spec": {"hostname": "h"}}}
     names = ("pod-network", "one-node", "pair")
     all_documents = [SITUATIONS[name].with_options(merge=merge).documents() for name in names]
     specs = [spec_of(documents) for documents in all_documents]

@@ -50,7 +50,7 @@ def test_a_lost_node_is_named_and_its_run_tried_again_in_seconds(
     api.apply("nodes", node("w2"))
     one = task()
     begin(scheduler, happen, one)
-    wait_until(scheduler, lambda: len(scheduler._listener.nodes._ready) == 2)
+    wait_until(scheduler, lambda: len(scheduler._informer.nodes._ready) == 2)
     if is_deleted:
         api.remove("nodes", "w2")
     else:
@@ -205,8 +205,8 @@ def test_a_pod_that_is_to_go_and_does_not_is_given_up(
     assert "DeletionByTaintManager: taint; it does not end" in landed.exit.fault
 
 
-def fail_unheard(scheduler: KubernetesScheduler, happen: Happenings, one: Task) -> None:
-    """Let a run fail, as mpirun does in seconds when a worker's network is cut; w2 is not heard of again."""
+def fail_silently(scheduler: KubernetesScheduler, happen: Happenings, one: Task) -> None:
+    """Let a run fail, as mpirun does in seconds when a worker's network is cut; w2 does not report again."""
     begin(scheduler, happen, one)
     happen.succeed(code=1, files={"after.1": ""})
     wait_until(scheduler, lambda: seen(scheduler, one).failed)
@@ -216,7 +216,7 @@ def test_a_run_that_fails_before_kubernetes_knows_of_its_lost_node_is_no_program
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     one = task()
-    fail_unheard(scheduler, happen, one)
+    fail_silently(scheduler, happen, one)
     clock.ahead += 40
     assert scheduler.wait() == []
     api.apply("nodes", node("w2", "Unknown", **SILENT))
@@ -249,7 +249,7 @@ def test_a_run_that_fails_on_nodes_that_live_is_the_program_s_fault_after_all(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
 ) -> None:
     one = task()
-    fail_unheard(scheduler, happen, one)
+    fail_silently(scheduler, happen, one)
     clock.ahead += 76
     (landed,) = wait_for(scheduler)
     assert (landed.exit.code, landed.exit.fault) == (1, None)
@@ -264,10 +264,10 @@ def test_a_run_that_fails_while_all_its_nodes_answer_is_told_at_once(
     assert (landed.exit.code, landed.exit.fault) == (1, None)
 
 
-def test_a_worker_whose_death_for_memory_is_heard_of_after_its_launcher_s_is_named(
+def test_a_worker_that_was_killed_for_memory_is_named_though_it_is_reported_after_its_launcher(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make
 ) -> None:
-    fail_unheard(scheduler, happen, task())
+    fail_silently(scheduler, happen, task())
     happen.workers(**over(137, "OOMKilled"))
     (landed,) = wait_for(scheduler)
     assert "-worker-0 took more memory than it may (OOMKilled)" in landed.reason

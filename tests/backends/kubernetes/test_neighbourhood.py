@@ -8,12 +8,12 @@ import pytest
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import Situation
+from tare.core.checks import Finding
 from tare.core.pod_network import PodNetwork
 from tare.core.site import Network
-from tare.plugins.backends.kubernetes.check_result import Finding
 from tare.plugins.backends.kubernetes.cluster import Cluster
 from tare.plugins.backends.kubernetes.doctor import check_cluster
-from tare.plugins.backends.kubernetes.pod_options import (
+from tare.plugins.backends.kubernetes.options import (
     LauncherOptions,
     LauncherPlace,
     SchedulingPolicy,
@@ -217,10 +217,10 @@ def test_the_operator_s_own_limits_are_told(
     assert (told.is_met, says in told.found) == (is_met, True), told.found
 
 
-def test_an_operator_whose_deployment_may_not_be_read_is_not_told(
+def test_an_operator_whose_deployment_may_not_be_read_is_not_known(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation
 ) -> None:
     api.apply("customresourcedefinitions", definition({}))
     api.refusals["deployments"] = (403, "deployments.apps is forbidden")
     told = found(cluster, situation)["MPI Operator's limits"]
-    assert (told.is_met, told.found.startswith("not told: ")) == (None, True)
+    assert (told.is_met, told.found.startswith("not known: ")) == (None, True)

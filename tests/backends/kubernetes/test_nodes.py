@@ -10,6 +10,7 @@ import pytest
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, Outage
 from tare.plugins.backends.kubernetes.nodes import NodeFacts, Own
+from tare.plugins.backends.kubernetes.observed import SeenPod
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 N_NODES = 40
@@ -41,7 +42,7 @@ OWN = Own("bench", "c", "t")
 def test_all_pods_of_a_cluster_come_in_pages(api: SimulatedApiServer, cluster: Cluster) -> None:
     for number in range(1201):
         api.apply("pods", {"metadata": {"name": f"many-{number}"}})
-    assert len(list(cluster.list_everywhere(PODS))) == 1201 + N_NODES
+    assert len(cluster.read_all(PODS, SeenPod, is_everywhere=True)) == 1201 + N_NODES
     assert len(api.requests) == 3
 
 
@@ -50,7 +51,7 @@ def test_a_list_that_is_forgotten_on_the_way_is_asked_for_again(
 ) -> None:
     for number in range(600):
         api.apply("pods", {"metadata": {"name": f"many-{number}"}})
-    pages = cluster.list_everywhere(PODS)
+    pages = cluster._pages("/api/v1/pods", {})
     next(pages)
     api.refusals["pods"] = (410, "The provided continue parameter is too old")
     with pytest.raises(Outage, match="changed while it was listed"):

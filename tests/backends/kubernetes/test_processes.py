@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tare.plugins.backends.kubernetes.processes import said_refused, why_refused
+from tare.plugins.backends.kubernetes.control_groups import why_refused
+from tare.plugins.backends.kubernetes.job_result import printed_refusal
 
 
 @pytest.mark.parametrize("place", ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"])
@@ -44,7 +45,7 @@ def test_what_was_refused_before_or_cannot_be_read_is_no_reason(text: str) -> No
 def test_a_process_that_only_the_program_tells_of_is_told_in_its_words(tmp_path: Path, line: str) -> None:
     """As on version 2 of control groups, where a container does not see the counter of its pod."""
     (tmp_path / "stderr").write_text(f"hello\n{line}\x1b[0m\nlater\n")
-    said = said_refused(tmp_path, "stderr")
+    said = printed_refusal(tmp_path, "stderr")
     assert said.startswith(line)
     assert "podPidsLimit" in said
     assert "\x1b" not in said
@@ -52,7 +53,7 @@ def test_a_process_that_only_the_program_tells_of_is_told_in_its_words(tmp_path:
 
 def test_other_words_links_and_pipes_are_no_reason(tmp_path: Path) -> None:
     (tmp_path / "stderr").write_text("read: Resource temporarily unavailable\nfork in the road\n")
-    assert said_refused(tmp_path, "stderr") == ""
+    assert printed_refusal(tmp_path, "stderr") == ""
     (tmp_path / "link").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "pipe")
-    assert [said_refused(tmp_path, name) for name in ("link", "pipe", "nothing")] == ["", "", ""]
+    assert [printed_refusal(tmp_path, name) for name in ("link", "pipe", "nothing")] == ["", "", ""]

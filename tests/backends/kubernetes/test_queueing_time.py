@@ -6,7 +6,7 @@ import msgspec
 
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.observed import SeenJob, SeenPod
-from tare.plugins.backends.kubernetes.queueing_time import queued_s
+from tare.plugins.backends.kubernetes.queueing import queued_s
 
 
 def pod(role: str, made: str, placed: str | None) -> SeenPod:

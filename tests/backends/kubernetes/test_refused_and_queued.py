@@ -13,7 +13,7 @@ from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import SITUATIONS, Situation
 from backends.kubernetes.test_scheduler_faults import unscheduled, waiting
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes import quota_refusals
+from tare.plugins.backends.kubernetes import quotas
 from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
@@ -232,7 +232,7 @@ def test_gates_and_other_schedulers_are_queues(
     clock.ahead += 86_400
     assert scheduler.wait() == []
     assert told[-1].startswith("queued: Unschedulable: pod group is not ready, 2 Pending, 2 minAvailable")
-    assert "PodGroup says Unschedulable: 2/2 tasks in gang" in told[-1]
+    assert "PodGroup reports Unschedulable: 2/2 tasks in gang" in told[-1]
     gated = unscheduled("Scheduling is blocked due to non-empty scheduling gates")
     gated["conditions"][0]["reason"] = "SchedulingGated"
     happen.workers(**gated)
@@ -256,7 +256,7 @@ def test_a_suspended_job_is_queued_by_kueue_whose_words_are_told(
     wait_until(scheduler, lambda: told)
     clock.ahead += 86_400
     assert scheduler.wait() == []
-    assert told == [f"queued: suspended in Kueue's queue benchmarks; Workload says Pending: {said}"]
+    assert told == [f"queued: suspended in Kueue's queue benchmarks; Workload reports Pending: {said}"]
     job["spec"]["runPolicy"]["suspend"] = False
     api.apply("mpijobs", job)
     happen.succeed()
@@ -279,7 +279,7 @@ def test_a_run_that_is_suspended_while_it_runs_is_tried_again(
         api.remove("pods", name)
     assert launcher not in api.names("pods")
     wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
-    wait_until(scheduler, lambda: (job := seen(scheduler, one).job) and job.is_suspended)
+    wait_until(scheduler, lambda: (job := seen(scheduler, one).seen) and job.is_suspended)
     clock.ahead += 11
     (landed,) = wait_for(scheduler)
     assert landed.exit.fault == "its job was suspended while it ran"
@@ -335,7 +335,7 @@ def test_what_a_full_quota_keeps_the_operator_from_making_without_a_word_is_wait
     scheduler.submit([one])
     quota_of(api, name, hard=3, used=3)
     tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
-    wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).job)
+    wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).seen)
     clock.ahead += 16
     wait_until(scheduler, lambda: told)
     assert f"quota small has no room for its {kind}: {name} 3 of 3" in told[-1]
@@ -356,7 +356,7 @@ def test_a_quota_that_allows_no_service_ends_at_once_with_its_words(
     scheduler.submit([one])
     quota_of(api, "services", hard=0, used=0)
     tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
-    wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).job)
+    wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).seen)
     clock.ahead += 16
     (landed,) = wait_for(scheduler)
     assert "quota small has no room for its Service: services 0 of 0" in landed.reason
@@ -381,7 +381,7 @@ def test_a_full_quota_is_not_to_blame_where_no_operator_took_the_job_up(
     one = task()
     scheduler.submit([one])
     quota_of(api, "services", hard=3, used=3)
-    wait_until(scheduler, lambda: seen(scheduler, one).job)
+    wait_until(scheduler, lambda: seen(scheduler, one).seen)
     clock.ahead += 601
     (landed,) = wait_for(scheduler)
     assert "is the MPI Operator running" in landed.reason
@@ -449,6 +449,6 @@ def test_a_quota_in_any_unit_may_be_too_small_for_ever() -> None:
     """Millionths were no number to who reads refusals, and binary units were spelt out as bytes."""
     limits = "requests.cpu=2,requests.memory=4Gi", "requests.cpu=1500000u,requests.memory=8Gi"
     asked = f"exceeded quota: small, requested: {limits[0]}, used: requests.cpu=0, limited: {limits[1]}"
-    assert quota_refusals.never(asked, {}) == "the run takes requests.cpu=2, and quota small allows 1500m"
+    assert quotas.never(asked, {}) == "the run takes requests.cpu=2, and quota small allows 1500m"
     asked = asked.replace("1500000u", "3").replace("=8Gi", "=2Gi")
-    assert quota_refusals.never(asked, {}) == "the run takes requests.memory=4Gi, and quota small allows 2Gi"
+    assert quotas.never(asked, {}) == "the run takes requests.memory=4Gi, and quota small allows 2Gi"

@@ -269,7 +269,7 @@ def test_the_client_of_a_pair_comes_when_the_server_is_ready_and_knows_its_addre
         ),
         (
             {"before.1": probe("w7")},
-            "pods say that they are on w1, w7, and the cluster that they are on w1, w2",
+            "pods report that they are on w1, w7, and the cluster that they are on w1, w2",
         ),
         (
             {"before.0": probe("w1", files={"/sys/fs/cgroup/cpu.max": "100000 100000\n"})},

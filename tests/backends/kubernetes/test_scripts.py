@@ -24,7 +24,7 @@ from tare.execution.placement import read_placements
 from tare.plugins.backends.kubernetes.attachments import STATUS
 from tare.plugins.backends.kubernetes.following import lines
 from tare.plugins.backends.kubernetes.framing import Sum
-from tare.plugins.backends.kubernetes.job_result import land
+from tare.plugins.backends.kubernetes.job_result import read_result
 from tare.plugins.backends.kubernetes.observed import SeenMeta, SeenPod
 from tare.plugins.backends.kubernetes.options import PhaseTimeouts
 from tare.plugins.backends.kubernetes.receiving import MissingPart, Receiver
@@ -134,7 +134,7 @@ def test_where_ssh_reaches_no_worker_its_words_are_what_is_told(workers: Pods, t
     assert code == 125
     assert b"tare end lost " not in log
     assert bring_home(log, one.folder, "launcher") == []
-    assert "This account is currently not available" in land(one, [], None).reason
+    assert "This account is currently not available" in read_result(one, [], None).reason
 
 
 def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_p
     assert bring_home(log, one.folder, "launcher") == []
     assert code == 3
     assert (one.folder / "d" / "made").read_text() == (one.folder / "stdout").read_text() == "a b\n"
-    landed = land(one, [], None)
+    landed = read_result(one, [], None)
     assert (landed.exit.code, landed.nodes, landed.step) == (3, ("w0",), "run")
     assert landed.before["w0"]["facts"] == "here"
     assert "lo:" in landed.after["w0"]["/proc/net/dev"]
@@ -161,7 +161,7 @@ def test_the_sampler_watches_each_pod_and_what_it_wrote_comes_home(
     one = msgspec.structs.replace(one, sampler=SharedSampler(path, 0.1))
     code, log = pods.run(one)
     bring_home(log, one.folder, "launcher")
-    landed = land(one, [], None)
+    landed = read_result(one, [], None)
     assert code == 0
     nodes = ["w0"] if n_nodes == 1 else ["w1", "w2"]
     assert sorted(one.name for one in one.folder.glob("telemetry*")) == [
@@ -199,7 +199,7 @@ def test_a_pod_without_python_is_not_watched_and_says_why(pods: Pods, tmp_path: 
     code, log = pods.run(one)
     bring_home(log, one.folder, "launcher")
     assert code == 0
-    assert land(one, [], None).exit.code == 0
+    assert read_result(one, [], None).exit.code == 0
     assert not list(one.folder.glob("telemetry.*.jsonl"))
 
 
@@ -211,10 +211,10 @@ def test_pods_that_have_one_address_are_named_as_the_cause(pods: Pods, tmp_path:
     assert one.network is not None
     status = msgspec.json.encode([{"interface": one.network.interface, "ips": ["10.91.0.2"]}]).decode()
     seen = [SeenPod(metadata=SeenMeta(name=name, annotations={STATUS: status})) for name in ("a", "b")]
-    landed = land(one, seen, None)
+    landed = read_result(one, seen, None)
     said = landed.problems[0] if code == 0 else landed.reason
     assert said.startswith(f"two pods have the address 10.91.0.2 on {one.network.interface}")
-    alone = land(one, seen[:1], None)
+    alone = read_result(one, seen[:1], None)
     assert "two pods" not in alone.reason + " ".join(alone.problems)
 
 
@@ -246,7 +246,7 @@ def test_steps_share_the_time_of_their_task_and_the_first_that_fails_is_the_last
     one = task_of(tmp_path / "home", step("sleep", "30", name="slow"), step("true"), timeout_s=1)
     _, log = pods.run(one)
     bring_home(log, one.folder, "launcher")
-    landed = land(one, [], None)
+    landed = read_result(one, [], None)
     assert landed.exit.is_timeout
     assert landed.step == "slow"
 
@@ -262,7 +262,7 @@ def test_the_workers_are_probed_and_what_the_first_one_made_comes_home(workers: 
     bring_home(log, one.folder, "launcher")
     assert code == 0
     assert (one.folder / "result").read_text() == "of rank 0\n"
-    landed = land(one, [], None)
+    landed = read_result(one, [], None)
     assert landed.nodes == ("w1", "w2")
     assert [landed.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
     assert landed.problems == ()

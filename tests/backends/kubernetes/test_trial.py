@@ -9,12 +9,14 @@ import pytest
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import BASE, SITUATIONS, Situation
-from tare.plugins.backends.kubernetes.check_result import Finding
+from tare.core.checks import Finding
 from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.job_check import check_job
+from tare.plugins.backends.kubernetes.dry_run import check_job
+from tare.plugins.backends.kubernetes.manifests import roles_of
+from tare.plugins.backends.kubernetes.observed import SeenPod
 from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
-from tare.plugins.backends.kubernetes.quota_room import Quota, check_room
-from tare.plugins.backends.kubernetes.trial import TriedPod, roles_of
+from tare.plugins.backends.kubernetes.quota_room import check_room
+from tare.plugins.backends.kubernetes.quotas import Quota
 
 SCC = (
     'pods "x" is forbidden: unable to validate against any security context constraint: '
@@ -44,7 +46,7 @@ def test_openshift_s_constraints_refuse_the_pods_and_not_the_job(
 
 def test_the_constraints_that_took_a_pod_are_named(api: SimulatedApiServer, situation: Situation) -> None:
     marked = situation.with_options(
-        merge='{"spec":{"template":{"metadata":{"annotations":{"openshift.io/scc":"restricted-v2"}}}}}'
+        merge={"spec": {"template": {"metadata": {"annotations": {"openshift.io/scc": "restricted-v2"}}}}}
     )
     one_node = marked._replace(layout=SITUATIONS["one-node"].layout)
     found = judged(one_node)["the pod of a job, tried without making it"].found
@@ -80,10 +82,10 @@ def test_what_is_no_quantity_is_none(text: str) -> None:
     assert parse_quantity(text) is None
 
 
-def pod(**spec: object) -> TriedPod:
+def pod(**spec: object) -> SeenPod:
     asked = {"cpu": "2", "memory": "1Gi"}
     container = {"resources": {"requests": asked, "limits": asked}}
-    return msgspec.convert({"spec": {"containers": [container], **spec}}, TriedPod)
+    return msgspec.convert({"spec": {"containers": [container], **spec}}, SeenPod)
 
 
 def quota(hard: Doc, used: Doc | None = None, **spec: object) -> Quota:
@@ -91,7 +93,7 @@ def quota(hard: Doc, used: Doc | None = None, **spec: object) -> Quota:
     return msgspec.convert({"metadata": {"name": "q"}, "spec": spec, "status": status}, Quota)
 
 
-def room(one: Quota, *pods: tuple[int, TriedPod], in_flight: int = 2) -> list[str]:
+def room(one: Quota, *pods: tuple[int, SeenPod], in_flight: int = 2) -> list[str]:
     return [found.found for found in check_room([one], "a job", "MPIJob", pods, in_flight)]
 
 

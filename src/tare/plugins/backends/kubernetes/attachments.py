@@ -109,7 +109,7 @@ def address_on(interface: str, status: str) -> str | None:
     return next((one.ips[0] for one in found if one.interface == interface and one.ips), None)
 
 
-def twins(interface: str, statuses: Iterable[str]) -> str:
+def duplicate_address(interface: str, statuses: Iterable[str]) -> str:
     """Return an address that several pods have on `interface`, by Multus' reports; empty if there is none."""
     counted = Counter(address for one in statuses if (address := address_on(interface, one)))
     return next((address for address, count in counted.items() if count > 1), "")

@@ -12,19 +12,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from tare.core.errors import NOT_JSON, BackendError, UsageError
 from tare.plugins.backends.kubernetes.connection import TIMEOUT_S, Connection, NotAnApiServer, Outage, Refusal
-from tare.plugins.backends.kubernetes.manifests import Json
+from tare.plugins.backends.kubernetes.merging import Json, kind_of
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["Cluster", "Gone", "NotAnApiServer", "Outage", "Refusal", "Resource"]
+
+_Kind = TypeVar("_Kind")
 
 _WATCH_S = 300  # the server ends a watch regularly after this time
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')  # RFC 7234, as the API server uses it
@@ -116,7 +118,7 @@ class Cluster:
         The server refuses fields that the API does not know, and does not drop them. Raises Refusal or
         Outage.
         """
-        kind, namespace = _kind_of(manifest), _namespace_of(manifest) or self.namespace
+        kind, namespace = kind_of(manifest), _namespace_of(manifest) or self.namespace
         query = {"fieldValidation": "Strict"}
         try:
             self._request("POST", self._path(WRITTEN[kind], namespace=namespace), query, manifest)
@@ -134,9 +136,9 @@ class Cluster:
 
         Raises Refusal or Outage.
         """
-        kind, namespace = _kind_of(manifest), _namespace_of(manifest) or self.namespace
+        namespace = _namespace_of(manifest) or self.namespace
         query = {"fieldValidation": "Strict", "dryRun": "All"}
-        path = self._path(WRITTEN[kind], namespace=namespace)
+        path = self._path(WRITTEN[kind_of(manifest)], namespace=namespace)
         answer = self._answer("POST", path, query, manifest)
         warnings = _WARNING.findall(answer.headers.get("Warning", ""))
         return bytes(answer.content), [re.sub(r"\\(.)", r"\1", one) for one in warnings]
@@ -152,12 +154,30 @@ class Cluster:
             version = page.metadata.resource_version
         return items, version
 
-    def list_everywhere(
-        self, resource: Resource, fields: str = "", selector: str = ""
-    ) -> Iterator[msgspec.Raw]:
-        """Yield objects of all namespaces, with one page in memory at a time. Raises Refusal or Outage."""
-        for page in self._pages(f"/{resource.group}/{resource.plural}", _selection(selector, fields)):
-            yield from page.items
+    def read_all(
+        self,
+        resource: Resource,
+        kind: type[_Kind],
+        selector: str = "",
+        fields: str = "",
+        *,
+        is_everywhere: bool = False,
+    ) -> list[_Kind]:
+        """Return objects, decoded as `kind`: those of the namespace, or of all namespaces.
+
+        A kind that the cluster does not know has no objects. Raises Refusal, Outage, or an error of NOT_JSON.
+        """
+        path = f"/{resource.group}/{resource.plural}" if is_everywhere else self._path(resource)
+        try:
+            return [
+                msgspec.json.decode(item, type=kind)
+                for page in self._pages(path, _selection(selector, fields))
+                for item in page.items
+            ]
+        except Refusal as refusal:
+            if refusal.status == _NOT_FOUND:
+                return []
+            raise
 
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[_List]:
         """Yield pages of a list.
@@ -262,13 +282,17 @@ class Cluster:
     ) -> None:
         """Delete the objects that match both selectors, and the objects that they own.
 
-        With a `grace_s` of 0, a pod's object is deleted at once, even if its containers still run. Raises
-        Refusal or Outage.
+        With a `grace_s` of 0, a pod's object is deleted at once, even if its containers still run. A kind
+        that the cluster does not know has no objects. Raises Refusal or Outage.
         """
         query = _selection(selector, fields) | {"propagationPolicy": "Background"}
         if grace_s is not None:
             query["gracePeriodSeconds"] = str(grace_s)
-        self._request("DELETE", self._path(resource), query)
+        try:
+            self._request("DELETE", self._path(resource), query)
+        except Refusal as refusal:
+            if refusal.status != _NOT_FOUND:
+                raise
 
     def post(self, path: str, body: Json) -> bytes:
         """Post a document that is not stored, such as an access review. Raises Refusal or Outage."""
@@ -332,10 +356,6 @@ def _page(content: bytes) -> _List:
 def _selection(selector: str, fields: str) -> dict[str, str]:
     asked = {"labelSelector": selector, "fieldSelector": fields}
     return {name: value for name, value in asked.items() if value}
-
-
-def _kind_of(manifest: Json) -> str:
-    return str(manifest["kind"]) if isinstance(manifest, dict) else ""
 
 
 def _namespace_of(manifest: Json) -> str:

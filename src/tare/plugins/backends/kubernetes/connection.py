@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LOG = log.of("kubernetes")
 
+MISSING_RIGHT = "apply deploy/kubernetes, or ask for a Role with that right"
+"""The cure for a right that is missing."""
 TIMEOUT_S = 30.0
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 _MAY_PASS = {429, 500, 502, 503, 504}
@@ -226,7 +228,7 @@ class Connection:
         if is_right and self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S:
             return Outage(f"{said}, just after it did not answer", status)
         if is_right:
-            said += "; apply deploy/kubernetes, or ask for a Role with that right"
+            said += f"; {MISSING_RIGHT}"
         if status in _MAY_PASS:
             self._away_at = time.monotonic()
             return Outage(said, status)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from tare.plugins.backends.kubernetes import naming
-from tare.plugins.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster, Refusal, Resource
+from tare.plugins.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster, Resource
 
 _TOGETHER, _TOGETHER_S = 50, 2.0  # a request deletes this many objects, or all after this time
 
@@ -69,8 +69,4 @@ class Deletions:
         for start in range(0, len(names), _TOGETHER):
             some = ",".join(names[start : start + _TOGETHER])
             selector = f"{self._selector},{naming.TASK} in ({some})"
-            try:
-                self._patiently(partial(self._cluster.delete_all, resource, selector))
-            except Refusal as refusal:
-                if refusal.status != 404:  # 404: the cluster has no MPI Operator
-                    raise
+            self._patiently(partial(self._cluster.delete_all, resource, selector))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from tare.core.checks import Finding
 from tare.core.errors import BackendError
 from tare.core.site import Network
 from tare.plugins.backends.kubernetes.attachments import split_name
-from tare.plugins.backends.kubernetes.check_result import ROLE, Finding
 from tare.plugins.backends.kubernetes.cluster import (
     ATTACHMENTS,
     CLAIMS,
@@ -24,14 +24,15 @@ from tare.plugins.backends.kubernetes.cluster import (
     Refusal,
     Resource,
 )
-from tare.plugins.backends.kubernetes.job_check import check_job
+from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
+from tare.plugins.backends.kubernetes.dry_run import check_job
 from tare.plugins.backends.kubernetes.leases import VERBS
-from tare.plugins.backends.kubernetes.manifests import Json
+from tare.plugins.backends.kubernetes.merging import Json
 from tare.plugins.backends.kubernetes.mpi_operator import check_operator
-from tare.plugins.backends.kubernetes.naming import MANAGED_BY, OPERATOR_ROLE, WORKER
-from tare.plugins.backends.kubernetes.naming import ROLE as ROLE_LABEL
+from tare.plugins.backends.kubernetes.naming import MANAGED_BY, OPERATOR_ROLE, ROLE, WORKER
 from tare.plugins.backends.kubernetes.neighbours import check_neighbourhood
 from tare.plugins.backends.kubernetes.network_policies import check_policies
+from tare.plugins.backends.kubernetes.observed import SeenNode
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 from tare.plugins.backends.kubernetes.quota_room import check_quotas
 
@@ -77,14 +78,6 @@ class _Claim(msgspec.Struct, frozen=True):
     status: _ClaimStatus = _ClaimStatus()
 
 
-class _Name(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Named(msgspec.Struct, frozen=True):
-    metadata: _Name
-
-
 class _Kubelet(msgspec.Struct, frozen=True, rename="camel"):
     cpu_manager_policy: str = "none"
 
@@ -119,7 +112,7 @@ def check_cluster(
     yield _check_cpu_manager(cluster)
     yield from check_neighbourhood(cluster, options)
     if any(not network.pod.is_host for network in networks.values()):
-        own = options.labels | MANAGED_BY | {ROLE_LABEL: WORKER, OPERATOR_ROLE: WORKER}
+        own = options.labels | MANAGED_BY | {ROLE: WORKER, OPERATOR_ROLE: WORKER}
         yield from check_policies(cluster, own, options.ssh_port)
     for network, manifests in (jobs or {}).items():
         yield from check_job(cluster, network, manifests, options.in_flight)
@@ -135,18 +128,18 @@ def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
     missing = [one for one in wanted if not _may(cluster, namespace, *one)]
     for resource, part, verb in missing:
         name = resource.plural + (f"/{part}" if part else "")
-        yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=ROLE)
+        yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=MISSING_RIGHT)
     if not missing:
         yield Finding(name=f"rights in {namespace}", is_met=True, found=f"all {len(wanted)}")
     if not all(_may(cluster, options.namespace, LEASES, "", verb) for verb in VERBS):
         found = "Leases of nodes cannot be held: whether two campaigns meet on a node stays unknown"
-        yield Finding(name="right to hold nodes", is_met=None, found=found, cure=ROLE)
+        yield Finding(name="right to hold nodes", is_met=None, found=found, cure=MISSING_RIGHT)
     if not _may(cluster, "", NODES, "", "list") or not _may(cluster, "", PODS, "", "list"):
         found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
-        yield Finding(name="right to see neighbours", is_met=None, found=found, cure=ROLE)
+        yield Finding(name="right to see neighbours", is_met=None, found=found, cure=MISSING_RIGHT)
     elif not _may(cluster, "", NODES, "", "watch"):
-        found = "nodes cannot be watched: of a lost node its pods alone tell, and not why"
-        yield Finding(name="right to watch nodes", is_met=None, found=found, cure=ROLE)
+        found = "nodes cannot be watched: a lost node shows in its pods alone, without the reason"
+        yield Finding(name="right to watch nodes", is_met=None, found=found, cure=MISSING_RIGHT)
 
 
 def _may(cluster: Cluster, namespace: str, resource: Resource, part: str, verb: str) -> bool:
@@ -174,7 +167,7 @@ def _check_networks(
         try:
             found = cluster.get(ATTACHMENTS, attachment, namespace=home)
         except Refusal as refusal:
-            yield Finding(name=what, is_met=None, found=str(refusal), cure=ROLE)
+            yield Finding(name=what, is_met=None, found=str(refusal), cure=MISSING_RIGHT)
             continue
         is_made = network.pod.definition is not None
         said = "is there" if found else "is to be made" if is_made else "is not there"
@@ -209,7 +202,7 @@ def _check_cpu_manager(cluster: Cluster) -> Finding:
     """Return whether kubelets give pods exclusive CPUs, if the kubelets can be asked (nodes/proxy)."""
     name, cure = "CPU manager", "set cpuManagerPolicy: static on the kubelets of the nodes to measure"
     try:
-        nodes = [msgspec.json.decode(one, type=_Named).metadata.name for one in cluster.list_all(NODES)[0]]
+        nodes = [one.metadata.name for one in cluster.read_all(NODES, SeenNode)]
         policies = [
             msgspec.json.decode(content, type=_Configz).kubeletconfig.cpu_manager_policy
             for node in nodes[:3]
@@ -217,10 +210,5 @@ def _check_cpu_manager(cluster: Cluster) -> Finding:
         ]
     except BackendError as error:
         return Finding(name=name, is_met=None, found=str(error), cure=cure)
-    found = ", ".join(sorted(set(policies))) or "not told"
+    found = ", ".join(sorted(set(policies))) or "not known"
     return Finding(name=name, is_met=True if set(policies) == {"static"} else None, found=found, cure=cure)
-
-
-def is_usable(findings: Sequence[Finding]) -> bool:
-    """Return whether no finding prevents runs."""
-    return all(one.is_met is not False for one in findings)

@@ -9,28 +9,15 @@ import msgspec
 import yaml
 
 from tare.core.errors import BackendError
-from tare.plugins.backends.kubernetes.manifests import to_json
-from tare.plugins.backends.kubernetes.objects import Manifest
+from tare.plugins.backends.kubernetes.merging import Json
 from tare.plugins.backends.kubernetes.observed import SeenPod
 
 _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml's, ten times as fast
 
 
-def keep_manifests(folder: Path, made: Iterable[Manifest], merge: str) -> None:
+def keep_manifests(folder: Path, documents: Sequence[Json]) -> None:
     """Write ``manifests.yaml``: the objects that are created for a task."""
-    documents = [to_json(one, merge) for one in made]
     _write(folder / "manifests.yaml", documents)
-
-
-def _keep_pods(folder: Path, pods: Iterable[msgspec.Raw]) -> None:
-    """Write ``pods.yaml``: the last reported state of the pods."""
-    documents = [msgspec.json.decode(pod) for pod in pods]
-    _write(folder / "pods.yaml", documents)
-
-
-def _keep_events(folder: Path, events: Iterable[str]) -> None:
-    """Write ``events.txt``: the cluster's events during the task, one line each."""
-    (folder / "events.txt").write_text("".join(f"{line}\n" for line in events))
 
 
 def last_logs(
@@ -52,17 +39,6 @@ def last_logs(
     return logs
 
 
-def _keep_logs(folder: Path, logs: Mapping[str, bytes]) -> None:
-    """Write the log of each pod, by its role or name."""
-    for name, log in logs.items():
-        (folder / f"{name}.log").write_bytes(log)
-
-
-def _keep_nodes(folder: Path, pods: Iterable[SeenPod]) -> None:
-    """Write ``nodes.txt``: the node of each pod."""
-    (folder / "nodes.txt").write_text("".join(f"{p.metadata.name} {p.spec.node_name}\n" for p in pods))
-
-
 def keep(
     folder: Path,
     logs: Mapping[str, bytes],
@@ -70,11 +46,15 @@ def keep(
     events: Iterable[str],
     pods: Iterable[SeenPod],
 ) -> None:
-    """Write all that is known of a task's pods: their logs, their last state, their events and nodes."""
-    _keep_logs(folder, logs)
-    _keep_pods(folder, raw)
-    _keep_events(folder, events)
-    _keep_nodes(folder, pods)
+    """Write what is known of a task's pods: their logs, their last state, their events and nodes.
+
+    `logs` are by a pod's role or name; `raw` are the last reported states, and `events` one line each.
+    """
+    for name, log in logs.items():
+        (folder / f"{name}.log").write_bytes(log)
+    _write(folder / "pods.yaml", [msgspec.json.decode(pod) for pod in raw])
+    (folder / "events.txt").write_text("".join(f"{line}\n" for line in events))
+    (folder / "nodes.txt").write_text("".join(f"{p.metadata.name} {p.spec.node_name}\n" for p in pods))
 
 
 def _write(path: Path, documents: Sequence[object]) -> None:

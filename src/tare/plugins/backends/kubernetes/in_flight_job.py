@@ -11,12 +11,12 @@ from tare.core.job import Exit
 from tare.core.scheduler import JobResult, Task
 from tare.plugins.backends.kubernetes import attachments, naming, phases, queueing, refusals
 from tare.plugins.backends.kubernetes.following import ResultsReceived
-from tare.plugins.backends.kubernetes.manifests import Rendered, deadline_s, to_json
+from tare.plugins.backends.kubernetes.manifests import Rendered, deadline_s
 from tare.plugins.backends.kubernetes.node_watch import Nodes
 from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.plugins.backends.kubernetes.options import KubernetesOptions, LauncherCreation
 from tare.plugins.backends.kubernetes.phases import TaskPhase
-from tare.plugins.backends.kubernetes.refusals import RefusalKind
+from tare.plugins.backends.kubernetes.refusals import ObstacleTimer
 
 _MOST_EVENTS = 200
 _SLOW_S = 15.0  # after this time, report what a task waits for
@@ -26,11 +26,11 @@ _GONE_S = 10.0  # wait this long for the cluster's last reports about a pod that
 class InFlightJob(msgspec.Struct):
     """A task, and its last observed state. `since` is when its phase began; time in a queue does not count.
 
-    `waits_for` is a sentence that says what it waits for now. `lost` are the nodes that were lost under it.
-    `asked_at` is the time of the last try to create objects that a quota refused. A task that `failed` is not
-    reported while some of its nodes are `unheard`, that is, of unknown state (see late_node_loss). `untold`
-    is a reason why the operator does not create its pods, which the operator does not report (see
-    untold_quotas).
+    `seen` is its MPIJob or Job. `waits_for` is a sentence about what it waits for now. `lost` are the nodes
+    that were lost under it. `refused_at` is the time of the last try to create objects that a quota refused.
+    A task that `failed` is not reported while it has `silent_nodes`, whose state is unknown (see
+    late_node_loss). `full_quota` is a reason why the operator does not create its pods, which the operator
+    does not report (see operator_quotas).
     """
 
     task: Task
@@ -40,25 +40,30 @@ class InFlightJob(msgspec.Struct):
     phase: TaskPhase = TaskPhase.SCHEDULING
     pods: dict[str, SeenPod] = {}
     raw: dict[str, msgspec.Raw] = {}
-    job: SeenJob | None = None
-    heard: deque[SeenEvent] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
-    refused: RefusalKind = msgspec.field(default_factory=RefusalKind)
-    losing: RefusalKind = msgspec.field(default_factory=RefusalKind)
+    seen: SeenJob | None = None
+    events: deque[SeenEvent] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
+    refused: ObstacleTimer = msgspec.field(default_factory=ObstacleTimer)
+    losing: ObstacleTimer = msgspec.field(default_factory=ObstacleTimer)
     waits_for: str = ""
     lost: frozenset[str] = frozenset()
-    asked_at: float | None = None
+    refused_at: float | None = None
     failed: JobResult | None = None
-    unheard: list[str] = []
-    untold: refusals.Obstacle | None = None
+    silent_nodes: list[str] = []
+    full_quota: refusals.Obstacle | None = None
     has_client: bool = False
-    is_server_told: bool = False
+    is_server_stopped: bool = False
     gone_since: float | None = None
-    homecomings: dict[str, ResultsReceived] = {}
+    received: dict[str, ResultsReceived] = {}
 
     @property
-    def events(self) -> list[str]:
+    def name(self) -> str:
+        """Return the name of its objects in the cluster."""
+        return naming.object_name(self.task)
+
+    @property
+    def event_lines(self) -> list[str]:
         """Return the cluster's events about it, one line each."""
-        return [event.line for event in self.heard]
+        return [event.line for event in self.events]
 
     @property
     def n_workers(self) -> int:
@@ -104,8 +109,8 @@ class InFlightJob(msgspec.Struct):
         if server is None or not server.is_ready:
             return None
         if network is not None and network.pod.attachment is not None:
-            told = server.metadata.annotations.get(attachments.STATUS, "")
-            return attachments.address_on(network.interface, told)
+            report = server.metadata.annotations.get(attachments.STATUS, "")
+            return attachments.address_on(network.interface, report)
         if network is not None and network.pod.is_host and "{node}" in network.address:
             return network.address_of(server.spec.node_name)
         return server.status.pod_ip or None
@@ -115,8 +120,8 @@ class InFlightJob(msgspec.Struct):
         if lost := self.loss(now, nodes):
             return Exit(fault=lost), ""
         obstacles = list(self._obstacles())
-        if said := self.refused.final(obstacles, now):
-            return Exit(), said
+        if reason := self.refused.final(obstacles, now):
+            return Exit(), reason
         broken = next((found for pod in self.pods.values() if (found := self._broken(pod))), None)
         if broken:
             return broken
@@ -133,13 +138,13 @@ class InFlightJob(msgspec.Struct):
         return lost
 
     def _obstacles(self) -> Iterator[refusals.Obstacle]:
-        if self.untold is not None:
-            yield self.untold
+        if self.full_quota is not None:
+            yield self.full_quota
         workers = sum(pod.role in {naming.WORKER, naming.SERVER} for pod in self.pods.values())
         yield from refusals.obstacles(
             list(self.pods.values()),
-            self.heard,
-            lambda: to_json(self.rendered.job, self.options.merge),
+            self.events,
+            lambda: self.rendered.to_json(self.rendered.job),
             lacks_workers=workers < self.n_workers,
             has_starter=self.starter is not None,
         )
@@ -150,16 +155,16 @@ class InFlightJob(msgspec.Struct):
         A task with some of its pods on nodes is in no queue: others may wait for the resources that it holds.
         """
         pods = list(self.pods.values())
-        place = queueing.place(pods, self.job, self.heard)
-        words = place.words if place else passing
+        position = queueing.queue_position(pods, self.seen, self.events)
+        reason = position.reason if position else passing
         holds = any(pod.spec.node_name for pod in pods)
-        if words and not holds and (place is None or place.may_come):
-            self.since, self.waits_for = now, f"queued: {words}"
+        if reason and not holds and (position is None or position.may_come):
+            self.since, self.waits_for = now, f"queued: {reason}"
             return True
         limit_s = phases.limit_s(self.phase, self.options.timeouts, float(deadline_s(self.task)))
         self.waits_for = ""
-        if self.phase is not TaskPhase.RUNNING and (place is not None or now - self.since > _SLOW_S):
-            why = phases.why_pending(pods, self.events)
+        if self.phase is not TaskPhase.RUNNING and (position is not None or now - self.since > _SLOW_S):
+            why = phases.why_pending(pods, self.event_lines)
             self.waits_for = f"waits for {self.phase.value}, for {limit_s:g} s at most: {why}"
         return False
 
@@ -169,23 +174,24 @@ class InFlightJob(msgspec.Struct):
         if now - self.since <= limit_s:
             return None
         pods = list(self.pods.values())
-        ended, reason = phases.overdue(self.phase, limit_s, phases.why_pending(pods, self.events))
-        place = queueing.place(pods, self.job, self.heard)
+        ended, reason = phases.overdue(self.phase, limit_s, phases.why_pending(pods, self.event_lines))
+        position = queueing.queue_position(pods, self.seen, self.events)
         is_kept_out = any(one.certain_s is None for one in self._obstacles())
-        is_starved = is_kept_out or (place is not None and place.may_come)  # by others, while it holds nodes
+        may_come = position is not None and position.may_come
+        is_starved = is_kept_out or may_come  # by others, while it holds nodes
         if reason and (is_starved or any(map(phases.is_pull, pods))):
             return Exit(fault=reason), ""
         return ended, reason
 
     def _broken(self, pod: SeenPod) -> tuple[Exit, str] | None:
         """Return the result if a pod has ended too early: a worker that ended before its launcher."""
-        if pod.role in {naming.LAUNCHER, naming.CLIENT} or not pod.is_over or self.is_server_told:
+        if pod.role in {naming.LAUNCHER, naming.CLIENT} or not pod.is_over or self.is_server_stopped:
             return None
         starter = self.starter
         if starter is not None and starter.is_over:
             return None
-        said = phases.disruption(pod)
-        return (Exit(fault=said), "") if said else (Exit(), phases.ended_badly(pod) or "a worker ended")
+        fault = phases.disruption(pod)
+        return (Exit(fault=fault), "") if fault else (Exit(), phases.ended_badly(pod) or "a worker ended")
 
     def is_gone(self, now: float) -> bool:
         """Return whether its objects are gone, and the cluster had time to report all about them."""

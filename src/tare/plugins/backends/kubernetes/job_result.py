@@ -1,22 +1,62 @@
-"""Find out how a task ended, from the record that its pods left and from the states of the pods."""
+"""Find out how a task ended, from the record that its pods left and from the states of the pods.
+
+The messages of ssh and sshd about a worker that cannot be reached are those of OpenSSH (ssh.c, auth.c,
+sshconnect2.c) and of nologin(8). A program prints the message of EAGAIN where fork(2) fails for a limit.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from tare.core.job import Exit
+from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, NodeFiles, Task
 from tare.plugins.backends.batch import record
-from tare.plugins.backends.kubernetes import attachments, memory, naming, phases, placement_check, processes
+from tare.plugins.backends.kubernetes import attachments, control_groups, naming, phases, placement_check
 from tare.plugins.backends.kubernetes.observed import SeenJob, SeenPod
-from tare.plugins.backends.kubernetes.ssh_words import Unreached
 
 _UNREACHABLE = "unreachable "
+_ACCOUNT = (
+    "add 'passwd: true' to the platform's 'kubernetes', or let group 0 write to /etc/passwd of the image "
+    "(chgrp 0 /etc/passwd && chmod g=u /etc/passwd)"
+)
+_CURES = {
+    "No user exists for uid": _ACCOUNT,
+    "account is currently not available": _ACCOUNT,
+    "Permission denied (": "see that the home of the pods' user is the platform's 'home', and that the image "
+    "has its shell; the worker's log has sshd's message",
+    "Host key verification failed": "leave host keys unchecked in the image's ssh_config",
+}
+"""Messages of ssh about faults that waiting does not cure, and their cures."""
+_MOST_BYTES, _MOST_LINE = 64 << 10, 200
+_REFUSED = re.compile(r"fork|clone|spawn|[Tt]hread")
+_EAGAIN = "Resource temporarily unavailable"
 
 
-def land(
+class SshFailure(NamedTuple):
+    """A worker that ssh did not reach, and the last message about it."""
+
+    host: str
+    message: str
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether another attempt would fail in the same way."""
+        return any(part in self.message for part in _CURES)
+
+    def __str__(self) -> str:
+        if not self.message:
+            return f"no ssh to {self.host} within 120 s"
+        cure = next((f"; {cure}" for part, cure in _CURES.items() if part in self.message), "")
+        return f"no ssh to {self.host}: {self.message}{cure}"
+
+
+def read_result(
     task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str = "", problem: str = ""
 ) -> JobResult:
     """Return the result of `task`, whose record is in its folder if it left one.
@@ -26,78 +66,88 @@ def land(
     progress = record.read_progress(task.folder)
     if progress is None or not progress.is_landed or (fault and progress.steps[-1].code == 0):
         return _without_record(task, pods, job, fault)
-    landed = record.land(task, progress)
+    result = record.land(task, progress)
     nodes = {pod.metadata.name: pod.spec.node_name for pod in pods if pod.role != naming.LAUNCHER}
     if task.layout.nodes == 1 and not task.steps[-1].is_pair:
         nodes = {pod.metadata.name: pod.spec.node_name for pod in pods}
-    before, after = (_by_node(files) for files in (landed.before, landed.after))
-    landed = msgspec.structs.replace(landed, nodes=tuple(sorted(before)), before=before, after=after)
-    twins = _twins(task, pods)
-    if landed.exit.code == 0:
-        wrong = placement_check.untruths(task, before, after, nodes, landed.exit.elapsed_s)
-        problems = (*twins, *([problem] if problem else []), *wrong)
-        return msgspec.structs.replace(landed, problems=problems)
-    reason = memory.why_killed(before, after, pods) or processes.why_refused(before, after)
-    reason = reason or next(iter(twins), "") or _said_refused(task, landed.step)
-    return msgspec.structs.replace(landed, reason=reason) if reason else landed
+    before, after = _by_node(result.before), _by_node(result.after)
+    result = msgspec.structs.replace(result, nodes=tuple(sorted(before)), before=before, after=after)
+    duplicate = _duplicate_address(task, pods)
+    if result.exit.code == 0:
+        wrong = placement_check.violations(task, before, after, nodes, result.exit.elapsed_s)
+        problems = (*filter(None, (duplicate, problem)), *wrong)
+        return msgspec.structs.replace(result, problems=problems)
+    reason = control_groups.why_killed(before, after, pods) or control_groups.why_refused(before, after)
+    reason = reason or duplicate or _printed_refusal(task, result.step)
+    return msgspec.structs.replace(result, reason=reason) if reason else result
 
 
-def _said_refused(task: Task, name: str) -> str:
+def _printed_refusal(task: Task, name: str) -> str:
     outputs = (step.stderr for step in task.steps if step.name == name)
-    return next((said for one in outputs if (said := processes.said_refused(task.folder, one))), "")
+    return next((line for one in outputs if (line := printed_refusal(task.folder, one))), "")
 
 
-def _twins(task: Task, pods: Sequence[SeenPod]) -> tuple[str, ...]:
+def printed_refusal(folder: Path, output: str) -> str:
+    """Return the first line of `output` in `folder` about a refused process; empty if there is none.
+
+    The reason may be a limit of the pod, whose counter containers cannot read (cgroup-v2.rst), or another
+    limit.
+    """
+    try:
+        with SafeFolder(folder, output).reader() as file:
+            text = file.read(_MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    for line in text.splitlines():
+        short = phases.printable(line.strip()[:_MOST_LINE])
+        if "Cannot fork" in short or (_EAGAIN in short and _REFUSED.search(short)):
+            return f"{short} (perhaps a limit of processes: podPidsLimit of the kubelet, or the user's)"
+    return ""
+
+
+def _duplicate_address(task: Task, pods: Sequence[SeenPod]) -> str:
     """Return a message if pods could not reach each other because two of them have the same address."""
     if task.network is None:
-        return ()
+        return ""
     interface = task.network.interface
-    address = attachments.twins(
-        interface, (pod.metadata.annotations.get(attachments.STATUS, "") for pod in pods)
-    )
-    said = (
-        f"two pods have the address {address} on {interface}; give addresses out for all nodes (whereabouts)"
-    )
-    return (said,) if address else ()
+    reports = [pod.metadata.annotations.get(attachments.STATUS, "") for pod in pods]
+    address = attachments.duplicate_address(interface, reports)
+    cure = "give addresses out for all nodes (whereabouts)"
+    return f"two pods have the address {address} on {interface}; {cure}" if address else ""
 
 
 def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str) -> JobResult:
     """Return the result of a task that left no record; only failures of the cluster are tried again."""
-    for pod in pods:
-        said = phases.disruption(pod)
-        if said:
-            return JobResult(name=task.name, exit=Exit(fault=said))
-    for pod in pods:
-        said = phases.ended_badly(pod)
-        if said and (phases.OOM_KILLED in said or phases.own_limit(pod)):
-            return JobResult(name=task.name, exit=Exit(), reason=said)
+    if disruption := next(filter(None, map(phases.disruption, pods)), ""):
+        return JobResult(name=task.name, exit=Exit(fault=disruption))
+    endings = {reason: pod for pod in pods if (reason := phases.ended_badly(pod))}
+    for reason, pod in endings.items():
+        if phases.OOM_KILLED in reason or phases.own_limit(pod):
+            return JobResult(name=task.name, exit=Exit(), reason=reason)
     if fault:
         return JobResult(name=task.name, exit=Exit(fault=fault))
-    unreached = _unreached(task)
-    if unreached is not None:
-        said = str(unreached)
-        if unreached.is_final:
-            return JobResult(name=task.name, exit=Exit(), reason=said)
-        return JobResult(name=task.name, exit=Exit(fault=said))
+    ssh = _ssh_failure(task)
+    if ssh is not None:
+        ended, reason = (Exit(), str(ssh)) if ssh.is_final else (Exit(fault=str(ssh)), "")
+        return JobResult(name=task.name, exit=ended, reason=reason)
     failure = job.failure if job else None
     if failure is not None and failure.reason == "DeadlineExceeded":
         return JobResult(name=task.name, exit=Exit(is_timeout=True, elapsed_s=task.timeout_s))
-    said = next((said for pod in pods if (said := phases.ended_badly(pod))), "")
+    reason = next(iter(endings), "")
     if failure is not None:  # such as BackoffLimitExceeded/Error: the part after the slash is the pod's
-        said = f"{failure.reason}: {failure.message}" + (f"; {said}" if said else "")
-    said = said or "its pods are gone"
-    return JobResult(name=task.name, exit=Exit(), reason=f"{said}; it left no record of how far it came")
+        reason = f"{failure.reason}: {failure.message}" + (f"; {reason}" if reason else "")
+    reason = reason or "its pods are gone"
+    return JobResult(name=task.name, exit=Exit(), reason=f"{reason}; it left no record of how far it came")
 
 
-def _unreached(task: Task) -> Unreached | None:
+def _ssh_failure(task: Task) -> SshFailure | None:
     try:
         text = (task.folder / "landed").read_text(errors="replace")
     except OSError:
         return None
-    told = (line.removeprefix(_UNREACHABLE) for line in text.splitlines() if line.startswith(_UNREACHABLE))
-    line = "".join(one if one.isprintable() else "?" for one in next(told, ""))
-    host, _, said = line.partition(" ")
-    return Unreached(host, said) if host else None
+    lines = (line.removeprefix(_UNREACHABLE) for line in text.splitlines() if line.startswith(_UNREACHABLE))
+    host, _, message = phases.printable(next(lines, "")).partition(" ")
+    return SshFailure(host, message) if host else None
 
 
 def _by_node(files: NodeFiles) -> dict[str, dict[str, str]]:

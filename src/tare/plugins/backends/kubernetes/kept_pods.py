@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-import msgspec
-
 from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import PODS, Cluster
@@ -26,10 +24,10 @@ class Kept:
     def __bool__(self) -> bool:
         return bool(self._names)
 
-    def keep(self, in_flight_job: InFlightJob) -> None:
+    def keep(self, job: InFlightJob) -> None:
         """Keep the objects of a task; label its pods, so that later sessions keep them too."""
-        self._names.add(naming.object_name(in_flight_job.task))
-        for pod in (in_flight_job.starter, in_flight_job.server):
+        self._names.add(job.name)
+        for pod in (job.starter, job.server):
             if pod is not None:
                 with suppress(BackendError):  # it may be gone
                     change = {naming.KEPT: "results"}
@@ -41,5 +39,5 @@ class Kept:
 
     def names(self, selector: str) -> set[str]:
         """Return the tasks of a campaign whose objects earlier sessions kept. Raises BackendError."""
-        items = self._cluster.list_all(PODS, f"{selector},{naming.KEPT}=results")[0]
-        return {msgspec.json.decode(item, type=SeenPod).metadata.task for item in items}
+        pods = self._cluster.read_all(PODS, SeenPod, f"{selector},{naming.KEPT}=results")
+        return {pod.metadata.task for pod in pods}

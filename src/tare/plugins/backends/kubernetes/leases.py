@@ -16,7 +16,7 @@ import msgspec
 from tare.core.errors import NOT_JSON
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import LEASES, Cluster, Outage, Refusal
-from tare.plugins.backends.kubernetes.merging import Json
+from tare.plugins.backends.kubernetes.objects import Lease, LeaseSpec, Meta, as_document
 
 VERBS = ("create", "get", "patch", "deletecollection")
 """The rights on Leases that are needed."""
@@ -27,25 +27,10 @@ _FORBIDDEN, _NOT_FOUND = 403, 404
 _LONGEST_NAME, _LONGEST_HOLDER = 253, 100
 
 
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    renew_time: str | None = None
+class _Holder(NamedTuple):
+    """Another campaign that held a node's Lease when it was last read, and the time of reading."""
 
-
-class _Meta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
-class _Lease(msgspec.Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    spec: _Spec = _Spec()
-
-
-class _Met(NamedTuple):
-    """The holder of a node's Lease when it was last read, and the time of reading."""
-
-    holder: str
+    name: str
     at: float
 
 
@@ -66,7 +51,7 @@ class NodeLeases:
         self._cluster, self._campaign, self._clock, self._now = cluster, campaign, clock, now
         self._renewed: dict[str, float] = {}
         self._used: dict[str, float] = {}
-        self._met: dict[str, _Met] = {}
+        self._others: dict[str, _Holder] = {}
         self._ask_after = 0.0
         self._refusal = ""
         self._has_any = False
@@ -91,12 +76,14 @@ class NodeLeases:
             if refusal.status in {_FORBIDDEN, _NOT_FOUND}:
                 self._refusal = f"not held: {refusal}"
 
-    def told(self, facts: Mapping[str, Mapping[str, str]], began: float) -> Mapping[str, Mapping[str, str]]:
+    def with_holders(
+        self, facts: Mapping[str, Mapping[str, str]], began: float
+    ) -> Mapping[str, Mapping[str, str]]:
         """Return `facts` of nodes with the holders of their Leases, for a run that began at `began`.
 
         `began` is a time of `clock`.
         """
-        return {node: {**one, FACT: self._word(node, began)} for node, one in facts.items()}
+        return {node: {**one, FACT: self._holder(node, began)} for node, one in facts.items()}
 
     def end(self) -> None:
         """Delete the campaign's Leases, if it has any."""
@@ -107,57 +94,68 @@ class NodeLeases:
         except (Outage, Refusal):
             return  # they expire by themselves
 
-    def _word(self, node: str, began: float) -> str:
-        met = self._met.get(node)
-        if met is not None and met.at >= began:
-            return f"held by campaign {met.holder}"
+    def _holder(self, node: str, began: float) -> str:
+        other = self._others.get(node)
+        if other is not None and other.at >= began:
+            return f"held by campaign {other.name}"
         return self._refusal or ("held by this campaign" if node in self._renewed else "not known")
 
     def _hold(self, node: str, now: float) -> None:
-        renewed, met = self._renewed.get(node), self._met.get(node)
+        renewed, other = self._renewed.get(node), self._others.get(node)
         if renewed is not None and now - renewed < _RENEW_S:
             return
-        if renewed is None and met is not None and now - met.at < _AGAIN_S:
+        if renewed is None and other is not None and now - other.at < _AGAIN_S:
             return
         lease = self._read(node) if renewed is not None or not self._create(node) else None
         if lease is not None and self._is_anothers(lease):
             self._renewed.pop(node, None)
-            self._met[node] = _Met((lease.spec.holder_identity or "")[:_LONGEST_HOLDER], now)
+            self._others[node] = _Holder(lease.spec.holder_identity[:_LONGEST_HOLDER], now)
             return
         if lease is not None:
-            self._cluster.patch(LEASES, _name(node), self._change(lease.metadata.resource_version))
+            change = as_document(self._lease(Meta(resource_version=lease.metadata.resource_version)))
+            self._cluster.patch(LEASES, _name(node), change)
         self._renewed[node] = now
         self._has_any = True
 
     def _create(self, node: str) -> bool:
         """Create a Lease; return False if there is one already."""
-        kind: dict[str, Json] = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-        meta: dict[str, Json] = {"name": _name(node), "namespace": self._cluster.namespace}
-        change = self._change("")
-        return self._cluster.create({**kind, **change, "metadata": {**meta, "labels": self._labels()}})
+        meta = Meta(name=_name(node), namespace=self._cluster.namespace)
+        return self._cluster.create(as_document(self._lease(meta)))
 
-    def _read(self, node: str) -> _Lease | None:
+    def _lease(self, meta: Meta) -> Lease:
+        """Return a Lease that this campaign holds from now on."""
+        labels = naming.MANAGED_BY | {naming.CAMPAIGN: self._campaign}
+        return Lease(
+            metadata=msgspec.structs.replace(meta, labels=labels),
+            spec=LeaseSpec(
+                holder_identity=self._campaign,
+                lease_duration_seconds=_DURATION_S,
+                renew_time=self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            ),
+        )
+
+    def _read(self, node: str) -> Lease | None:
         content = self._cluster.get(LEASES, _name(node))
         if content is None:
             self._create(node)  # it was deleted meanwhile
             return None
         try:
-            return msgspec.json.decode(content, type=_Lease)
+            return msgspec.json.decode(content, type=Lease)
         except NOT_JSON:
-            return _Lease()
+            return Lease()
 
-    def _is_anothers(self, lease: _Lease) -> bool:
+    def _is_anothers(self, lease: Lease) -> bool:
         """Return whether another campaign still holds it, by the Lease's duration and our time of day."""
         spec = lease.spec
-        if spec.holder_identity in {None, "", self._campaign}:
+        if spec.holder_identity in {"", self._campaign}:
             return False
         try:
-            renewed = datetime.fromisoformat(spec.renew_time or "")
+            renewed = datetime.fromisoformat(spec.renew_time)
         except ValueError:
             return False
         if renewed.tzinfo is None:
             return False
-        patience = timedelta(seconds=min(spec.lease_duration_seconds or 0, _DURATION_S) + _SKEW_S)
+        patience = timedelta(seconds=min(spec.lease_duration_seconds, _DURATION_S) + _SKEW_S)
         return self._now() - renewed <= patience
 
     def _let_go(self, node: str) -> None:
@@ -165,17 +163,6 @@ class NodeLeases:
         del self._renewed[node]
         self._used.pop(node, None)
         self._cluster.patch(LEASES, _name(node), {"spec": {"holderIdentity": ""}})
-
-    def _change(self, version: str) -> dict[str, Json]:
-        time = self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        spec: dict[str, Json] = {
-            "holderIdentity": self._campaign, "leaseDurationSeconds": _DURATION_S, "renewTime": time
-        }  # fmt: skip
-        meta: dict[str, Json] = {"resourceVersion": version, "labels": self._labels()}
-        return {"metadata": meta, "spec": spec}
-
-    def _labels(self) -> dict[str, Json]:
-        return {**naming.MANAGED_BY, naming.CAMPAIGN: self._campaign}
 
 
 def _name(node: str) -> str:

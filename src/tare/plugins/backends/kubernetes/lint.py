@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from tare.plugins.backends.kubernetes.attachments import REQUEST
-from tare.plugins.backends.kubernetes.merging import KINDS, Json, left_out
+from tare.plugins.backends.kubernetes.merging import KINDS, Json, Patch, kind_of, left_out
 from tare.plugins.backends.kubernetes.objects import (
     AttachmentDefinition,
     ConfigMap,
@@ -68,13 +68,12 @@ def lint(documents: Iterable[Json]) -> list[Trap]:
     return list(dict.fromkeys(found))
 
 
-def lint_merge(merge: str, documents: Iterable[Json]) -> list[Trap]:
+def lint_merge(merge: Patch, documents: Iterable[Json]) -> list[Trap]:
     """Return the parts of a site's patch that apply to none of these objects, but to other kinds."""
-    kinds = [str(one.get("kind")) for one in documents if isinstance(one, dict)]
     cure = f"write a patch for each kind: merge: {{{', '.join(f'{one}: {{…}}' for one in KINDS)}}}"
     return [
         Trap("merge", f"'merge' has {field} of {_an(owner)}, which is left out of {_an(kind)}", cure)
-        for field, owner, kind in left_out(merge, kinds)
+        for field, owner, kind in left_out(merge, documents)
     ]
 
 
@@ -83,8 +82,7 @@ def _an(kind: str) -> str:
 
 
 def _read(document: Json) -> Manifest | None:
-    kind = document.get("kind") if isinstance(document, dict) else None
-    known = _KINDS.get(str(kind))
+    known = _KINDS.get(kind_of(document))
     return cast(Manifest, msgspec.convert(document, known)) if known is not None else None
 
 
@@ -249,7 +247,7 @@ def _non_root(bundle: _Bundle) -> Iterator[Trap]:
 def _whole_cpus(bundle: _Bundle) -> Iterator[Trap]:
     for container in bundle.worker.template.spec.containers:
         asked, most = container.resources.requests, container.resources.limits
-        if asked != most or not _WHOLE.fullmatch(asked.get("cpu", "")):
+        if asked != most or not _WHOLE.fullmatch(str(asked.get("cpu", ""))):
             yield Trap(
                 "whole CPUs",
                 "ranks share CPUs with whatever else runs on the node, and are throttled",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,8 +27,9 @@ from tare.plugins.backends.kubernetes.objects import (
     ReplicaSpecs,
     RunPolicy,
     SchedulingPolicySpec,
+    as_document,
 )
-from tare.plugins.backends.kubernetes.options import KubernetesOptions, LauncherCreation, options_of
+from tare.plugins.backends.kubernetes.options import LauncherCreation, options_of
 from tare.plugins.backends.kubernetes.pods import PodMaker
 from tare.plugins.backends.kubernetes.script import config_map, files_of
 
@@ -55,7 +56,17 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
     def client(self, address: str) -> Pod:
         """Return the client pod of a pair, given the server's address."""
-        return _pod(self.maker.task, self.maker.client(address), naming.CLIENT)
+        return _pod(self.maker, self.maker.client(address), naming.CLIENT)
+
+    def to_json(self, manifest: Manifest) -> Json:
+        """Return a manifest of the task as JSON for the API, with the site's patch applied (see merging)."""
+        return merged(as_document(manifest), self.maker.options.merge)
+
+    @property
+    def documents(self) -> list[Json]:
+        """Return all objects of the task as JSON, in the order of creation."""
+        client = [self.client(ADDRESS_LATER)] if self.is_pair else []
+        return [self.to_json(one) for one in (*self.shared, self.job, *client)]
 
 
 def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None) -> Rendered:
@@ -65,8 +76,6 @@ def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None)
     task's files by path, by default those of its folder. Raises UsageError where they are too large.
     """
     options = options_of(task.platform)
-    if options is None:
-        raise ValueError(f"{task.name}: its platform has no options of Kubernetes")
     if inputs is None:
         inputs = {} if options.work else files_of(task)
     config = config_map(task, options, facts, inputs)
@@ -74,25 +83,61 @@ def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None)
     network = attachments.definition(task.network, options.namespace) if task.network else None
     job: MpiJob | Job | Pod
     if task.steps[-1].is_pair:
-        job = _pod(task, maker.server(), naming.SERVER)
+        job = _pod(maker, maker.server(), naming.SERVER)
     elif task.layout.nodes > 1:
-        job = _mpi_job(task, options, maker)
+        job = _mpi_job(maker)
     else:
-        job = _job(task, options, maker)
+        job = _job(maker)
     return Rendered(shared=(config, network) if network else (config,), job=job, maker=maker)
 
 
-def manifests(rendered: Rendered) -> list[Manifest]:
-    """Return all objects of a task for display, in the order of creation."""
-    client = [rendered.client(ADDRESS_LATER)] if rendered.is_pair else []
-    return [*rendered.shared, rendered.job, *client]
+class Role(NamedTuple):
+    """The pods of one role in a job: its name, their number, and the manifest of one of them."""
+
+    name: str
+    n_pods: int
+    pod: Json
+
+    @property
+    def spec(self) -> Json:
+        """Return the specification of its pods."""
+        return _get(self.pod, "spec")
 
 
-def to_json(manifest: Manifest, merge: str = "") -> Json:
-    """Return a manifest as JSON for the API, with the site's patch `merge` applied (see merging)."""
-    fields = msgspec.json.decode(msgspec.json.encode(manifest), type=dict[str, object])
-    built = cast(Json, {"apiVersion": manifest.API_VERSION, "kind": manifest.KIND, **fields})
-    return merged(built, merge)
+def roles_of(documents: Iterable[Json]) -> list[Role]:
+    """Return the pods of one job's objects, in the form in which controllers would create them."""
+    found: list[Role] = []
+    for document in documents:
+        kind, spec, meta = _get(document, "kind"), _get(document, "spec"), _get(document, "metadata")
+        if kind == "MPIJob":
+            for key, role in (("Launcher", naming.LAUNCHER), ("Worker", naming.WORKER)):
+                part = _get(_get(spec, "mpiReplicaSpecs"), key)
+                replicas = _get(part, "replicas")
+                count = replicas if isinstance(replicas, int) else 1
+                found.append(Role(role, count, _created(_get(part, "template"), meta, role)))
+        elif kind == "Job":
+            found.append(Role("pod", 1, _created(_get(spec, "template"), meta, "pod")))
+        elif kind == "Pod":
+            role = str(_get(_get(meta, "labels"), naming.ROLE) or "pod")
+            found.append(Role(role, 1, document))
+    return found
+
+
+def _created(template: Json, owner: Json, role: str) -> Json:
+    """Return a pod of `template` as its controller would create it, with its owner's namespace and name."""
+    meta, spec = _get(template, "metadata"), _get(template, "spec")
+    own: dict[str, Json] = {"name": f"{_get(owner, 'name')}-{role}-0", "namespace": _get(owner, "namespace")}
+    never: dict[str, Json] = {"restartPolicy": "Never"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": (meta if isinstance(meta, dict) else {}) | own,
+        "spec": never | (spec if isinstance(spec, dict) else {}),
+    }
+
+
+def _get(document: Json, key: str) -> Json:
+    return document.get(key) if isinstance(document, dict) else None
 
 
 def deadline_s(task: Task) -> int:
@@ -100,36 +145,35 @@ def deadline_s(task: Task) -> int:
     return math.ceil(task.timeout_s) + _START_AND_END_S
 
 
-def _end_s(task: Task, options: KubernetesOptions) -> int:
+def _end_s(maker: PodMaker) -> int:
     """Return after how many seconds the cluster ends the job; it may wait for its results to be fetched."""
-    return deadline_s(task) + (0 if options.work else math.ceil(options.timeouts.fetched_s))
+    options = maker.options
+    return deadline_s(maker.task) + (0 if options.work else math.ceil(options.timeouts.fetched_s))
 
 
-def _meta(task: Task, suffix: str = "") -> Meta:
-    options = options_of(task.platform)
+def _meta(maker: PodMaker, suffix: str = "") -> Meta:
+    task, options = maker.task, maker.options
     return Meta(
         name=naming.object_name(task) + suffix,
-        namespace=options.namespace if options else "",
-        labels=(options.labels if options else {}) | naming.queue(options) | naming.labels(task),
+        namespace=options.namespace,
+        labels=options.labels | naming.queue(options) | naming.labels(task),
         annotations=naming.origin(task),
     )
 
 
-def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
+def _mpi_job(maker: PodMaker) -> MpiJob:
+    task, options = maker.task, maker.options
     policy = RunPolicy(
         clean_pod_policy=options.clean_pods.value,
         backoff_limit=0,  # Tare decides whether a run is tried again, and records it
-        active_deadline_seconds=_end_s(task, options),
-        scheduling_policy=_scheduling(task, options),
+        active_deadline_seconds=_end_s(maker),
+        scheduling_policy=_scheduling(maker),
     )
     replicas = ReplicaSpecs(
-        launcher=ReplicaSpec(replicas=1, restart_policy="Never", template=_unruled(maker.launcher())),
-        worker=ReplicaSpec(
-            replicas=task.layout.nodes, restart_policy="Never", template=_unruled(maker.worker())
-        ),
+        launcher=_replicas(1, maker.launcher()), worker=_replicas(task.layout.nodes, maker.worker())
     )
     return MpiJob(
-        metadata=_meta(task),
+        metadata=_meta(maker),
         spec=MpiJobSpec(
             slots_per_worker=task.layout.ranks_per_node,
             ssh_auth_mount_path=options.ssh_mount,
@@ -141,36 +185,39 @@ def _mpi_job(task: Task, options: KubernetesOptions, maker: PodMaker) -> MpiJob:
     )
 
 
-def _scheduling(task: Task, options: KubernetesOptions) -> SchedulingPolicySpec | None:
+def _scheduling(maker: PodMaker) -> SchedulingPolicySpec | None:
     """Return the settings for a gang scheduler; a launcher that waits for workers is not in their gang."""
-    own = options.scheduling_policy
+    own = maker.options.scheduling_policy
     if own is None:
         return None
-    waits = options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
+    waits = maker.options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS
+    timeout_s = own.schedule_timeout_s
     return SchedulingPolicySpec(
-        min_available=own.min_available or task.layout.nodes + (0 if waits else 1),
+        min_available=own.min_available or maker.task.layout.nodes + (0 if waits else 1),
         queue=own.queue or "",
         min_resources=own.min_resources,
         priority_class=own.priority_class or "",
-        schedule_timeout_seconds=own.schedule_timeout_s,
+        schedule_timeout_seconds=None if timeout_s is None else round(timeout_s),
     )
 
 
-def _unruled(template: PodTemplate) -> PodTemplate:
-    """Return a template without a restart policy; the operator uses the replicas' and warns of one here."""
-    return msgspec.structs.replace(template, spec=msgspec.structs.replace(template.spec, restart_policy=""))
+def _replicas(count: int, template: PodTemplate) -> ReplicaSpec:
+    """Return pods of a template; the operator warns of a restart policy in the template itself."""
+    spec = msgspec.structs.replace(template.spec, restart_policy="")
+    template = msgspec.structs.replace(template, spec=spec)
+    return ReplicaSpec(replicas=count, restart_policy="Never", template=template)
 
 
-def _job(task: Task, options: KubernetesOptions, maker: PodMaker) -> Job:
-    spec = JobSpec(backoff_limit=0, active_deadline_seconds=_end_s(task, options), template=maker.alone())
-    return Job(metadata=_meta(task), spec=spec)
+def _job(maker: PodMaker) -> Job:
+    spec = JobSpec(backoff_limit=0, active_deadline_seconds=_end_s(maker), template=maker.single())
+    return Job(metadata=_meta(maker), spec=spec)
 
 
-def _pod(task: Task, template: PodTemplate, role: str) -> Pod:
-    meta = _meta(task, f"-{role}")
+def _pod(maker: PodMaker, template: PodTemplate, role: str) -> Pod:
+    meta = _meta(maker, f"-{role}")
     meta = msgspec.structs.replace(
         meta,
-        labels=naming.queue(options_of(task.platform)) | template.metadata.labels,
+        labels=naming.queue(maker.options) | template.metadata.labels,
         annotations=meta.annotations | template.metadata.annotations,
     )
     return Pod(metadata=meta, spec=template.spec)

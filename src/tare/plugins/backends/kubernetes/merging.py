@@ -4,19 +4,23 @@ A patch for all kinds is merged into each kind as far as possible. Fields that o
 of the Job of a case of one node, and the other way round. The fields that are left out are reported as a
 trap.
 
-Example: `merged(job, '{"spec": {"suspend": true}}')` sets `spec.suspend` of a Job.
+Example: `merged(job, {"spec": {"suspend": True}})` sets `spec.suspend` of a Job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
-import msgspec
+from tare.core.backend_plugin import OptionsReader
+from tare.core.errors import nearest, shown
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+Patch = Mapping[str, object]
 
 KINDS = ("MPIJob", "Job", "Pod")
+"""The kinds that a case becomes: on several nodes, on one node, and as a server and a client."""
+_PARTS, _FIXED = ("metadata", "spec"), ("apiVersion", "kind")
 _OF_KIND = {
     "MPIJob": frozenset({
         "slotsPerWorker", "runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy",
@@ -32,17 +36,45 @@ _OF_KIND = {
 _OF_PODS_TOO = frozenset({"activeDeadlineSeconds"})
 
 
-def merged(manifest: Json, merge: str) -> Json:
-    """Return a manifest with the site's patch `merge` (JSON) merged in; an empty text is no patch."""
-    kind = manifest.get("kind") if isinstance(manifest, dict) else None
-    if not merge or kind not in KINDS:
-        return manifest
-    return merge_patch(manifest, _patch_for(merge, str(kind))[0])
+def check_merge(merge: Patch, reader: OptionsReader) -> None:
+    """Report every fault of the site's patch to `reader`."""
+    by_kind = [name for name in merge if name in KINDS]
+    for name, patch in merge.items():
+        if name in by_kind and isinstance(patch, dict):
+            for part in patch:
+                _check_part(str(part), _PARTS, reader, name, str(part))
+        elif name in by_kind:
+            reader.fault("a patch is a mapping; write {spec: {…}}", "merge", name)
+        elif by_kind and name not in _FIXED:
+            fault = f"{shown(name)} is beside patches by kind; write it into {by_kind[0]}: {{…}}"
+            reader.fault(fault, "merge", name)
+        else:
+            _check_part(name, (*_PARTS, *KINDS), reader, name)
 
 
-def left_out(merge: str, kinds: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return the fields of `merge` that fit none of these kinds: the field, its kind, and the other kind."""
-    found = [one for kind in kinds if merge and kind in KINDS for one in _patch_for(merge, kind)[1]]
+def _check_part(name: str, known: tuple[str, ...], reader: OptionsReader, *path: str) -> None:
+    if name in _FIXED:
+        reader.fault("a job of another kind is not Tare's to watch; remove it", "merge", *path)
+    elif name not in _PARTS:
+        fault = f"{shown(name)} is no part of a manifest; {nearest(name, list(known))}"
+        reader.fault(fault, "merge", *path)
+
+
+def kind_of(manifest: Json) -> str:
+    """Return the kind of a manifest; empty if it has none."""
+    return str(manifest.get("kind", "")) if isinstance(manifest, dict) else ""
+
+
+def merged(manifest: Json, merge: Patch) -> Json:
+    """Return a manifest with the site's patch `merge` merged in."""
+    kind = kind_of(manifest)
+    return merge_patch(manifest, _patch_for(merge, kind)[0]) if merge and kind in KINDS else manifest
+
+
+def left_out(merge: Patch, documents: Iterable[Json]) -> list[tuple[str, str, str]]:
+    """Return the fields of `merge` that do not fit these objects: the field, its kind, and the object's."""
+    kinds = [kind for one in documents if (kind := kind_of(one)) in KINDS]
+    found = [one for kind in kinds for one in _patch_for(merge, kind)[1]]
     return list(dict.fromkeys(found))
 
 
@@ -59,19 +91,17 @@ def merge_patch(target: Json, patch: object) -> Json:
     return result
 
 
-def _patch_for(merge: str, kind: str) -> tuple[dict[str, object], list[tuple[str, str, str]]]:
+def _patch_for(merge: Patch, kind: str) -> tuple[Patch, list[tuple[str, str, str]]]:
     """Return the patch for one kind, and the fields that are left out because another kind has them."""
-    whole = msgspec.json.decode(merge, type=dict[str, object])
-    if whole and whole.keys() <= set(KINDS):
-        own = whole.get(kind, {})
+    if merge.keys() <= set(KINDS):
+        own = merge.get(kind, {})
         return (own if isinstance(own, dict) else {}), []
-    spec = whole.get("spec")
+    spec = merge.get("spec")
     if not isinstance(spec, dict):
-        return whole, []
+        return merge, []
     foreign = {name: owner for name in spec if (owner := _owner(name)) and not _has(kind, name)}
     kept = {name: value for name, value in spec.items() if name not in foreign}
-    told = [(f"spec.{name}", owner, kind) for name, owner in foreign.items()]
-    return whole | {"spec": kept}, told
+    return {**merge, "spec": kept}, [(f"spec.{name}", owner, kind) for name, owner in foreign.items()]
 
 
 def _owner(name: str) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from tare.core.checks import Finding
 from tare.core.errors import NOT_JSON, BackendError
-from tare.plugins.backends.kubernetes.check_result import ROLE, Finding
 from tare.plugins.backends.kubernetes.cluster import CRDS, DEPLOYMENTS, Cluster
+from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
+from tare.plugins.backends.kubernetes.observed import SeenContainer, SeenMeta, SeenPodSpec
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 _NAME, _LIMITS = "MPI Operator", "MPI Operator's limits"
@@ -50,18 +52,8 @@ class _Crd(msgspec.Struct, frozen=True):
     spec: _CrdSpec
 
 
-class _Container(msgspec.Struct, frozen=True):
-    image: str = ""
-    command: list[str] = []
-    args: list[str] = []
-
-
-class _PodSpec(msgspec.Struct, frozen=True):
-    containers: list[_Container] = []
-
-
 class _Template(msgspec.Struct, frozen=True):
-    spec: _PodSpec = _PodSpec()
+    spec: SeenPodSpec = SeenPodSpec()
 
 
 class _DeploymentSpec(msgspec.Struct, frozen=True):
@@ -72,13 +64,8 @@ class _DeploymentStatus(msgspec.Struct, frozen=True, rename="camel"):
     ready_replicas: int = 0
 
 
-class _Meta(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-
-
 class _Deployment(msgspec.Struct, frozen=True):
-    metadata: _Meta = _Meta()
+    metadata: SeenMeta = SeenMeta()
     spec: _DeploymentSpec = _DeploymentSpec()
     status: _DeploymentStatus = _DeploymentStatus()
 
@@ -119,29 +106,28 @@ def _fields(spec: dict[str, Any], options: KubernetesOptions) -> Iterator[Findin
 
 def _deployments(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
     try:
-        items = cluster.list_everywhere(DEPLOYMENTS, selector=_SELECTOR)
-        found = [msgspec.json.decode(one, type=_Deployment) for one in items]
+        found = cluster.read_all(DEPLOYMENTS, _Deployment, _SELECTOR, is_everywhere=True)
     except (BackendError, *NOT_JSON) as error:
-        yield Finding(name=_LIMITS, is_met=None, found=f"not told: {error}", cure=ROLE)
+        yield Finding(name=_LIMITS, is_met=None, found=f"not known: {error}", cure=MISSING_RIGHT)
         return
     if not found:
-        said = f"not told: no Deployment has the label {_SELECTOR}"
-        yield Finding(name=_LIMITS, is_met=None, found=said, cure="ask an administrator which flags it has")
+        reason = f"not known: no Deployment has the label {_SELECTOR}"
+        yield Finding(name=_LIMITS, is_met=None, found=reason, cure="ask an administrator which flags it has")
     for one in found:
         yield from _judged(one, options)
 
 
 def _judged(one: _Deployment, options: KubernetesOptions) -> Iterator[Finding]:
-    main = next(iter(one.spec.template.spec.containers), _Container())
+    main = next(iter(one.spec.template.spec.containers), SeenContainer())
     flags = _flags([*main.command, *main.args])
     rates = _DEFAULTS | {name: value for name, value in flags.items() if name in _DEFAULTS}
     gang = flags.get("gang-scheduling", "")
-    said = (
+    found = (
         f"{one.metadata.namespace}/{one.metadata.name}, {main.image}: {rates['kube-api-qps']} requests a "
         f"second ({rates['kube-api-burst']} at once), {rates['controller-queue-rate-limit']} changes of "
         f"objects a second, {rates['threadiness']} threads{_pace(rates)}; gang scheduling: {gang or 'none'}"
     )
-    yield Finding(name=_LIMITS, is_met=True, found=said)
+    yield Finding(name=_LIMITS, is_met=True, found=found)
     if one.status.ready_replicas == 0:
         cure = "look at its pods' events and logs: jobs are taken, and nobody makes their pods"
         yield Finding(name=f"{_NAME} runs", is_met=False, found="none of its pods is ready", cure=cure)

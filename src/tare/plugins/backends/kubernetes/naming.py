@@ -21,7 +21,7 @@ _MOST = 63 - len("-worker-9999")  # the name of a pod is also its host name, a D
 
 
 def object_name(task: Task) -> str:
-    """Return the name of a task's objects: a DNS label, with room for the operator's suffix.
+    """Return the name of a task's objects: a DNS label, short enough for the operator's suffix.
 
     Raises ValueError when it is too long; no name that Tare makes is.
     """
@@ -32,18 +32,18 @@ def object_name(task: Task) -> str:
 
 
 def origin(task: Task) -> dict[str, str]:
-    """Return the annotations that say who created an object: the campaign's folder and host, the session."""
-    told = {FOLDER: "folder", HOST: "host", SESSION: "session"}
-    return {annotation: task.labels[name] for annotation, name in told.items() if name in task.labels}
+    """Return the annotations with an object's creator: the campaign's folder and host, and the session."""
+    keys = {FOLDER: "folder", HOST: "host", SESSION: "session"}
+    return {annotation: task.labels[name] for annotation, name in keys.items() if name in task.labels}
 
 
-def queue(options: KubernetesOptions | None) -> dict[str, str]:
-    """Return the label by which Kueue holds a job back until its queue has room."""
-    return {QUEUE: options.queue} if options is not None and options.queue else {}
+def queue(options: KubernetesOptions) -> dict[str, str]:
+    """Return the label by which Kueue holds a job back until its queue has quota for it."""
+    return {QUEUE: options.queue} if options.queue else {}
 
 
 def labels(task: Task) -> dict[str, str]:
     """Return the labels of all objects of a task."""
-    told = {CAMPAIGN: "campaign", CASE: "case", RUN: "run"}
-    known = {label: task.labels[name] for label, name in told.items() if name in task.labels}
+    keys = {CAMPAIGN: "campaign", CASE: "case", RUN: "run"}
+    known = {label: task.labels[name] for label, name in keys.items() if name in task.labels}
     return MANAGED_BY | known | {TASK: object_name(task)}

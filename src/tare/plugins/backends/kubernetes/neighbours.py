@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tare.core.checks import Finding
 from tare.core.errors import NOT_JSON, BackendError
-from tare.plugins.backends.kubernetes.check_result import Finding
 from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.nodes import NodeSeen, PodSeen, neighbours, read_nodes, read_pods
-from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.pod_options import LauncherPlace
+from tare.plugins.backends.kubernetes.nodes import is_tolerated, neighbours, read_nodes, read_pods
+from tare.plugins.backends.kubernetes.observed import SeenNode, SeenPod
+from tare.plugins.backends.kubernetes.options import KubernetesOptions, LauncherPlace
 
 _HOSTNAME = "kubernetes.io/hostname"
 _MOST_NAMES, _MOST_GROUPS = 8, 20
@@ -42,15 +42,15 @@ def check_neighbourhood(cluster: Cluster, options: KubernetesOptions) -> Iterato
     yield from _launcher(every, usable, options)
 
 
-def _shared(nodes: list[NodeSeen], pods: dict[str, list[PodSeen]]) -> Iterator[Finding]:
+def _shared(nodes: list[SeenNode], pods: dict[str, list[SeenPod]]) -> Iterator[Finding]:
     """Yield the pods that are on the nodes now, with one finding for all nodes that are alike."""
-    groups: dict[tuple[str, str], list[NodeSeen]] = {}
+    groups: dict[tuple[str, str], list[SeenNode]] = {}
     for node in nodes:
         there = [
             one for one in pods.get(node.metadata.name, []) if one.status.phase in {"Running", "Pending"}
         ]
-        told = neighbours(there)
-        key = (told["kubernetes.neighbours"], told["kubernetes.neighbours_cpus"])
+        facts = neighbours(there)
+        key = (facts["kubernetes.neighbours"], facts["kubernetes.neighbours_cpus"])
         groups.setdefault(key, []).append(node)
     for (who, cpus), alike in list(groups.items())[:_MOST_GROUPS]:
         name = f"neighbours on {_listed(alike)}"
@@ -63,18 +63,17 @@ def _shared(nodes: list[NodeSeen], pods: dict[str, list[PodSeen]]) -> Iterator[F
         yield Finding(name="neighbours elsewhere", is_met=None, found=f"{left} nodes more", cure=_ALONE)
 
 
-def _launcher(every: list[NodeSeen], usable: list[NodeSeen], options: KubernetesOptions) -> Iterator[Finding]:
+def _launcher(every: list[SeenNode], usable: list[SeenNode], options: KubernetesOptions) -> Iterator[Finding]:
     """Yield whether a launcher that must be apart has a node: one not for programs, or a spare one."""
     own = options.launcher
     if own.place is not LauncherPlace.APART:
         return
-    is_named = bool(options.nodes or options.node_selector or options.isolation)
-    tolerated = own.tolerations
+    is_named = bool(options.nodes or options.node_labels)
     for_it = [
         node
         for node in every
         if node.is_ready
-        and node.is_tolerated(tolerated)
+        and is_tolerated(node, own.tolerations)
         and own.node_selector.items() <= node.metadata.labels.items()
         and (not own.nodes or node.metadata.labels.get(_HOSTNAME, node.metadata.name) in own.nodes)
         and not (is_named and _is_named(node, options))
@@ -94,23 +93,18 @@ def _launcher(every: list[NodeSeen], usable: list[NodeSeen], options: Kubernetes
         yield Finding(name=name, is_met=True, found=f"{len(for_it)}: {_listed(for_it)}")
 
 
-def _is_usable(node: NodeSeen, options: KubernetesOptions) -> bool:
-    tolerated = options.tolerations
-    isolated = options.isolation.partition("=")[0] if options.isolation else None
-    return node.is_ready and node.is_tolerated(tolerated, isolated) and _is_named(node, options)
+def _is_usable(node: SeenNode, options: KubernetesOptions) -> bool:
+    is_allowed = is_tolerated(node, options.all_tolerations)
+    return node.is_ready and is_allowed and _is_named(node, options)
 
 
-def _is_named(node: NodeSeen, options: KubernetesOptions) -> bool:
+def _is_named(node: SeenNode, options: KubernetesOptions) -> bool:
     labels = node.metadata.labels
-    wanted = dict(options.node_selector)
-    if options.isolation:
-        label, _, value = options.isolation.partition("=")
-        wanted[label] = value
     name = labels.get(_HOSTNAME, node.metadata.name)
-    return wanted.items() <= labels.items() and (not options.nodes or name in options.nodes)
+    return options.node_labels.items() <= labels.items() and (not options.nodes or name in options.nodes)
 
 
-def _listed(nodes: list[NodeSeen]) -> str:
+def _listed(nodes: list[SeenNode]) -> str:
     names = [node.metadata.name for node in nodes]
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more

@@ -10,29 +10,21 @@ from typing import Any
 
 import msgspec
 
+from tare.core.checks import Finding
 from tare.core.errors import NOT_JSON, BackendError
-from tare.plugins.backends.kubernetes.check_result import ROLE, Finding
 from tare.plugins.backends.kubernetes.cluster import NETWORK_POLICIES, Cluster
+from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
+from tare.plugins.backends.kubernetes.objects import LabelSelector
+from tare.plugins.backends.kubernetes.observed import SeenMeta
 
 _NAME = "network policies"
 _CURE = "apply deploy/kubernetes/network-policy.yaml, or open all ports between its pods: MPI chooses them"
 _INGRESS, _EGRESS = "Ingress", "Egress"
 
 
-class _Expression(msgspec.Struct, frozen=True):
-    key: str = ""
-    operator: str = ""
-    values: list[str] = []
-
-
-class _Selector(msgspec.Struct, frozen=True, rename="camel"):
-    match_labels: dict[str, str] = {}
-    match_expressions: list[_Expression] = []
-
-
 class _Peer(msgspec.Struct, frozen=True, rename="camel"):
-    pod_selector: _Selector | None = None
-    namespace_selector: _Selector | None = None
+    pod_selector: LabelSelector | None = None
+    namespace_selector: LabelSelector | None = None
     ip_block: dict[str, Any] | None = None
 
 
@@ -49,27 +41,23 @@ class _Rule(msgspec.Struct, frozen=True):
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    pod_selector: _Selector = _Selector()
+    pod_selector: LabelSelector = LabelSelector()
     policy_types: list[str] = []
     ingress: list[_Rule] = []
     egress: list[_Rule] = []
 
 
-class _Meta(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
 class _Policy(msgspec.Struct, frozen=True):
-    metadata: _Meta
+    metadata: SeenMeta
     spec: _Spec = _Spec()
 
 
 def check_policies(cluster: Cluster, labels: Mapping[str, str], ssh_port: int) -> Iterator[Finding]:
     """Yield whether pods with these labels can reach each other under the policies of the namespace."""
     try:
-        found = [msgspec.json.decode(one, type=_Policy) for one in cluster.list_all(NETWORK_POLICIES)[0]]
+        found = cluster.read_all(NETWORK_POLICIES, _Policy)
     except (BackendError, *NOT_JSON) as error:
-        yield Finding(name=_NAME, is_met=None, found=f"not told: {error}", cure=ROLE)
+        yield Finding(name=_NAME, is_met=None, found=f"not known: {error}", cure=MISSING_RIGHT)
         return
     closed = [
         one for direction in (_INGRESS, _EGRESS) if (one := _closed(found, direction, labels, ssh_port))
@@ -77,23 +65,23 @@ def check_policies(cluster: Cluster, labels: Mapping[str, str], ssh_port: int) -
     if not closed:
         n_all = f"{len(found)} in the namespace" if found else "none in the namespace"
         yield Finding(name=_NAME, is_met=True, found=f"{n_all}, and pods of a run reach each other")
-    for said, is_met in closed:
-        yield Finding(name=_NAME, is_met=is_met, found=said, cure=_CURE)
+    for message, is_met in closed:
+        yield Finding(name=_NAME, is_met=is_met, found=message, cure=_CURE)
 
 
 def _closed(
     policies: Sequence[_Policy], direction: str, labels: Mapping[str, str], ssh_port: int
 ) -> tuple[str, bool | None] | None:
     """Return what is closed between pods in a direction, and whether it is certain; None if nothing is."""
-    about = [
-        one for one in policies if direction in _types(one.spec) and _takes(one.spec.pod_selector, labels)
+    selecting = [
+        one for one in policies if direction in _types(one.spec) and one.spec.pod_selector.selects(labels)
     ]
-    if not about:
+    if not selecting:
         return None
-    names = ", ".join(sorted(one.metadata.name for one in about)[:5])
+    names = ", ".join(sorted(one.metadata.name for one in selecting)[:5])
     opened: list[_Rule] = []
     may_open: list[_Rule] = []
-    for policy in about:
+    for policy in selecting:
         for rule in policy.spec.ingress if direction == _INGRESS else policy.spec.egress:
             peers = rule.sources if direction == _INGRESS else rule.to
             if not peers or any(_is_own(one, labels) for one in peers):
@@ -105,9 +93,10 @@ def _closed(
         return None
     if any(_has_port(rule, ssh_port) for rule in opened):
         return f"{names}: {what} pods of a run only some ports are open, {ssh_port} among them", None
-    is_told = not any(not rule.ports or _has_port(rule, ssh_port) for rule in may_open)
-    doubt = "" if is_told else ", unless a rule for other namespaces or addresses opens it"
-    return f"{names}: port {ssh_port} {what} pods of a run is closed{doubt}", False if is_told else None
+    message = f"{names}: port {ssh_port} {what} pods of a run is closed"
+    if any(_has_port(rule, ssh_port) for rule in may_open):
+        return f"{message}, unless a rule for other namespaces or addresses opens it", None
+    return message, False
 
 
 def _types(spec: _Spec) -> list[str]:
@@ -121,7 +110,7 @@ def _is_own(peer: _Peer, labels: Mapping[str, str]) -> bool:
     space = peer.namespace_selector
     if space is not None and (space.match_labels or space.match_expressions):
         return False
-    return peer.pod_selector is None or _takes(peer.pod_selector, labels)
+    return peer.pod_selector is None or peer.pod_selector.selects(labels)
 
 
 def _may_be_own(peer: _Peer) -> bool:
@@ -139,17 +128,3 @@ def _has_port(rule: _Rule, port: int) -> bool:
 
 def _is_within(first: int | str, last: int | None, port: int) -> bool:
     return isinstance(first, int) and last is not None and first <= port <= last
-
-
-def _takes(selector: _Selector, labels: Mapping[str, str]) -> bool:
-    if any(labels.get(name) != value for name, value in selector.match_labels.items()):
-        return False
-    return all(_holds(one, labels.get(one.key)) for one in selector.match_expressions)
-
-
-def _holds(one: _Expression, value: str | None) -> bool:
-    answers = {
-        "In": value in one.values, "NotIn": value not in one.values,
-        "Exists": value is not None, "DoesNotExist": value is None,
-    }  # fmt: skip
-    return answers.get(one.operator, False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tare.plugins.backends.kubernetes import phases
-from tare.plugins.backends.kubernetes.observed import Condition, SeenMeta, SeenPod
+from tare.plugins.backends.kubernetes.observed import Condition, SeenNode, SeenPod
 from tare.plugins.backends.kubernetes.refusals import Obstacle
 
 _SILENT_S = 5.0
@@ -24,15 +24,6 @@ _LEAVES_S = 45.0
 _MOST_WORDS = 300
 
 
-class _Status(msgspec.Struct, frozen=True):
-    conditions: list[Condition] = []
-
-
-class _Node(msgspec.Struct, frozen=True):
-    metadata: SeenMeta
-    status: _Status = _Status()
-
-
 class Nodes:
     """The reported states of the cluster's nodes; empty if Tare may not watch them."""
 
@@ -42,9 +33,8 @@ class Nodes:
 
     def take(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
         """Record the state of a node."""
-        node = msgspec.json.decode(content, type=_Node)
-        name = node.metadata.name
-        ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
+        node = msgspec.json.decode(content, type=SeenNode)
+        name, ready = node.metadata.name, node.status.condition("Ready")
         self._gone.discard(name)
         self._ready.pop(name, None)
         if is_deleted:
@@ -74,10 +64,10 @@ class Nodes:
         elif node in self._gone:
             yield Obstacle(node, f"{where} was deleted from the cluster", _SILENT_S)
         elif ready is not None and ready.status != "True":
-            said = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_WORDS]}"
+            reason = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_WORDS]}"
             silent_s = _ALL_SILENT_S if self._are_all_silent() else _SILENT_S
             certain_s = silent_s if ready.status == "Unknown" else _UNWELL_S
-            yield Obstacle(node, f"{where} is not ready: {said}", certain_s)
+            yield Obstacle(node, f"{where} is not ready: {reason}", certain_s)
         elif ready is None and _is_marked(pod):
             yield Obstacle(node, f"{where} is not ready", _SILENT_S)
         elif pod.metadata.deletion_timestamp and (why := phases.disruption(pod)):
@@ -93,6 +83,6 @@ def _is_marked(pod: SeenPod) -> bool:
 
     A kubelet gives a reason for that; the controller gives none (pkg/controller/util/node, MarkPodsNotReady).
     """
-    ready = pod.condition("Ready")
+    ready = pod.status.condition("Ready")
     is_running = pod.state.running is not None
     return is_running and ready is not None and ready.status == "False" and not ready.reason

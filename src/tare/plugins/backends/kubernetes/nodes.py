@@ -6,93 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import NODES, PODS, Cluster
-from tare.plugins.backends.kubernetes.observed import Condition, SeenPod
-from tare.plugins.backends.kubernetes.pod_options import Toleration
+from tare.plugins.backends.kubernetes.observed import SeenNode, SeenPod, Taint
+from tare.plugins.backends.kubernetes.options import Toleration
 from tare.plugins.backends.kubernetes.quantity import parse_quantity
 
 _FRESH_S, _RECENT_S = 60.0, 10.0
 _MOST_SINGLY = 16  # up to this many nodes within `_RECENT_S` are requested one by one
 _MOST_LABELS = 40
 _OWN_LABELS = ("kubernetes.io/", "beta.kubernetes.io/", "node.kubernetes.io/")
-
-
-class _Taint(msgspec.Struct, frozen=True):
-    key: str
-    value: str = ""
-    effect: str = ""
-
-
-class _NodeSpec(msgspec.Struct, frozen=True):
-    taints: list[_Taint] = []
-    unschedulable: bool = False
-
-
-class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
-    kubelet_version: str = ""
-    container_runtime_version: str = ""
-    os_image: str = ""
-
-
-class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
-    node_info: _NodeInfo = _NodeInfo()
-    allocatable: dict[str, str] = {}
-    conditions: list[Condition] = []
-
-
-class _Meta(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] = {}
-
-
-class NodeSeen(msgspec.Struct, frozen=True):
-    """The current state of a node."""
-
-    metadata: _Meta
-    spec: _NodeSpec = _NodeSpec()
-    status: _NodeStatus = _NodeStatus()
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether it takes pods: it is not cordoned, and its kubelet does not report it unready."""
-        ready = next((one.status for one in self.status.conditions if one.type == "Ready"), "True")
-        return ready == "True" and not self.spec.unschedulable
-
-    def is_tolerated(self, tolerations: Iterable[Toleration], isolation: str | None = None) -> bool:
-        """Return whether pods with these tolerations may be on it; the taint `isolation` is tolerated too."""
-        known = [*tolerations, Toleration(key=isolation, operator="Exists")] if isolation else [*tolerations]
-        hard = (one for one in self.spec.taints if one.effect in {"NoSchedule", "NoExecute"})
-        return all(any(_tolerates(one, taint) for one in known) for taint in hard)
-
-
-class _Resources(msgspec.Struct, frozen=True):
-    requests: dict[str, str] = {}
-
-
-class _Container(msgspec.Struct, frozen=True):
-    resources: _Resources = _Resources()
-
-
-class _PodSpec(msgspec.Struct, frozen=True, rename="camel"):
-    node_name: str = ""
-    containers: list[_Container] = []
-
-
-class _PodStatus(msgspec.Struct, frozen=True):
-    phase: str = ""
-
-
-class PodSeen(msgspec.Struct, frozen=True):
-    """The current state of a pod, whoever owns it."""
-
-    metadata: _Meta
-    spec: _PodSpec = _PodSpec()
-    status: _PodStatus = _PodStatus()
 
 
 Facts = Mapping[str, Mapping[str, str]]
@@ -110,22 +34,22 @@ class Own(NamedTuple):
     task: str
     beside: Collection[str] = ()
 
-    def is_neighbour(self, pod: PodSeen) -> bool:
+    def is_neighbour(self, pod: SeenPod) -> bool:
         """Return whether a pod belongs to another run, and may have run at the same time."""
         meta = pod.metadata
         if pod.status.phase not in {"Running", "Pending"}:
             return False
         if meta.namespace != self.namespace or meta.labels.get(naming.CAMPAIGN) != self.campaign:
             return True
-        return meta.labels.get(naming.TASK) in self.beside
+        return meta.task in self.beside
 
 
 class _Seen(NamedTuple):
     """A node and its pods at one time; `node` is None if no node has the name."""
 
     asked_at: float
-    node: NodeSeen | None
-    pods: list[PodSeen]
+    node: SeenNode | None
+    pods: list[SeenPod]
 
 
 class NodeFacts:
@@ -174,20 +98,25 @@ class NodeFacts:
             )
 
 
-def read_nodes(cluster: Cluster, name: str = "") -> list[NodeSeen]:
+def read_nodes(cluster: Cluster, name: str = "") -> list[SeenNode]:
     """Return all nodes, or the one of that name. Raises Refusal or Outage."""
     fields = f"metadata.name={name}" if name else ""
-    return [msgspec.json.decode(one, type=NodeSeen) for one in cluster.list_everywhere(NODES, fields)]
+    return cluster.read_all(NODES, SeenNode, fields=fields)
 
 
-def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[PodSeen]]:
+def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[SeenPod]]:
     """Return the pods of all namespaces by their node, or those of one. Raises Refusal or Outage."""
-    found: dict[str, list[PodSeen]] = {}
+    found: dict[str, list[SeenPod]] = {}
     fields = f"spec.nodeName={node}" if node else ""
-    for one in cluster.list_everywhere(PODS, fields):
-        pod = msgspec.json.decode(one, type=PodSeen)
+    for pod in cluster.read_all(PODS, SeenPod, fields=fields, is_everywhere=True):
         found.setdefault(pod.spec.node_name, []).append(pod)
     return found
+
+
+def is_tolerated(node: SeenNode, tolerations: Collection[Toleration]) -> bool:
+    """Return whether pods with these tolerations may be on a node."""
+    hard = (one for one in node.spec.taints if one.effect in {"NoSchedule", "NoExecute"})
+    return all(any(_tolerates(one, taint) for one in tolerations) for taint in hard)
 
 
 def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
@@ -199,12 +128,12 @@ def with_launcher(facts: Facts, pods: Iterable[SeenPod]) -> Facts:
     at = launcher.spec.node_name
     where = "on a node of the run" if at in facts else "on a node without ranks"
     return {
-        name: {**told, "kubernetes.launcher": "on this node" if name == at else where}
-        for name, told in facts.items()
+        name: {**own, "kubernetes.launcher": "on this node" if name == at else where}
+        for name, own in facts.items()
     }
 
 
-def node_facts(node: NodeSeen) -> dict[str, str]:
+def node_facts(node: SeenNode) -> dict[str, str]:
     """Return the properties of a node, and its labels and taints, which may reserve it."""
     info, labels = node.status.node_info, node.metadata.labels
     own = [f"{k}={v}" for k, v in sorted(labels.items()) if not any(part in k for part in _OWN_LABELS)]
@@ -219,18 +148,18 @@ def node_facts(node: NodeSeen) -> dict[str, str]:
     }
 
 
-def neighbours(pods: Iterable[PodSeen]) -> dict[str, str]:
+def neighbours(pods: Iterable[SeenPod]) -> dict[str, str]:
     """Return what else runs on a node: the number of `pods` by namespace, and their requested CPUs."""
     counts: Counter[str] = Counter()
     milli = 0
     for pod in pods:
         counts[pod.metadata.namespace] += 1
-        milli += sum(milli_cpus(one.resources.requests.get("cpu", "0")) for one in pod.spec.containers)
+        milli += sum(milli_cpus(str(one.resources.requests.get("cpu", "0"))) for one in pod.spec.containers)
     shown = ", ".join(f"{count} of {namespace}" for namespace, count in sorted(counts.items()))
     return {"kubernetes.neighbours": shown or "none", "kubernetes.neighbours_cpus": f"{milli / 1000:g}"}
 
 
-def _tolerates(one: Toleration, taint: _Taint) -> bool:
+def _tolerates(one: Toleration, taint: Taint) -> bool:
     """Return whether a toleration matches a taint (core/v1, Toleration)."""
     is_key = one.key == taint.key or (not one.key and one.operator == "Exists")
     is_value = one.operator == "Exists" or one.value == taint.value

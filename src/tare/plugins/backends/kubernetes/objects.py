@@ -1,13 +1,17 @@
 """The Kubernetes objects that Tare creates, as types: the part of the API that it uses.
 
-Names and meaning are those of the API (core/v1, batch/v1, kubeflow.org/v2beta1, k8s.cni.cncf.io/v1).
+Names and meaning are those of the API (core/v1, batch/v1, coordination.k8s.io/v1, kubeflow.org/v2beta1,
+k8s.cni.cncf.io/v1).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import msgspec
+
+from tare.plugins.backends.kubernetes.merging import Json
 
 
 class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -15,10 +19,11 @@ class _Object(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class Meta(_Object, frozen=True, kw_only=True):
-    """Metadata of an object."""
+    """Metadata of an object; a change with a `resource_version` is refused if the object has another one."""
 
     name: str = ""
     namespace: str = ""
+    resource_version: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
@@ -63,11 +68,15 @@ class Probe(_Object, frozen=True, kw_only=True):
     period_seconds: int = 10
 
 
+Quantities = dict[str, str | int | float]
+"""Amounts by resource. The API server writes them as text; people may write numbers."""
+
+
 class Resources(_Object, frozen=True, kw_only=True):
     """The resources that a container requests, and its limits."""
 
-    requests: dict[str, str] = {}
-    limits: dict[str, str] = {}
+    requests: Quantities = {}
+    limits: Quantities = {}
 
 
 class Capabilities(_Object, frozen=True, kw_only=True):
@@ -164,11 +173,23 @@ class Volume(_Object, frozen=True, kw_only=True):
 
 
 class Requirement(_Object, frozen=True, kw_only=True):
-    """A condition on the labels of nodes."""
+    """A condition on the labels of nodes or pods."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
+
+    def holds(self, value: str | None) -> bool:
+        """Return whether the label's value meets the condition; None is a label that is missing."""
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case _:
+                return self.operator == "DoesNotExist" and value is None
 
 
 class NodeTerm(_Object, frozen=True, kw_only=True):
@@ -194,6 +215,11 @@ class LabelSelector(_Object, frozen=True, kw_only=True):
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[Requirement, ...] = ()
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Return whether it selects an object with these labels."""
+        has_labels = self.match_labels.items() <= labels.items()
+        return has_labels and all(one.holds(labels.get(one.key)) for one in self.match_expressions)
 
 
 class PodTerm(_Object, frozen=True, kw_only=True):
@@ -363,6 +389,23 @@ class MpiJob(_Object, frozen=True, kw_only=True):
     spec: MpiJobSpec
 
 
+class LeaseSpec(_Object, frozen=True, kw_only=True):
+    """Who holds a Lease, for how long, and since when."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    renew_time: str = ""
+
+
+class Lease(_Object, frozen=True, kw_only=True):
+    """A Lease, which one holder has until it expires."""
+
+    API_VERSION: ClassVar[str] = "coordination.k8s.io/v1"
+    KIND: ClassVar[str] = "Lease"
+    metadata: Meta = Meta()
+    spec: LeaseSpec = LeaseSpec()
+
+
 class AttachmentSpec(_Object, frozen=True, kw_only=True):
     """The CNI configuration of an additional network, in JSON."""
 
@@ -378,4 +421,10 @@ class AttachmentDefinition(_Object, frozen=True, kw_only=True):
     spec: AttachmentSpec
 
 
-Manifest = ConfigMap | AttachmentDefinition | MpiJob | Job | Pod
+Manifest = ConfigMap | AttachmentDefinition | MpiJob | Job | Pod | Lease
+
+
+def as_document(manifest: Manifest) -> dict[str, Json]:
+    """Return an object as JSON for the API."""
+    fields = msgspec.json.decode(msgspec.json.encode(manifest), type=dict[str, Any])
+    return {"apiVersion": manifest.API_VERSION, "kind": manifest.KIND, **fields}

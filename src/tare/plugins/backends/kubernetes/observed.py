@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.plugins.backends.kubernetes import naming
+from tare.plugins.backends.kubernetes.objects import Resources
 
 
 class _Seen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,6 +38,21 @@ class Condition(_Seen, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+
+
+class _Status(_Seen, frozen=True, kw_only=True):
+    """The status of an object that has conditions."""
+
+    conditions: list[Condition] = []
+
+    def condition(self, kind: str) -> Condition | None:
+        """Return the condition of that type; None if there is none."""
+        return next((one for one in self.conditions if one.type == kind), None)
+
+    def has(self, kind: str) -> bool:
+        """Return whether the condition of that type is true."""
+        found = self.condition(kind)
+        return found is not None and found.status == "True"
 
 
 class Waiting(_Seen, frozen=True, kw_only=True):
@@ -75,35 +91,33 @@ class ContainerStatus(_Seen, frozen=True, kw_only=True):
     state: ContainerState = ContainerState()
 
 
-class ResourcesSeen(_Seen, frozen=True, kw_only=True):
-    """The resources that a container requests, and its limits, as Kubernetes' quantities."""
-
-    requests: dict[str, str] = {}
-    limits: dict[str, str] = {}
-
-
-class ContainerSeen(_Seen, frozen=True, kw_only=True):
+class SeenContainer(_Seen, frozen=True, kw_only=True):
     """The specification of a container."""
 
-    resources: ResourcesSeen = ResourcesSeen()
+    image: str = ""
+    command: list[str] = []
+    args: list[str] = []
+    resources: Resources = Resources()
 
 
-class PodSpecSeen(_Seen, frozen=True, kw_only=True):
+class SeenPodSpec(_Seen, frozen=True, kw_only=True):
     """The node of a pod, its scheduler, and the resources that it requests."""
 
     node_name: str = ""
     scheduler_name: str = ""
-    containers: list[ContainerSeen] = []
+    priority_class_name: str = ""
+    active_deadline_seconds: int | None = None
+    containers: list[SeenContainer] = []
+    overhead: dict[str, str] = {}
 
 
-class PodStatus(_Seen, frozen=True, kw_only=True):
+class PodStatus(_Status, frozen=True, kw_only=True):
     """The status of a pod."""
 
     phase: str = ""
     reason: str = ""
     message: str = ""
     pod_ip: str = msgspec.field(name="podIP", default="")
-    conditions: list[Condition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
 
@@ -111,8 +125,8 @@ class PodStatus(_Seen, frozen=True, kw_only=True):
 class SeenPod(_Seen, frozen=True, kw_only=True):
     """A pod's current state."""
 
-    metadata: SeenMeta
-    spec: PodSpecSeen = PodSpecSeen()
+    metadata: SeenMeta = SeenMeta()
+    spec: SeenPodSpec = SeenPodSpec()
     status: PodStatus = PodStatus()
 
     @property
@@ -134,7 +148,8 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
     @property
     def memory_limit(self) -> str:
         """Return the memory limit of its only container; empty without a limit."""
-        return self.spec.containers[0].resources.limits.get("memory", "") if self.spec.containers else ""
+        limits = self.spec.containers[0].resources.limits if self.spec.containers else {}
+        return str(limits.get("memory", ""))
 
     @property
     def is_over(self) -> bool:
@@ -144,38 +159,34 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
     @property
     def is_ready(self) -> bool:
         """Return whether its readiness probe succeeds."""
-        return any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
+        return self.status.has("Ready")
 
-    def condition(self, kind: str) -> Condition | None:
-        """Return its condition of that type; None if it has none."""
-        return next((one for one in self.status.conditions if one.type == kind), None)
+    @property
+    def unscheduled(self) -> Condition | None:
+        """Return the scheduler's reason why it has no node; None where the scheduler reports none."""
+        scheduled = self.status.condition("PodScheduled")
+        return scheduled if scheduled is not None and scheduled.status == "False" else None
 
 
-class RunPolicySeen(_Seen, frozen=True, kw_only=True):
-    """The part of an MPIJob's run policy that says whether it is suspended."""
+class SeenRunPolicy(_Seen, frozen=True, kw_only=True):
+    """The run policy of an MPIJob."""
 
     suspend: bool | None = None
 
 
-class JobSpecSeen(_Seen, frozen=True, kw_only=True):
+class SeenJobSpec(_Seen, frozen=True, kw_only=True):
     """Whether a Job, or an MPIJob by its run policy, is suspended."""
 
     suspend: bool | None = None
-    run_policy: RunPolicySeen = RunPolicySeen()
-
-
-class JobStatus(_Seen, frozen=True, kw_only=True):
-    """The status of a job."""
-
-    conditions: list[Condition] = []
+    run_policy: SeenRunPolicy = SeenRunPolicy()
 
 
 class SeenJob(_Seen, frozen=True, kw_only=True):
-    """The current state of an MPIJob or Job."""
+    """The current state of an MPIJob or Job, or of any object whose metadata alone matter."""
 
     metadata: SeenMeta
-    spec: JobSpecSeen = JobSpecSeen()
-    status: JobStatus = JobStatus()
+    spec: SeenJobSpec = SeenJobSpec()
+    status: _Status = _Status()
 
     @property
     def is_suspended(self) -> bool:
@@ -185,8 +196,51 @@ class SeenJob(_Seen, frozen=True, kw_only=True):
     @property
     def failure(self) -> Condition | None:
         """Return the condition that says why it failed; None if it did not."""
-        failed = (one for one in self.status.conditions if one.type == "Failed" and one.status == "True")
-        return next(failed, None)
+        return self.status.condition("Failed") if self.status.has("Failed") else None
+
+
+class Taint(_Seen, frozen=True, kw_only=True):
+    """A taint of a node: pods that do not tolerate it are kept off."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class SeenNodeSpec(_Seen, frozen=True, kw_only=True):
+    """The taints of a node, and whether it is cordoned."""
+
+    taints: list[Taint] = []
+    unschedulable: bool = False
+
+
+class NodeInfo(_Seen, frozen=True, kw_only=True):
+    """The software of a node."""
+
+    kubelet_version: str = ""
+    container_runtime_version: str = ""
+    os_image: str = ""
+
+
+class NodeStatus(_Status, frozen=True, kw_only=True):
+    """The status of a node."""
+
+    node_info: NodeInfo = NodeInfo()
+    allocatable: dict[str, str] = {}
+
+
+class SeenNode(_Seen, frozen=True, kw_only=True):
+    """The current state of a node."""
+
+    metadata: SeenMeta
+    spec: SeenNodeSpec = SeenNodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether it takes pods: it is not cordoned, and its kubelet does not report it unready."""
+        ready = self.status.condition("Ready")
+        return (ready is None or ready.status == "True") and not self.spec.unschedulable
 
 
 class Involved(_Seen, frozen=True, kw_only=True):

@@ -17,30 +17,30 @@ _RETRY_S = 2.0
 class OutageWait:
     """Waits up to ten minutes for the end of an outage.
 
-    `tell` is called with its reason, and with an empty text when it is over. Refused credentials count as an
-    outage only if the server `has_answered` before: otherwise no job is running yet.
+    `report` is called with its reason, and with an empty text when it is over. Refused credentials count as
+    an outage only if the server `has_answered` before: otherwise no job is running yet.
     """
 
     def __init__(
         self,
         has_answered: Callable[[], bool],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
         self._has_answered = has_answered
-        self._tell = tell
+        self._report = report
         self._clock = clock
         self._sleep = sleep
         self._since: float | None = None
 
-    def carry_out(self, ask: Callable[[], _Answer]) -> _Answer:
+    def retry(self, ask: Callable[[], _Answer]) -> _Answer:
         """Return the result of `ask`, once the API server answers. Raises Refusal, or Outage if it lasts."""
         while True:
             try:
                 answer = ask()
             except Outage as outage:
-                self.bear(outage, is_final=False)
+                self.record(outage, is_final=False)
                 self._sleep(_RETRY_S)
             else:
                 self.end()
@@ -50,14 +50,14 @@ class OutageWait:
         """Record that the API server answers."""
         if self._since is not None:
             self._since = None
-            self._tell("")
+            self._report("")
 
-    def bear(self, error: BackendError, *, is_final: bool) -> None:
+    def record(self, error: BackendError, *, is_final: bool) -> None:
         """Record an outage; raise `error` if it has lasted too long, or `is_final`."""
         now = self._clock()
         if self._since is None:
             self._since = now
-            self._tell(f"{error}; it is asked again for {_OUTAGE_S / 60:.0f} minutes")
+            self._report(f"{error}; it is asked again for {_OUTAGE_S / 60:.0f} minutes")
         is_first = isinstance(error, NotAnApiServer) and not self._has_answered()
         if is_final or is_first or now - self._since > _OUTAGE_S:
             raise error

@@ -44,7 +44,7 @@ _OWN_LIMIT = re.compile(
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
 TAKEN_UP = "MPIJobCreated"
 """The reason of the MPI Operator's event for a job that it has seen."""
-_MOST_WORDS = 200
+_MOST_SHOWN = 200
 _NOTHING = "SetPodTemplateRestartPolicy"
 """The reason of a warning of the MPI Operator for templates with a restart policy; it is harmless."""
 
@@ -86,12 +86,11 @@ def limit_s(phase: TaskPhase, timeouts: PhaseTimeouts, run_s: float) -> float:
 def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
     """Return the cluster's reason why pods do not start; the last warning if there is no other reason."""
     for pod in pods:
-        scheduled = pod.condition("PodScheduled")
-        if scheduled is not None and scheduled.status == "False":
-            return f"pod {pod.metadata.name} has no node: {_sentence(scheduled.reason, scheduled.message)}"
+        if (why := pod.unscheduled) is not None:
+            return f"pod {pod.metadata.name} has no node: {_sentence(why.reason, why.message)}"
     for pod in pods:
         scheduler = pod.spec.scheduler_name
-        is_passed_over = not pod.spec.node_name and pod.condition("PodScheduled") is None
+        is_passed_over = not pod.spec.node_name and pod.status.condition("PodScheduled") is None
         if is_passed_over and scheduler not in {"", "default-scheduler"}:
             return (
                 f"pod {pod.metadata.name} has no node, and scheduler {scheduler!r} says nothing: does it run?"
@@ -99,8 +98,8 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
     for pod in pods:
         waiting = pod.state.waiting
         if waiting is not None and waiting.reason not in {"", "ContainerCreating", "PodInitializing"}:
-            said = _sentence(waiting.reason, waiting.message)
-            return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {said}"
+            reason = _sentence(waiting.reason, waiting.message)
+            return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {reason}"
     lines = list(events)
     last = [line for line in lines if " Warning " in line and f" {_NOTHING} " not in line][-1:]
     if last:
@@ -117,19 +116,19 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
 
 def overdue(phase: TaskPhase, after_s: float, why: str) -> tuple[Exit, str]:
     """Return the exit of a task that was too long in a phase, and a reason if it is not to be tried again."""
-    said = f"waited {after_s:g} s for {phase.value}: {why}"
+    reason = f"waited {after_s:g} s for {phase.value}: {why}"
     match phase:
         case TaskPhase.PULLING | TaskPhase.STARTING:
-            return Exit(fault=said), ""
+            return Exit(fault=reason), ""
         case TaskPhase.RUNNING:
             return Exit(is_timeout=True, elapsed_s=after_s), ""
         case _:
-            return Exit(), said
+            return Exit(), reason
 
 
 def disruption(pod: SeenPod) -> str:
     """Return how the cluster ended a pod; empty if it did not."""
-    target = pod.condition("DisruptionTarget")
+    target = pod.status.condition("DisruptionTarget")
     where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
     if own_limit(pod):
         return ""
@@ -167,15 +166,20 @@ def ended_badly(pod: SeenPod) -> str:
         limit = f"the container's limit is {pod.memory_limit}" if pod.memory_limit else "it has no limit"
         return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
     ended = "was deleted, and ended" if pod.metadata.deletion_timestamp else "ended"
-    said = f"pod {pod.metadata.name} {ended} with exit code {state.exit_code} ({state.reason or 'no reason'})"
-    words = _last_words(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
-    return f"{said}: {words}" if words else said
+    what = f"pod {pod.metadata.name} {ended} with exit code {state.exit_code} ({state.reason or 'no reason'})"
+    line = _last_line(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
+    return f"{what}: {line}" if line else what
 
 
-def _last_words(message: str) -> str:
+def _last_line(message: str) -> str:
     """Return the last line that a container printed, with '?' for unprintable characters."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    return "".join(one if one.isprintable() else "?" for one in lines[-1][:_MOST_WORDS]) if lines else ""
+    return printable(lines[-1][:_MOST_SHOWN]) if lines else ""
+
+
+def printable(text: str) -> str:
+    """Return `text` with ``?`` for each character that cannot be printed."""
+    return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def _sentence(reason: str, message: str) -> str:

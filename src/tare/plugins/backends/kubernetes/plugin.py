@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,7 +12,6 @@ from tare.core.backend_plugin import (
     CheckContext,
     Leftover,
     OptionsReader,
-    Owner,
     PlannedTask,
     Session,
     Surroundings,
@@ -22,27 +19,16 @@ from tare.core.backend_plugin import (
 from tare.core.checks import Finding
 from tare.core.errors import UsageError
 from tare.core.scheduler import Scheduler
-from tare.plugins.backends.kubernetes.file_types import KubernetesFile
-from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.options import options_of as own_options
-
-if TYPE_CHECKING:
-    from tare.plugins.backends.kubernetes.cluster import Cluster
-    from tare.plugins.backends.kubernetes.leftovers import Leftover as _InCluster
-
-_KEPT = (
-    "results are not home from {}: 'tare run' of the campaign fetches what still waits there; else copy what "
-    "you need (kubectl logs, kubectl cp), and delete it with kubectl"
-)
+from tare.plugins.backends.kubernetes.options import KubernetesOptions, options_of
 
 
-class KubernetesBackend(BatchBackend[KubernetesFile]):
+class KubernetesBackend(BatchBackend[KubernetesOptions]):
     """Runs attempts as jobs of a cluster; its pods take the place of nodes."""
 
     name = "kubernetes"
     title = "Kubernetes"
     summary = "pods of a cluster: jobs of its MPI Operator, or of one pod"
-    file_type = KubernetesFile
+    file_type = KubernetesOptions
     runtime = "pod"
     runtime_fault = "a pod is a container already; remove it, or mend the image"
     packet_cure = (
@@ -50,14 +36,14 @@ class KubernetesBackend(BatchBackend[KubernetesFile]):
     )
     starts_ranks_in_doctor = False  # its jobs are checked by a dry run
 
-    def read_options(self, written: KubernetesFile | None, reader: OptionsReader) -> KubernetesOptions:
+    def read_options(self, written: KubernetesOptions | None, reader: OptionsReader) -> KubernetesOptions:
         """Return the options, and report every fault (see BackendPlugin)."""
-        from tare.plugins.backends.kubernetes.read_options import kubernetes_options
+        from tare.plugins.backends.kubernetes.read_options import read_options
 
         if written is None:
             reader.fault_of_platform("pods are made of an image; add 'kubernetes: {image: …}'")
             return KubernetesOptions(image="")
-        return kubernetes_options(written, reader)
+        return read_options(written, reader)
 
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
@@ -84,50 +70,29 @@ class KubernetesBackend(BatchBackend[KubernetesFile]):
         from tare.plugins.backends.kubernetes.doctor import check_cluster
         from tare.plugins.backends.kubernetes.showing import small_jobs
 
-        options = own_options(context.platform)
-        if options is None:
-            return
+        options = options_of(context.platform)
         cluster = Cluster.connect(options)
         for one in check_cluster(cluster, options, context.site.networks, small_jobs(context)):
             yield msgspec.structs.replace(one, name=f"{context.name}: {one.name}")
         cluster.close()
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield the objects of campaigns in the clusters of the named site (see BackendPlugin).
+        """Yield the objects of campaigns in the clusters of the named site (see BackendPlugin)."""
+        from tare.plugins.backends.kubernetes.cluster import Cluster
+        from tare.plugins.backends.kubernetes.leftovers import leftovers
 
-        All objects of one campaign are deleted together, by its label.
-        """
         platforms = surroundings.site.platforms.values() if surroundings.site else ()
-        found = [options for platform in platforms if (options := own_options(platform)) is not None]
-        for options in {(one.context, one.kubeconfig, one.namespace): one for one in found}.values():
-            yield from _left_in(options)
-
-
-def _left_in(options: KubernetesOptions) -> Iterator[Leftover]:
-    from tare.plugins.backends.kubernetes.cluster import Cluster
-    from tare.plugins.backends.kubernetes.leftovers import leftovers
-
-    cluster = Cluster.connect(options)
-    for one in leftovers(cluster):
-        owners = tuple(Owner(*origin) for origin in one.origins) or (Owner("", ""),)
-        what = f"{', '.join(one.objects)} of {one.origins[0].folder if one.origins else one.campaign}"
-        kept = _KEPT.format(", ".join(one.kept)) if one.kept else ""
-        yield Leftover("delete", what, owners, partial(_delete, cluster, one), kept)
-    cluster.close()
-
-
-def _delete(cluster: Cluster, one: _InCluster) -> bool:
-    from tare.plugins.backends.kubernetes.leftovers import remove
-
-    remove(cluster, one)
-    return True
+        every = [one.options for one in platforms if isinstance(one.options, KubernetesOptions)]
+        for options in {one.namespace_of_cluster: one for one in every}.values():
+            cluster = Cluster.connect(options)
+            yield from leftovers(cluster)
+            cluster.close()
 
 
 def _one_cluster(session: Session) -> KubernetesOptions:
     """Return the options that name the cluster of a session. Raises UsageError if they name several."""
-    every = (own_options(platform) for platform in session.platforms.values())
-    found = [options for options in every if options is not None]
-    if len({(one.context, one.kubeconfig, one.namespace) for one in found}) > 1:
+    found = [options_of(platform) for platform in session.platforms.values()]
+    if len({one.namespace_of_cluster for one in found}) > 1:
         raise UsageError(
             "platforms of one study name different clusters or namespaces; give them the same one"
         )

@@ -1,4 +1,10 @@
-"""Build the pods of a task: what each role runs, mounts and requests, and on which nodes it may be. Pure."""
+"""Build the pods of a task: what each role runs, mounts and requests, and on which nodes it may be. Pure.
+
+ssh and sshd refuse a user without a line in /etc/passwd, or with the shell /sbin/nologin. Where a cluster
+chooses the user, as OpenShift's restricted-v2 does, no image has that line, and in most images /etc/passwd is
+not writable. So an init container, which runs as the same user, writes the file into a volume of the pod. The
+main container mounts it as /etc/passwd. This needs no privilege and nothing from the image.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes import account, attachments, memory_volumes, naming, placement
+from tare.plugins.backends.kubernetes import attachments, naming, placement
 from tare.plugins.backends.kubernetes.objects import (
     Capabilities,
     ClaimSource,
@@ -26,6 +32,7 @@ from tare.plugins.backends.kubernetes.objects import (
     PodTemplate,
     Port,
     Probe,
+    Quantities,
     Resources,
     SeccompProfile,
     SecurityContext,
@@ -36,6 +43,10 @@ from tare.plugins.backends.kubernetes.options import RUN, SCRIPTS, WORK, Kuberne
 from tare.plugins.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
 
 _INPUTS = "/tare/inputs"
+_SHM, _HUGE_PAGES = "/dev/shm", "/dev/hugepages"  # noqa: S108  # paths in the pod
+_RUN_VOLUME = "run"
+_LAST_OUTPUT = "FallbackToLogsOnError"
+"""The policy by which a failed pod's status has the last lines that it printed, such as sshd's error."""
 _TASK = ("bash", f"{SCRIPTS}/task.sh")
 
 
@@ -61,26 +72,26 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
     def worker(self) -> PodTemplate:
         """Return a pod in which ranks run; its sshd starts them, and it is ready when sshd's port is open."""
         port = self.options.ssh_port
-        command = ("sh", f"{SCRIPTS}/prepare.sh", *self.options.sshd, "-p", str(port))
+        command = ("sh", f"{SCRIPTS}/prepare.sh", *self.options.sshd_command)
         container = self._container(naming.WORKER, command, self._resources())
         container = msgspec.structs.replace(
             container,
             ports=(Port(container_port=port, name=naming.INTERFACE_PORT),),
             readiness_probe=Probe(tcp_socket=TcpSocket(port=port), period_seconds=1),
-            termination_message_policy=account.LAST_WORDS,
+            termination_message_policy=_LAST_OUTPUT,
         )
-        spec = self._spec(container, is_user=True)
+        spec = self._spec(container)
         if not self.options.shares_nodes:
             apart = {naming.TASK: naming.object_name(self.task), naming.ROLE: naming.WORKER}
             spec = placement.away(spec, apart)
         spec = placement.spread(spec, self.options, naming.object_name(self.task))
         return PodTemplate(metadata=self._meta(naming.WORKER, self._request()), spec=spec)
 
-    def alone(self) -> PodTemplate:
+    def single(self) -> PodTemplate:
         """Return the only pod of a task on one node."""
         container = self._container(naming.LAUNCHER, _TASK, self._resources())
         meta = self._meta(naming.LAUNCHER, self._request(0))
-        return PodTemplate(metadata=meta, spec=self._spec(container, is_user=True))
+        return PodTemplate(metadata=meta, spec=self._spec(container))
 
     def server(self) -> PodTemplate:
         """Return the server pod of a pair; it is ready when its program listens."""
@@ -99,14 +110,14 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
     def _one_of_pair(
         self, role: str, number: int, env: Mapping[str, str], probe: Probe | None
     ) -> PodTemplate:
-        told = {"JOB_COMPLETION_INDEX": str(number), **env}
+        env = {"JOB_COMPLETION_INDEX": str(number), **env}
         container = self._container(role, _TASK, self._resources())
         container = msgspec.structs.replace(
             container,
-            env=(*container.env, *(EnvVar(name=name, value=value) for name, value in told.items())),
+            env=(*container.env, *(EnvVar(name=name, value=value) for name, value in env.items())),
             readiness_probe=probe,
         )
-        spec = self._spec(container, is_user=True)
+        spec = self._spec(container)
         return PodTemplate(metadata=self._meta(role, self._request(number)), spec=spec)
 
     def _meta(self, role: str, annotations: Mapping[str, str] | None = None) -> Meta:
@@ -122,12 +133,12 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
     def _resources(self) -> Resources:
         """Return whole CPUs: one for each thread of the node's ranks, unless the site sets a number."""
         options, layout = self.options, self.task.layout
-        asked = {"cpu": str(options.cpus or layout.ranks_per_node * layout.threads)}
+        asked: Quantities = {"cpu": str(options.cpus or layout.ranks_per_node * layout.threads)}
         if options.memory_bytes is not None:
             asked["memory"] = str(options.memory_bytes)
         if options.ephemeral_storage_bytes is not None:
             asked["ephemeral-storage"] = str(options.ephemeral_storage_bytes)
-        asked |= memory_volumes.requests(options)
+        asked |= {f"hugepages-{size}": str(amount) for size, amount in options.hugepages.items()}
         asked |= options.resources | attachments.device_requests(self.task.network)
         return Resources(requests=asked, limits=asked)
 
@@ -142,7 +153,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             command=command,
             env=(
                 EnvVar(name="TARE_NODE", value_from=node),
-                EnvVar(name="HOME", value=self._home()),
+                EnvVar(name="HOME", value=self._home),
                 *self._own_storage(),
             ),
             resources=resources,
@@ -155,19 +166,22 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         own = self.task.own_storage
         return (EnvVar(name="TARE_RUN", value=own.rpartition("/tare-")[2]),) if own else ()
 
+    @property
     def _home(self) -> str:
         return "/root" if self.options.user == 0 else self.options.home
 
     def _privileges(self) -> SecurityContext:
         """Return the least privileges that programs need: OpenShift's restricted-v2 and the options'."""
-        add = (*(("IPC_LOCK",) if self.options.is_memlock_unlimited else ()), *self.options.capabilities)
+        lock = ("IPC_LOCK",) if self.options.memlock == "unlimited" else ()
+        add = (*lock, *self.options.capabilities)
         if self.options.user == 0:
             return SecurityContext(capabilities=Capabilities(add=add) if add else None)
         return SecurityContext(
             allow_privilege_escalation=False, capabilities=Capabilities(drop=("ALL",), add=add)
         )
 
-    def _spec(self, container: Container, *, is_user: bool) -> PodSpec:
+    def _spec(self, container: Container, *, is_user: bool = True) -> PodSpec:
+        """Return a pod; `is_user` says that the user's program runs in it."""
         options, network = self.options, self.task.network
         is_host = network is not None and network.pod.is_host
         spec = PodSpec(
@@ -185,8 +199,26 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             security_context=_identity(options),
             runtime_class_name=(options.runtime_class or "") if is_user else "",
         )
-        spec = account.with_account(spec, options)
+        spec = self._with_account(spec) if options.writes_passwd else spec
         return placement.placed(spec, options) if is_user else spec
+
+    def _with_account(self, spec: PodSpec) -> PodSpec:
+        """Return `spec` with an init container that writes the user's account (see account.sh)."""
+        [main] = spec.containers
+        writer = Container(
+            name="passwd",
+            image=main.image,
+            image_pull_policy=main.image_pull_policy,
+            command=("sh", f"{SCRIPTS}/account.sh", f"{RUN}/passwd"),
+            env=(EnvVar(name="HOME", value=self._home),),
+            resources=main.resources,  # a pod is Guaranteed only if its init containers are, too
+            security_context=main.security_context,
+            termination_message_policy=_LAST_OUTPUT,
+            volume_mounts=tuple(one for one in main.volume_mounts if one.name in {_RUN_VOLUME, "scripts"}),
+        )
+        account = Mount(name=_RUN_VOLUME, mount_path="/etc/passwd", sub_path="passwd")
+        main = msgspec.structs.replace(main, volume_mounts=(*main.volume_mounts, account))
+        return msgspec.structs.replace(spec, init_containers=(writer,), containers=(main,))
 
     def _volumes(self, *, is_user: bool) -> tuple[Volume, ...]:
         options, keys = self.options, input_keys(self.inputs)
@@ -196,7 +228,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         scripts = tuple(KeyPath(key=name, path=name) for name in names)
         found = [
             Volume(name="scripts", config_map=ConfigMapSource(name=self.config, items=scripts)),
-            Volume(name=account.VOLUME, empty_dir=EmptyDir()),
+            Volume(name=_RUN_VOLUME, empty_dir=EmptyDir()),
         ]
         if options.work is not None:
             found.append(_claim("work", options.work.claim))
@@ -205,7 +237,13 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             if keys:
                 items = tuple(KeyPath(key=key, path=path) for key, path in keys.items())
                 found.append(Volume(name="inputs", config_map=ConfigMapSource(name=self.config, items=items)))
-        found += memory_volumes.volumes(options) if is_user else ()
+        if is_user and options.shm_bytes:
+            memory = EmptyDir(medium="Memory", size_limit=str(options.shm_bytes))
+            found.append(Volume(name="shm", empty_dir=memory))
+        found += [
+            Volume(name=_pages(size), empty_dir=EmptyDir(medium=f"HugePages-{size}"))
+            for size in (options.hugepages if is_user else ())
+        ]
         claim = options.storage.get(self.task.storage or "")
         return (*found, _claim("storage", claim)) if claim else tuple(found)
 
@@ -213,7 +251,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         options = self.options
         found = [
             Mount(name="scripts", mount_path=SCRIPTS, read_only=True),
-            Mount(name=account.VOLUME, mount_path=RUN),
+            Mount(name=_RUN_VOLUME, mount_path=RUN),
         ]
         if options.work is not None:
             within = self.task.folder.relative_to(options.work.path)
@@ -222,7 +260,11 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             found.append(Mount(name="work", mount_path=WORK))
             if self.inputs:
                 found.append(Mount(name="inputs", mount_path=_INPUTS, read_only=True))
-        found += memory_volumes.mounts(options) if is_user else ()
+        if is_user and options.shm_bytes:
+            found.append(Mount(name="shm", mount_path=_SHM))
+        for size in options.hugepages if is_user else ():
+            path = f"{_HUGE_PAGES}-{size}" if len(options.hugepages) > 1 else _HUGE_PAGES
+            found.append(Mount(name=_pages(size), mount_path=path))
         if options.storage.get(self.task.storage or ""):
             found.append(Mount(name="storage", mount_path=self.task.storage_path))
         return tuple(found)
@@ -232,10 +274,16 @@ def _claim(name: str, claim: str) -> Volume:
     return Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=claim))
 
 
+def _pages(size: str) -> str:
+    """Return the name of the volume of huge pages of a size (core/v1, ResourceHugePagesPrefix)."""
+    return f"hugepages-{size.lower()}"
+
+
 def _identity(options: KubernetesOptions) -> SecurityContext:
     """Return the user that a pod runs as. Without one the cluster chooses, as OpenShift does."""
-    is_told = options.seccomp is not Seccomp.CLUSTER
-    profile, user = SeccompProfile(type=options.seccomp.value) if is_told else None, options.user
+    has_profile = options.seccomp is not Seccomp.CLUSTER
+    profile = SeccompProfile(type=options.seccomp.value) if has_profile else None
+    user = options.user_id
     if user == 0:  # explicit, because OpenShift chooses another user if none is given
         return SecurityContext(run_as_user=0, seccomp_profile=profile)
     return SecurityContext(run_as_user=user, run_as_group=user, run_as_non_root=True, seccomp_profile=profile)

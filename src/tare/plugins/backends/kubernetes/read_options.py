@@ -1,78 +1,99 @@
-"""Turn the Kubernetes section of a site file into the options of a platform."""
+"""Check the options of a Kubernetes platform, and complete them from the environment."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
 
 import msgspec
 
 from tare.core.backend_plugin import OptionsReader
-from tare.core.errors import KeyPath, nearest, shown
-from tare.plugins.backends.kubernetes.file_types import KubernetesFile
-from tare.plugins.backends.kubernetes.merge_check import check_merge
-from tare.plugins.backends.kubernetes.options import SSHD_CONFIG, KubernetesOptions, PhaseTimeouts, WorkVolume
-from tare.plugins.backends.kubernetes.placement_options import placement_options
+from tare.core.errors import nearest, shown
+from tare.plugins.backends.kubernetes.merging import check_merge
+from tare.plugins.backends.kubernetes.naming import QUEUE
+from tare.plugins.backends.kubernetes.options import KubernetesOptions, LauncherOptions, LauncherPlace
 
-Fault = Callable[[KeyPath, str], None]
-
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_SSHD = ("/usr/sbin/sshd", "-De")
-_RENAMED = frozenset({"memory", "shm", "memlock", "results", "ephemeral_storage"})
-
-
-def kubernetes_options(file: KubernetesFile, reader: OptionsReader) -> KubernetesOptions:
-    """Return the options, and report every fault to `reader`."""
-
-    def fault(path: KeyPath, message: str) -> None:
-        reader.fault(message, *path)
-
-    path: KeyPath = ()
-    _check_names(file, path, reader.storage, fault)
-    user = None if file.user == "cluster" else file.user
-    _check_user(file, user, path, fault)
-    sshd = tuple(file.sshd) or (_SSHD if user == 0 else (*_SSHD, "-f", SSHD_CONFIG))
-    values = msgspec.structs.asdict(file) | {
-        "image": reader.expand(file.image, "image"),
-        "kubeconfig": reader.expand(file.kubeconfig, "kubeconfig") if file.kubeconfig else None,
-        "memory_bytes": file.memory,
-        "shm_bytes": file.shm,
-        "results_bytes": file.results,
-        "is_memlock_unlimited": file.memlock == "unlimited",
-        "capabilities": tuple(file.capabilities),
-        "user": user,
-        "sshd": sshd,
-        "pull_secrets": tuple(file.pull_secrets),
-        "nodes": tuple(file.nodes),
-        **placement_options(file, path, fault),
-        "timeouts": PhaseTimeouts(**{f"{k}_s": v for k, v in msgspec.structs.asdict(file.timeouts).items()}),
-        "work": WorkVolume(claim=file.work.claim, path=file.work.path.rstrip("/")) if file.work else None,
-        "merge": msgspec.json.encode(file.merge, order="sorted").decode() if file.merge else "",
-    }
-    return KubernetesOptions(**{name: value for name, value in values.items() if name not in _RENAMED})
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_OWN = re.compile(r"tare/.*|app\.kubernetes\.io/managed-by|training\.kubeflow\.org/.*")
+_PAGES = {"2Mi": 2**21, "1Gi": 2**30}
 
 
-def _check_names(file: KubernetesFile, path: KeyPath, storage: Collection[str], fault: Fault) -> None:
-    for key, name in (("namespace", file.namespace), ("service_account", file.service_account or "x")):
-        if not _NAME.fullmatch(name):
-            fault((*path, key), f"{shown(name)} is not a name of Kubernetes; use a-z, 0-9 and '-'")
-    for name in file.storage:
-        if name not in storage:
-            fault(
-                (*path, "storage", name),
-                f"{shown(name)} is not a storage path of this site; {nearest(name, list(storage))}",
-            )
-    if file.work is not None and not file.work.path.startswith("/"):
-        fault((*path, "work", "path"), f"{shown(file.work.path)} is relative, and to nothing; write /…")
-    if file.isolation is not None and "=" not in file.isolation:
-        fault((*path, "isolation"), f"{shown(file.isolation)} has no value; write LABEL=VALUE: bench=only")
-    check_merge(file.merge, (*path, "merge"), fault)
+def read_options(written: KubernetesOptions, reader: OptionsReader) -> KubernetesOptions:
+    """Return the options with variables expanded, and report every fault to `reader`."""
+    _check_names(written, reader)
+    _check_user(written, reader)
+    _check_labels(written, reader)
+    _check_launcher(written.launcher, written.nodes, reader)
+    check_merge(written.merge, reader)
+    for size, amount in written.hugepages.items():
+        if amount % _PAGES[size]:
+            message = f"{amount} bytes are no whole pages of {size}; write a multiple"
+            reader.fault(message, "hugepages", size)
+    work = written.work
+    return msgspec.structs.replace(
+        written,
+        image=reader.expand(written.image, "image"),
+        kubeconfig=reader.expand(written.kubeconfig, "kubeconfig") if written.kubeconfig else None,
+        work=msgspec.structs.replace(work, path=work.path.rstrip("/")) if work else None,
+    )
 
 
-def _check_user(file: KubernetesFile, user: int | None, path: KeyPath, fault: Fault) -> None:
-    if user != 0 and file.ssh_port < 1024:
-        fault((*path, "ssh_port"), f"only root may listen on port {file.ssh_port}; use 2222, or user: 0")
-    if user != 0 and file.capabilities:
-        fault((*path, "capabilities"), "programs of other users have none; remove it, or add user: 0")
-    if not file.home.startswith("/"):
-        fault((*path, "home"), f"{shown(file.home)} is relative, and to nothing; write /home/…")
+def _check_names(written: KubernetesOptions, reader: OptionsReader) -> None:
+    for key in ("namespace", "service_account", "runtime_class", "queue"):
+        name = getattr(written, key)
+        if name is not None and not _NAME.fullmatch(name):
+            reader.fault(f"{shown(name)} is not a name of Kubernetes; use a-z, 0-9 and '-'", key)
+    for name in written.storage:
+        if name not in reader.storage:
+            cure = nearest(name, list(reader.storage))
+            reader.fault(f"{shown(name)} is not a storage path of this site; {cure}", "storage", name)
+    work, isolation = written.work, written.isolation
+    if work is not None and not work.path.startswith("/"):
+        reader.fault(f"{shown(work.path)} is relative, and to nothing; write /…", "work", "path")
+    if isolation is not None and "=" not in isolation:
+        reader.fault(f"{shown(isolation)} has no value; write LABEL=VALUE: bench=only", "isolation")
+
+
+def _check_user(written: KubernetesOptions, reader: OptionsReader) -> None:
+    if written.user != 0 and written.ssh_port < 1024:
+        fault = f"only root may listen on port {written.ssh_port}; use 2222, or user: 0"
+        reader.fault(fault, "ssh_port")
+    if written.user != 0 and written.capabilities:
+        reader.fault("programs of other users have none; remove it, or add user: 0", "capabilities")
+    if not written.home.startswith("/"):
+        reader.fault(f"{shown(written.home)} is relative, and to nothing; write /home/…", "home")
+
+
+def _check_launcher(launcher: LauncherOptions, nodes: tuple[str, ...], reader: OptionsReader) -> None:
+    measured = [one for one in launcher.nodes if one in nodes]
+    if measured and launcher.place is LauncherPlace.APART:
+        fault = f"{shown(measured[0])} is a node of programs, from which it keeps apart"
+        reader.fault(f"{fault}; name another, or add 'place: anywhere'", "launcher", "nodes")
+    if launcher.place is LauncherPlace.BESIDE and (launcher.nodes or launcher.node_selector):
+        key = "nodes" if launcher.nodes else "node_selector"
+        fault = "beside its workers it is on their nodes; remove it, or 'place: beside'"
+        reader.fault(fault, "launcher", key)
+
+
+def _check_labels(written: KubernetesOptions, reader: OptionsReader) -> None:
+    for option in ("labels", "annotations"):
+        for name, value in getattr(written, option).items():
+            if not _KEY.fullmatch(name):
+                reader.fault(_no_key(name), option, name)
+            elif _OWN.fullmatch(name):
+                fault = f"by {shown(name)} Tare and the operator find their pods; use another name"
+                reader.fault(fault, option, name)
+            elif option == "labels" and name == QUEUE:
+                fault = f"this label has an option of its own; write 'queue: {value}'"
+                reader.fault(fault, option, name)
+            elif option == "labels" and not _VALUE.fullmatch(value):
+                fault = f"{shown(value)} is no value of a label; use 63 letters, digits and '-_.' at most"
+                reader.fault(fault, option, name)
+    for number, one in enumerate(written.topology_spread):
+        if not _KEY.fullmatch(one.key):
+            reader.fault(_no_key(one.key), "topology_spread", number, "key")
+
+
+def _no_key(name: str) -> str:
+    return f"{shown(name)} is no key of a label; write NAME or PREFIX/NAME"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from tare.plugins.backends.kubernetes import quota_refusals
-from tare.plugins.backends.kubernetes.manifests import Json
+from tare.plugins.backends.kubernetes import quotas
+from tare.plugins.backends.kubernetes.merging import Json
 from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenPod
 
 _CERTAIN_S = 5.0
@@ -83,8 +83,8 @@ def _of_making(event: SeenEvent, job: Callable[[], Json]) -> Iterator[Obstacle]:
     about = event.involved_object
     words = _sentence(f"{about.kind} {about.name}", event.reason, event.message)
     key = f"{about.kind}/{about.name}"
-    if quota_refusals.is_exceeded(event.message):
-        never = quota_refusals.never(event.message, job())
+    if quotas.is_exceeded(event.message):
+        never = quotas.never(event.message, job())
         yield Obstacle(key, f"{words} ({never})" if never else words, _CERTAIN_S if never else None)
     elif event.reason in {"ValidationError", "ErrResourceExists"} or (
         _REFUSED.search(event.message) and not _PASSING.search(event.message)
@@ -106,12 +106,12 @@ def _of_pod(pod: SeenPod, events: Sequence[SeenEvent]) -> Iterator[Obstacle]:
             yield Obstacle(name, _sentence(f"pod {name}", reason, why), _RETRIED_S)
     elif missing := next((one for one in reversed(events) if _MISSING.search(one.message)), None):
         yield Obstacle(name, _sentence(f"pod {name}", missing.reason, missing.message), _RETRIED_S)
-    scheduled = pod.condition("PodScheduled")
-    if scheduled is not None and scheduled.status == "False" and _NO_CLAIM.search(scheduled.message):
-        yield Obstacle(name, _sentence(f"pod {name}", scheduled.reason, scheduled.message), _CERTAIN_S)
+    unscheduled = pod.unscheduled
+    if unscheduled is not None and _NO_CLAIM.search(unscheduled.message):
+        yield Obstacle(name, _sentence(f"pod {name}", unscheduled.reason, unscheduled.message), _CERTAIN_S)
 
 
-class RefusalKind:
+class ObstacleTimer:
     """Remembers since when each obstacle has existed."""
 
     def __init__(self) -> None:

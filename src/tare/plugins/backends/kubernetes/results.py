@@ -45,47 +45,39 @@ class ResultsReader:
         self._followers.end()
         self._followers.join(patience_s)
 
-    def follow(self, in_flight_job: InFlightJob) -> None:
+    def follow(self, job: InFlightJob) -> None:
         """Start to read the log of the pod that runs the program, once it has run for some seconds."""
-        starter = in_flight_job.starter
-        if starter is None or in_flight_job.phase is not TaskPhase.RUNNING or starter.state.running is None:
+        starter = job.starter
+        if starter is None or job.phase is not TaskPhase.RUNNING or starter.state.running is None:
             return
-        if self._clock() - in_flight_job.since >= _FOLLOWED_AFTER_S:
-            self._followers.take(_homecoming(in_flight_job, starter))
+        if self._clock() - job.since >= _FOLLOWED_AFTER_S:
+            self._followers.take(_received(job, starter))
 
-    def is_told(self, in_flight_job: InFlightJob) -> bool:
+    def is_received(self, job: InFlightJob) -> bool:
         """Return whether the pod that runs the program has sent its whole result; it may still be running."""
-        one = (
-            in_flight_job.homecomings.get(in_flight_job.starter.metadata.name)
-            if in_flight_job.starter
-            else None
-        )
+        one = job.received.get(job.starter.metadata.name) if job.starter else None
         return one is not None and one.receiver.end is not None
 
-    def of(self, in_flight_job: InFlightJob) -> Results | None:
+    def of(self, job: InFlightJob) -> Results | None:
         """Return the results of a task whose program is over; None while more is to come.
 
         Raises OSError where they cannot be written here.
         """
-        pods = [
-            pod for pod in (in_flight_job.server, in_flight_job.starter) if pod is not None
-        ]  # the client's counts
+        pods = [pod for pod in (job.server, job.starter) if pod is not None]  # the client's counts
         outcomes: dict[str, Outcome] = {}
         for pod in pods:
-            one = _homecoming(in_flight_job, pod)
+            one = _received(job, pod)
             one.is_over = one.is_over or pod.is_over
-            one.expects_end = pod.state.terminated is None or has_told(pod.state.terminated)
+            one.expects_end = pod.state.terminated is None or has_sent_results(pod.state.terminated)
             if one.outcome is None:
                 self._followers.take(one)
                 return None
             if one.outcome.error is not None:
                 raise one.outcome.error
             outcomes[pod.role] = one.outcome
-            if pod is in_flight_job.starter:
+            if pod is job.starter:
                 ended = pod.state.terminated
-                keep_failure(
-                    one.receiver.record or (ended.message if ended else ""), in_flight_job.task.folder
-                )
+                keep_failure(one.receiver.record or (ended.message if ended else ""), job.task.folder)
         faults = [one for one in outcomes.values() if one.fault]
         return Results(
             logs={role: one.words for role, one in outcomes.items()},
@@ -95,7 +87,7 @@ class ResultsReader:
         )
 
 
-def has_told(ended: Terminated) -> bool:
+def has_sent_results(ended: Terminated) -> bool:
     """Return whether a container that ended reached the end of its script, and so has sent its results."""
     return ended.exit_code == 0 or ended.message.startswith("began ")
 
@@ -113,11 +105,11 @@ def keep_failure(record: str, folder: Path) -> None:
         (folder / RECORD).write_text(record)
 
 
-def _homecoming(in_flight_job: InFlightJob, pod: SeenPod) -> ResultsReceived:
+def _received(job: InFlightJob, pod: SeenPod) -> ResultsReceived:
     name = pod.metadata.name
-    if name not in in_flight_job.homecomings:
-        task, options = in_flight_job.task, in_flight_job.options
+    if name not in job.received:
+        task, options = job.task, job.options
         streams = {file for step in task.steps for file in (step.stdout, step.stderr)}
         receiver = Receiver(task.folder, pod.role, streams, options.results_bytes)
-        in_flight_job.homecomings[name] = ResultsReceived(name, receiver, is_shared=options.work is not None)
-    return in_flight_job.homecomings[name]
+        job.received[name] = ResultsReceived(name, receiver, is_shared=options.work is not None)
+    return job.received[name]

@@ -10,7 +10,7 @@ import yaml
 
 from tare.core.backend_plugin import CheckContext, PlannedTask
 from tare.plugins.backends.kubernetes.lint import lint, lint_merge
-from tare.plugins.backends.kubernetes.manifests import Json, manifests, render, to_json
+from tare.plugins.backends.kubernetes.manifests import Json, render
 from tare.plugins.backends.kubernetes.options import options_of
 
 
@@ -28,10 +28,8 @@ _Dumper.add_representer(str, _text)
 def show_manifests(planned: PlannedTask) -> str:
     """Return the manifests of an attempt as YAML, below the traps that lint found."""
     documents = task_manifests(planned)
-    options = options_of(planned.task.platform)
-    traps = [*lint(documents), *lint_merge(options.merge if options else "", documents)]
-    told = "".join(f"# trap: {trap}\n" for trap in traps)
-    return told + as_yaml(documents)
+    traps = [*lint(documents), *lint_merge(options_of(planned.task.platform).merge, documents)]
+    return "".join(f"# trap: {trap}\n" for trap in traps) + as_yaml(documents)
 
 
 def as_yaml(documents: Sequence[Json]) -> str:
@@ -41,11 +39,9 @@ def as_yaml(documents: Sequence[Json]) -> str:
 
 def task_manifests(planned: PlannedTask) -> list[Json]:
     """Return the manifests of an attempt, with the site's patch merged in."""
-    options = options_of(planned.task.platform)
-    work = Path(options.work.path if options and options.work else "/", "{work}")
-    task = msgspec.structs.replace(planned.task, folder=work)
-    rendered = render(task, planned.facts, {} if options and options.work else planned.inputs)
-    return [to_json(one, options.merge if options else "") for one in manifests(rendered)]
+    work = options_of(planned.task.platform).work
+    task = msgspec.structs.replace(planned.task, folder=Path(work.path if work else "/", "{work}"))
+    return render(task, planned.facts, {} if work else planned.inputs).documents
 
 
 def small_jobs(context: CheckContext) -> dict[str, list[Json]]:

@@ -21,16 +21,16 @@ _CURE = "lower 'in_flight', add 'launcher: {place: beside}', or name nodes for i
 class Starving(NamedTuple):
     """The run that must release its nodes for the launchers of the others, and why."""
 
-    in_flight_job: InFlightJob
+    job: InFlightJob
     why: str
 
 
-def makes_room(in_flight_jobs: Collection[InFlightJob], now: float) -> Starving | None:
+def makes_room(jobs: Collection[InFlightJob], now: float) -> Starving | None:
     """Return the run that must release its nodes for the others' launchers; None where that is not needed.
 
     If one of the runs that hold nodes can go on, its end makes room. Otherwise the latest run is stopped.
     """
-    holding = [one for one in in_flight_jobs if any(pod.spec.node_name for pod in one.pods.values())]
+    holding = [one for one in jobs if any(pod.spec.node_name for pod in one.pods.values())]
     if len(holding) < 2 or not all(map(_is_starving, holding)):
         return None
     last = max(holding, key=lambda one: one.since)
@@ -39,9 +39,9 @@ def makes_room(in_flight_jobs: Collection[InFlightJob], now: float) -> Starving 
     return Starving(last, f"{len(holding)} runs hold all nodes that their launchers may have; {_CURE}")
 
 
-def _is_starving(in_flight_job: InFlightJob) -> bool:
-    launcher = in_flight_job.starter
-    if in_flight_job.phase is not TaskPhase.STARTING or launcher is None or launcher.role != naming.LAUNCHER:
+def _is_starving(job: InFlightJob) -> bool:
+    launcher = job.starter
+    if job.phase is not TaskPhase.STARTING or launcher is None or launcher.role != naming.LAUNCHER:
         return False
-    scheduled = launcher.condition("PodScheduled")
-    return not launcher.spec.node_name and scheduled is not None and _KEPT_AWAY in scheduled.message
+    unscheduled = launcher.unscheduled
+    return not launcher.spec.node_name and unscheduled is not None and _KEPT_AWAY in unscheduled.message

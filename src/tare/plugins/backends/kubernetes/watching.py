@@ -29,7 +29,7 @@ class Snapshot(NamedTuple):
     items: list[msgspec.Raw]
 
 
-class Silence(NamedTuple):
+class Interruption(NamedTuple):
     """A watch was interrupted; with `is_final` the API server will never serve it."""
 
     resource: Resource
@@ -41,7 +41,7 @@ class Arrival(NamedTuple):
     """The results of a task are received, or never will be."""
 
 
-News = Change | Snapshot | Silence | Arrival
+News = Change | Snapshot | Interruption | Arrival
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -85,10 +85,10 @@ class ObjectWatch(threading.Thread):
             except Gone:
                 self._version = None
             except Refusal as refusal:
-                self._news.put(Silence(self._resource, refusal, is_final=True))
+                self._news.put(Interruption(self._resource, refusal, is_final=True))
                 return
             except Outage as outage:
-                self._news.put(Silence(self._resource, outage, is_final=False))
+                self._news.put(Interruption(self._resource, outage, is_final=False))
                 self._version = None  # the next list shows that the server answers again
                 self._ended.wait(retry_s)
                 retry_s = min(2 * retry_s, _LAST_RETRY_S)

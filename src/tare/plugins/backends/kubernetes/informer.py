@@ -13,37 +13,44 @@ from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.node_watch import Nodes
 from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenPod
 from tare.plugins.backends.kubernetes.outage import OutageWait
-from tare.plugins.backends.kubernetes.watching import Arrival, Change, News, ObjectWatch, Silence, Snapshot
+from tare.plugins.backends.kubernetes.watching import (
+    Arrival,
+    Change,
+    Interruption,
+    News,
+    ObjectWatch,
+    Snapshot,
+)
 
-_PATIENCE_S = 1.0  # how long `hear` waits for news
+_PATIENCE_S = 1.0  # how long `process_news` waits for news
 _LEAVE_S = 2.0  # how long a watch may take to end
 
 
-class Listener:
-    """Passes changes of the objects that match `selector` to `in_flight_jobs`, which has them by job name.
+class Informer:
+    """Passes changes of the objects that match `selector` to `jobs`, which has them by job name.
 
     `news` is the queue of changes; other threads may put an Arrival into it. `nodes` are the states of the
-    cluster's nodes, as far as they may be read. `deaf` are the kinds whose watch is interrupted: no time-out
-    may be judged then.
+    cluster's nodes, as far as they may be read. `interrupted` are the kinds whose watch is interrupted: no
+    time-out may be judged then.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         selector: str,
-        in_flight_jobs: Mapping[str, InFlightJob],
-        patience: OutageWait,
+        jobs: Mapping[str, InFlightJob],
+        outage: OutageWait,
         clock: Callable[[], float],
     ) -> None:
         self._cluster = cluster
         self._selector = selector
-        self._flights = in_flight_jobs
-        self._patience = patience
+        self._jobs = jobs
+        self._outage = outage
         self._clock = clock
         self._watches: list[ObjectWatch] = []
         self.news: queue.Queue[News] = queue.Queue()
         self.nodes = Nodes()
-        self.deaf: set[Resource] = set()
+        self.interrupted: set[Resource] = set()
 
     def watch(self, tasks: Sequence[Task]) -> None:
         """Start the watches that are missing: one for each kind of object, for any number of tasks."""
@@ -59,7 +66,7 @@ class Listener:
                 self._watches.append(watch)
                 watch.start()
 
-    def hear(self) -> None:
+    def process_news(self) -> None:
         """Process the news of the watches; raise BackendError if they have been interrupted for too long."""
         try:
             self._take(self.news.get(timeout=_PATIENCE_S))
@@ -71,15 +78,15 @@ class Listener:
     def _take(self, news: News) -> None:
         if isinstance(news, Arrival):
             return
-        if isinstance(news, Silence):
+        if isinstance(news, Interruption):
             if news.is_final and news.resource is NODES:
-                self.nodes = Nodes()  # the right to watch nodes is missing; pods tell less
+                self.nodes = Nodes()  # the right to watch nodes is missing; pods show less
                 return
-            self.deaf.add(news.resource)
-            self._patience.bear(news.error, is_final=news.is_final)
+            self.interrupted.add(news.resource)
+            self._outage.record(news.error, is_final=news.is_final)
             return
-        self.deaf.discard(news.resource)
-        self._patience.end()
+        self.interrupted.discard(news.resource)
+        self._outage.end()
         if isinstance(news, Change):
             self.take_one(news.resource, news.content, is_deleted=news.is_deleted)
             return
@@ -99,42 +106,42 @@ class Listener:
             self.nodes.take(content, is_deleted=is_deleted)
         elif resource is PODS:
             pod = msgspec.json.decode(content, type=SeenPod)
-            in_flight_job = self._flights.get(pod.metadata.task)
-            if in_flight_job is not None:
-                in_flight_job.see(pod, content, now, is_deleted=is_deleted)
+            job = self._jobs.get(pod.metadata.task)
+            if job is not None:
+                job.see(pod, content, now, is_deleted=is_deleted)
         else:
-            job = msgspec.json.decode(content, type=SeenJob)
-            in_flight_job = self._flights.get(job.metadata.task)
-            if in_flight_job is not None:
-                in_flight_job.job = job
+            seen = msgspec.json.decode(content, type=SeenJob)
+            job = self._jobs.get(seen.metadata.task)
+            if job is not None:
+                job.seen = seen
                 if is_deleted:
-                    in_flight_job.gone_since = in_flight_job.gone_since or now
+                    job.gone_since = job.gone_since or now
 
     def _take_event(self, event: SeenEvent) -> None:
         about = event.involved_object.name
-        in_flight_job = self._flights.get(about)
-        if in_flight_job is None:  # a pod's: the names of pods begin with their job's
+        job = self._jobs.get(about)
+        if job is None:  # a pod's: the names of pods begin with their job's
             inside = f"-{about}-"  # and Kueue's Workloads are called KIND-NAME-…
             is_of_queue = event.involved_object.kind == "Workload"
-            in_flight_job = next(
+            job = next(
                 (
                     one
-                    for name, one in self._flights.items()
+                    for name, one in self._jobs.items()
                     if about.startswith(f"{name}-") or (is_of_queue and f"-{name}-" in inside)
                 ),
                 None,
             )
-        if in_flight_job is not None:
-            in_flight_job.heard.append(event)
+        if job is not None:
+            job.events.append(event)
 
     def _miss(self, snapshot: Snapshot) -> None:
         """Find tasks whose pods disappeared while no watch reported it."""
         if snapshot.resource is not PODS:
             return
         there = {msgspec.json.decode(item, type=SeenPod).metadata.name for item in snapshot.items}
-        for in_flight_job in self._flights.values():
-            if in_flight_job.starter is not None and in_flight_job.starter.metadata.name not in there:
-                in_flight_job.gone_since = in_flight_job.gone_since or self._clock()
+        for job in self._jobs.values():
+            if job.starter is not None and job.starter.metadata.name not in there:
+                job.gone_since = job.gone_since or self._clock()
 
     def kinds(self) -> list[Resource]:
         """Return the kinds of objects that tasks of this session may have."""

@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tare.plugins.backends.kubernetes import phases
-from tare.plugins.backends.kubernetes.cluster import Cluster, Refusal
-from tare.plugins.backends.kubernetes.connection import Outage
+from tare.plugins.backends.kubernetes.cluster import Cluster, Outage, Refusal
 from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.quantity import parse_quantity
-from tare.plugins.backends.kubernetes.quota_room import Quota, read_quotas
+from tare.plugins.backends.kubernetes.quotas import Quota, read_quotas
 from tare.plugins.backends.kubernetes.refusals import Obstacle
 
 _SILENT_S, _AGAIN_S = 15.0, 10.0
 _KINDS = {"services": "Service", "configmaps": "ConfigMap", "secrets": "Secret"}
-_SAYS_NOTHING = "the MPI Operator made no pods, and tells nobody why"
+_NO_REASON = "the MPI Operator made no pods, and reports no reason"
 
 
-class UntoldQuotas:
+class OperatorQuotas:
     """Reads the quotas of the namespace for jobs for which the operator creates nothing."""
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float]) -> None:
@@ -31,19 +30,14 @@ class UntoldQuotas:
         self._read_at: float | None = None
         self._obstacle: Obstacle | None = None
 
-    def look(self, in_flight_job: InFlightJob) -> None:
-        """Set `untold` of a job if a full quota keeps the operator from creating its pods."""
-        now = self._clock()
-        is_stuck = (
-            in_flight_job.n_workers > 0
-            and not in_flight_job.pods
-            and in_flight_job.job
-            and not in_flight_job.job.is_suspended
-        )
-        if not is_stuck or not any(event.reason == phases.TAKEN_UP for event in in_flight_job.heard):
-            in_flight_job.untold = None
-        elif in_flight_job.untold is not None or now - in_flight_job.since > _SILENT_S:
-            in_flight_job.untold = self._full(now)
+    def look(self, job: InFlightJob) -> None:
+        """Set `full_quota` of a job if a full quota keeps the operator from creating its pods."""
+        now, seen = self._clock(), job.seen
+        is_stuck = job.n_workers > 0 and not job.pods and seen is not None and not seen.is_suspended
+        if not is_stuck or not any(event.reason == phases.TAKEN_UP for event in job.events):
+            job.full_quota = None
+        elif job.full_quota is not None or now - job.since > _SILENT_S:
+            job.full_quota = self._full(now)
 
     def _full(self, now: float) -> Obstacle | None:
         if self._read_at is None or now - self._read_at > _AGAIN_S:
@@ -60,10 +54,11 @@ def obstacle(quotas: list[Quota]) -> Obstacle | None:
     for quota in quotas:
         for name, most in quota.status.hard.items():
             kind = _KINDS.get(name.removeprefix("count/"))
-            hard, used = parse_quantity(most), parse_quantity(quota.status.used.get(name, "0"))
-            if kind is None or hard is None or used is None or used < hard:
+            free = quota.free(name)
+            if kind is None or free is None or free > 0:
                 continue
-            words = f"{_SAYS_NOTHING}; quota {quota.metadata.name} has no room for its {kind}"
+            words = f"{_NO_REASON}; quota {quota.metadata.name} has no room for its {kind}"
             words += f": {name} {quota.status.used.get(name, '0')} of {most}"
-            return Obstacle(f"quota/{quota.metadata.name}", words, 0.0 if hard < 1 else None)
+            is_final = (parse_quantity(most) or 0) < 1
+            return Obstacle(f"quota/{quota.metadata.name}", words, 0.0 if is_final else None)
     return None
