@@ -240,7 +240,7 @@ def test_a_right_that_an_api_server_has_not_loaded_yet_is_asked_for_again(
     """It has just started: for a minute, its 403 may pass."""
     one = task()
     launcher = begin(scheduler, happen, one)
-    scheduler._cluster._connection._away_at = time.monotonic()
+    scheduler._cluster.connection._away_at = time.monotonic()
     api.refusals["GET .*/exec"] = (403, "pods is forbidden")
     api.logs[launcher] = waiting(api, {"large": LARGE})
     outlast(scheduler, clock)

@@ -15,8 +15,7 @@ from tare.plugins.backends.kubernetes.dry_run import check_job
 from tare.plugins.backends.kubernetes.manifests import roles_of
 from tare.plugins.backends.kubernetes.observed import SeenPod
 from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
-from tare.plugins.backends.kubernetes.quota_room import check_room
-from tare.plugins.backends.kubernetes.quotas import Quota
+from tare.plugins.backends.kubernetes.quotas import Quota, check_room
 
 SCC = (
     'pods "x" is forbidden: unable to validate against any security context constraint: '

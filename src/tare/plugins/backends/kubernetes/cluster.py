@@ -86,7 +86,7 @@ class Cluster:
     """Makes requests in one namespace, unless a request names another. Threads may share it."""
 
     def __init__(self, connection: Connection, namespace: str) -> None:
-        self._connection = connection
+        self.connection = connection
         self.namespace = namespace
         self.n_requests = 0
         self.n_watches = 0
@@ -94,7 +94,7 @@ class Cluster:
     @property
     def has_answered(self) -> bool:
         """Return whether the API server has ever answered a request and accepted our identity."""
-        return self._connection.has_answered
+        return self.connection.has_answered
 
     @classmethod
     def connect(cls, options: KubernetesOptions) -> Cluster:
@@ -139,9 +139,9 @@ class Cluster:
         namespace = _namespace_of(manifest) or self.namespace
         query = {"fieldValidation": "Strict", "dryRun": "All"}
         path = self._path(WRITTEN[kind_of(manifest)], namespace=namespace)
-        answer = self._answer("POST", path, query, manifest)
+        answer = self._request("POST", path, query, manifest)
         warnings = _WARNING.findall(answer.headers.get("Warning", ""))
-        return bytes(answer.content), [re.sub(r"\\(.)", r"\1", one) for one in warnings]
+        return answer.content, [re.sub(r"\\(.)", r"\1", one) for one in warnings]
 
     def list_all(
         self, resource: Resource, selector: str = "", fields: str = ""
@@ -187,7 +187,7 @@ class Cluster:
         query = query | {"limit": str(_PAGE)}
         while True:
             try:
-                page = _page(self._request("GET", path, query))
+                page = _page(self._request("GET", path, query).content)
             except Refusal as refusal:
                 if refusal.status == _GONE and "continue" in query:
                     raise Outage(f"it changed while it was listed: {refusal}", _GONE) from refusal
@@ -200,7 +200,7 @@ class Cluster:
     def get(self, resource: Resource, name: str, namespace: str = "") -> bytes | None:
         """Return an object; None where there is none. Raises Refusal or Outage."""
         try:
-            return self._request("GET", self._path(resource, name, namespace), {})
+            return self._request("GET", self._path(resource, name, namespace), {}).content
         except Refusal as refusal:
             if refusal.status == _NOT_FOUND:
                 return None
@@ -219,7 +219,7 @@ class Cluster:
             "timeoutSeconds": str(_WATCH_S),
         }
         try:
-            with self._connection.stream(self._path(resource), query, _WATCH_S + TIMEOUT_S) as answer:
+            with self.connection.stream(self._path(resource), query, _WATCH_S + TIMEOUT_S) as answer:
                 if answer is None:
                     return
                 for line in answer.iter_lines():
@@ -233,7 +233,7 @@ class Cluster:
     def log(self, pod: str) -> bytes:
         """Return the log of the only container of `pod`. Raises Refusal, also of its kubelet, or Outage."""
         try:
-            return self._request("GET", f"{self._path(PODS, pod)}/log", {}, is_json=False)
+            return self._request("GET", f"{self._path(PODS, pod)}/log", {}, is_json=False).content
         except Outage as outage:
             raise _of_kubelet(outage) from outage
 
@@ -251,7 +251,7 @@ class Cluster:
         query |= {"sinceTime": since} if since else {}
         path = f"{self._path(PODS, pod)}/log"
         try:
-            with self._connection.stream(path, query, quiet_s, "the log was cut") as answer:
+            with self.connection.stream(path, query, quiet_s, "the log was cut") as answer:
                 if answer is None:
                     raise Outage("Tare ends, or has logged in again")
                 yield answer.iter_bytes()
@@ -263,15 +263,6 @@ class Cluster:
     def exec_path(self, pod: str) -> str:
         """Return the path at which commands are run in `pod` (see executing)."""
         return f"{self._path(PODS, pod)}/exec"
-
-    def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
-        """Return the error for a refused WebSocket (see Connection)."""
-        return self._connection.upgrade_fault(http, status, what)
-
-    @property
-    def http(self) -> httpx2.Client:
-        """Return the HTTP client, for requests that this class has no method for."""
-        return self._connection.http
 
     def patch(self, resource: Resource, name: str, change: Json) -> None:
         """Merge `change` into an object. Raises Refusal or Outage."""
@@ -296,19 +287,19 @@ class Cluster:
 
     def post(self, path: str, body: Json) -> bytes:
         """Post a document that is not stored, such as an access review. Raises Refusal or Outage."""
-        return self._request("POST", path, {}, body)
+        return self._request("POST", path, {}, body).content
 
     def version(self) -> bytes:
         """Return the server's version document. Raises Refusal or Outage."""
-        return self._request("GET", "/version", {})
+        return self._request("GET", "/version", {}).content
 
     def end_watches(self) -> None:
         """Close the connections of watches; their threads end then."""
-        self._connection.end_streams()
+        self.connection.end_streams()
 
     def close(self) -> None:
         """Close all connections, those of watches too."""
-        self._connection.close()
+        self.connection.close()
 
     def _path(self, resource: Resource, name: str = "", namespace: str = "") -> str:
         inside = f"/namespaces/{namespace or self.namespace}" if resource.is_namespaced else ""
@@ -323,22 +314,10 @@ class Cluster:
         form: str = "application/json",
         *,
         is_json: bool = True,
-    ) -> bytes:
-        return bytes(self._answer(method, path, query, body, form, is_json=is_json).content)
-
-    def _answer(
-        self,
-        method: str,
-        path: str,
-        query: dict[str, str],
-        body: Json = None,
-        form: str = "application/json",
-        *,
-        is_json: bool = True,
     ) -> httpx2.Response:
         self.n_requests += 1
         content = None if body is None else msgspec.json.encode(body)
-        return self._connection.ask(method, path, query, content, form, is_json=is_json)
+        return self.connection.ask(method, path, query, content, form, is_json=is_json)
 
 
 def _of_kubelet(outage: Outage) -> BackendError:

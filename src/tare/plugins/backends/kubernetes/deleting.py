@@ -1,35 +1,63 @@
-"""Delete the objects of tasks: several together after they ended, or at once when nobody waits for them."""
+"""Delete the objects of tasks: several together after they ended, or at once when nobody waits for them.
+
+Pods that hold the only copy of results stay; a label marks them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 
+from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster, Resource
+from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
+from tare.plugins.backends.kubernetes.merging import Json
+from tare.plugins.backends.kubernetes.observed import SeenPod
 
 _TOGETHER, _TOGETHER_S = 50, 2.0  # a request deletes this many objects, or all after this time
 
 
 class Deletions:
-    """Deletes objects of a campaign that match `selector`; `patiently` repeats a request during an outage."""
+    """Deletes objects of a campaign that match `selector`; `retry` repeats a request during an outage.
+
+    `kept` are the tasks whose objects stay because their results were not received.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
         selector: str,
-        patiently: Callable[[Callable[[], None]], None],
+        retry: Callable[[Callable[[], None]], None],
         clock: Callable[[], float],
     ) -> None:
         self._cluster = cluster
         self._selector = selector
-        self._patiently = patiently
+        self._retry = retry
         self._clock = clock
         self._pending: dict[Resource, list[str]] = {}
         self._due: float | None = None
+        self.kept: set[str] = set()
+
+    def keep(self, job: InFlightJob) -> None:
+        """Keep the objects of a task; label its pods, so that later sessions keep them too."""
+        self.kept.add(job.name)
+        for pod in (job.starter, job.server):
+            if pod is not None:
+                with suppress(BackendError):  # it may be gone
+                    labels: Json = {naming.KEPT: "results"}
+                    self._cluster.patch(PODS, pod.metadata.name, {"metadata": {"labels": labels}})
+
+    def kept_before(self) -> set[str]:
+        """Return the tasks of the campaign whose objects earlier sessions kept. Raises BackendError."""
+        pods = self._cluster.read_all(PODS, SeenPod, f"{self._selector},{naming.KEPT}=results")
+        return {pod.metadata.task for pod in pods}
 
     def later(self, name: str, kinds: Collection[Resource]) -> None:
-        """Delete the objects of a task, of these kinds, together with those of other tasks."""
+        """Delete the objects of a task, of these kinds, with those of other tasks, unless they are kept."""
+        if name in self.kept:
+            return
         for resource in kinds:
             self._pending.setdefault(resource, []).append(name)
         self._due = self._due or self._clock() + _TOGETHER_S
@@ -52,8 +80,10 @@ class Deletions:
     def lost(self, name: str, nodes: Collection[str]) -> None:
         """Delete the objects of a task whose nodes were lost.
 
-        Its pods on these nodes are deleted without a grace period, since no kubelet ends them.
+        Its pods on these nodes are deleted without a grace period, since no kubelet ends them. Results that
+        are missing were lost with the nodes, so its objects are not kept.
         """
+        self.kept.discard(name)
         self.now([name])
         for node in sorted(nodes):
             ask = partial(
@@ -63,10 +93,10 @@ class Deletions:
                 fields=f"spec.nodeName={node}",
                 grace_s=0,
             )
-            self._patiently(ask)
+            self._retry(ask)
 
     def _delete(self, resource: Resource, names: Sequence[str]) -> None:
         for start in range(0, len(names), _TOGETHER):
             some = ",".join(names[start : start + _TOGETHER])
             selector = f"{self._selector},{naming.TASK} in ({some})"
-            self._patiently(partial(self._cluster.delete_all, resource, selector))
+            self._retry(partial(self._cluster.delete_all, resource, selector))

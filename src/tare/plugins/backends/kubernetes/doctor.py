@@ -34,7 +34,7 @@ from tare.plugins.backends.kubernetes.neighbours import check_neighbourhood
 from tare.plugins.backends.kubernetes.network_policies import check_policies
 from tare.plugins.backends.kubernetes.observed import SeenNode
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.quota_room import check_quotas
+from tare.plugins.backends.kubernetes.quotas import check_quotas
 
 RIGHTS: tuple[tuple[Resource, tuple[str, ...]], ...] = (
     (MPI_JOBS, ("create", "list", "watch", "deletecollection")),

@@ -21,8 +21,7 @@ from tare.plugins.backends.kubernetes.lint import lint
 from tare.plugins.backends.kubernetes.manifests import Json, roles_of
 from tare.plugins.backends.kubernetes.merging import kind_of
 from tare.plugins.backends.kubernetes.observed import SeenPod
-from tare.plugins.backends.kubernetes.quota_room import check_room
-from tare.plugins.backends.kubernetes.quotas import read_quotas
+from tare.plugins.backends.kubernetes.quotas import check_room, read_quotas
 
 _SCC = "openshift.io/scc"
 _MOST_WARNINGS, _LONGEST = 20, 500

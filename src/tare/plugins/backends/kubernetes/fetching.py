@@ -126,7 +126,7 @@ def _execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byt
     query = [("command", word) for word in command] + [("stdout", "true"), ("stderr", "true")]
     cluster.n_requests += 1
     _LOG.info("command in a pod", extra=fields(pod=pod, argv=command))
-    http = cluster.http
+    http = cluster.connection.http
     try:
         with http.websocket(
             cluster.exec_path(pod),
@@ -137,7 +137,9 @@ def _execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byt
         ) as session:
             yield from _read(lambda: session.receive_bytes(_SILENT_S))
     except WebSocketUpgradeError as error:
-        raise cluster.upgrade_fault(http, error.response.status_code, f"'exec' in {pod}") from error
+        raise cluster.connection.upgrade_fault(
+            http, error.response.status_code, f"'exec' in {pod}"
+        ) from error
     except TimeoutError as error:
         raise Outage(f"nothing came from {pod} for {_SILENT_S:g} s") from error
     except (HTTPXWSException, httpx2.HTTPError, httpx2.StreamError) as error:

@@ -9,7 +9,7 @@ import msgspec
 
 from tare.core.job import Exit
 from tare.core.scheduler import JobResult, Task
-from tare.plugins.backends.kubernetes import attachments, naming, phases, queueing, refusals
+from tare.plugins.backends.kubernetes import attachments, control_groups, naming, phases, queueing, refusals
 from tare.plugins.backends.kubernetes.following import ResultsReceived
 from tare.plugins.backends.kubernetes.manifests import Rendered, deadline_s
 from tare.plugins.backends.kubernetes.node_watch import Nodes
@@ -20,6 +20,8 @@ from tare.plugins.backends.kubernetes.refusals import ObstacleTimer
 
 _MOST_EVENTS = 200
 _SLOW_S = 15.0  # after this time, report what a task waits for
+_KNOWS_S = 75.0
+"""Kubernetes reports a node as lost 40 to 50 s after its last lease (node-monitor-grace-period)."""
 _GONE_S = 10.0  # wait this long for the cluster's last reports about a pod that is gone
 
 
@@ -28,9 +30,9 @@ class InFlightJob(msgspec.Struct):
 
     `seen` is its MPIJob or Job. `waits_for` is a sentence about what it waits for now. `lost` are the nodes
     that were lost under it. `refused_at` is the time of the last try to create objects that a quota refused.
-    A task that `failed` is not reported while it has `silent_nodes`, whose state is unknown (see
-    late_node_loss). `full_quota` is a reason why the operator does not create its pods, which the operator
-    does not report (see operator_quotas).
+    A task that `failed` is not reported while it has `silent_nodes`, whose state is unknown. `full_quota` is
+    a reason why the operator does not create its pods, which the operator does not report (see
+    operator_quotas).
     """
 
     task: Task
@@ -192,6 +194,38 @@ class InFlightJob(msgspec.Struct):
             return None
         fault = phases.disruption(pod)
         return (Exit(fault=fault), "") if fault else (Exit(), phases.ended_badly(pod) or "a worker ended")
+
+    def find_silent_nodes(self, job_result: JobResult) -> bool:
+        """Set `silent_nodes`: those whose files were saved before the program ran, and not after its failure.
+
+        Return whether there are any.
+        """
+        ended = job_result.exit
+        has_workers = self.n_workers > 0 and not self.rendered.is_pair
+        if has_workers and ended.code != 0 and not (ended.fault or ended.is_timeout or job_result.reason):
+            self.silent_nodes = sorted(job_result.before.keys() - job_result.after.keys())
+        return bool(self.silent_nodes)
+
+    def judge_failure(self, job_result: JobResult, nodes: Nodes, now: float) -> JobResult | None:
+        """Return the result of a run with silent nodes once the state of these is known; None before.
+
+        MPI notices a cut network within seconds and its launcher fails, so the exit code shows nothing about
+        the program. Kubernetes may report the node as lost only later.
+        """
+        pods = list(self.pods.values())
+        if reason := control_groups.why_killed({}, {}, pods):
+            return msgspec.structs.replace(job_result, reason=reason)
+        losses = [one for one in nodes.losses(pods) if one.key in self.silent_nodes]
+        fault = self.losing.final(losses, now) or next(filter(None, map(phases.disruption, pods)), "")
+        if fault:
+            self.lost = frozenset(one.key for one in losses)
+            elapsed_s = job_result.exit.elapsed_s
+            return msgspec.structs.replace(job_result, exit=Exit(fault=fault, elapsed_s=elapsed_s))
+        if now - self.since > _KNOWS_S and not losses:
+            return job_result
+        silent = ", ".join(self.silent_nodes)
+        self.waits_for = f"it failed, and node {silent} did not answer: waits for the state of the node"
+        return None
 
     def is_gone(self, now: float) -> bool:
         """Return whether its objects are gone, and the cluster had time to report all about them."""

@@ -16,7 +16,7 @@ import msgspec
 from tare.core.errors import NOT_JSON
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import LEASES, Cluster, Outage, Refusal
-from tare.plugins.backends.kubernetes.objects import Lease, LeaseSpec, Meta, as_document
+from tare.plugins.backends.kubernetes.objects import ApiObject, Manifest, Meta
 
 VERBS = ("create", "get", "patch", "deletecollection")
 """The rights on Leases that are needed."""
@@ -25,6 +25,22 @@ _DURATION_S, _RENEW_S, _AGAIN_S, _IDLE_S = 300, 100.0, 10.0, 5.0
 _SKEW_S = 60  # by which the clocks of two holders may differ
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _LONGEST_NAME, _LONGEST_HOLDER = 253, 100
+
+
+class LeaseSpec(ApiObject, frozen=True, kw_only=True):
+    """Who holds a Lease, for how long, and since when."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    renew_time: str = ""
+
+
+class Lease(Manifest, frozen=True, kw_only=True):
+    """A Lease, which one holder has until it expires."""
+
+    API_VERSION = "coordination.k8s.io/v1"
+    KIND = "Lease"
+    spec: LeaseSpec = LeaseSpec()
 
 
 class _Holder(NamedTuple):
@@ -112,7 +128,7 @@ class NodeLeases:
             self._others[node] = _Holder(lease.spec.holder_identity[:_LONGEST_HOLDER], now)
             return
         if lease is not None:
-            change = as_document(self._lease(Meta(resource_version=lease.metadata.resource_version)))
+            change = self._lease(Meta(resource_version=lease.metadata.resource_version)).as_json()
             self._cluster.patch(LEASES, _name(node), change)
         self._renewed[node] = now
         self._has_any = True
@@ -120,7 +136,7 @@ class NodeLeases:
     def _create(self, node: str) -> bool:
         """Create a Lease; return False if there is one already."""
         meta = Meta(name=_name(node), namespace=self._cluster.namespace)
-        return self._cluster.create(as_document(self._lease(meta)))
+        return self._cluster.create(self._lease(meta).as_json())
 
     def _lease(self, meta: Meta) -> Lease:
         """Return a Lease that this campaign holds from now on."""

@@ -9,22 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 
 from tare.plugins.backends.kubernetes.attachments import REQUEST
 from tare.plugins.backends.kubernetes.merging import KINDS, Json, Patch, kind_of, left_out
+from tare.plugins.backends.kubernetes.mpi_job import MpiJob, ReplicaSpec
 from tare.plugins.backends.kubernetes.objects import (
     AttachmentDefinition,
     ConfigMap,
     Container,
     Job,
     Manifest,
-    MpiJob,
     Pod,
     PodSpec,
-    ReplicaSpec,
 )
 from tare.plugins.backends.kubernetes.options import HOSTFILE
 
@@ -83,7 +82,7 @@ def _an(kind: str) -> str:
 
 def _read(document: Json) -> Manifest | None:
     known = _KINDS.get(kind_of(document))
-    return cast(Manifest, msgspec.convert(document, known)) if known is not None else None
+    return msgspec.convert(document, known) if known is not None else None
 
 
 def _lint_mpi_job(job: MpiJob, others: Sequence[Manifest | None]) -> list[Trap]:

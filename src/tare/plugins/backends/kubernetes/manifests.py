@@ -10,24 +10,16 @@ import msgspec
 
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes import attachments, naming
+from tare.plugins.backends.kubernetes import objects as k8s
 from tare.plugins.backends.kubernetes.merging import Json as Json  # makers of manifests need no other import
 from tare.plugins.backends.kubernetes.merging import merged
-from tare.plugins.backends.kubernetes.objects import (
-    AttachmentDefinition,
-    ConfigMap,
-    Job,
-    JobSpec,
-    Manifest,
-    Meta,
+from tare.plugins.backends.kubernetes.mpi_job import (
     MpiJob,
     MpiJobSpec,
-    Pod,
-    PodTemplate,
     ReplicaSpec,
     ReplicaSpecs,
     RunPolicy,
     SchedulingPolicySpec,
-    as_document,
 )
 from tare.plugins.backends.kubernetes.options import LauncherCreation, options_of
 from tare.plugins.backends.kubernetes.pods import PodMaker
@@ -45,22 +37,22 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     `maker` makes the client of a pair when the server is ready and its address is known.
     """
 
-    shared: tuple[ConfigMap | AttachmentDefinition, ...]
-    job: MpiJob | Job | Pod
+    shared: tuple[k8s.ConfigMap | k8s.AttachmentDefinition, ...]
+    job: MpiJob | k8s.Job | k8s.Pod
     maker: PodMaker
 
     @property
     def is_pair(self) -> bool:
         """Return whether a client is created later."""
-        return isinstance(self.job, Pod)
+        return isinstance(self.job, k8s.Pod)
 
-    def client(self, address: str) -> Pod:
+    def client(self, address: str) -> k8s.Pod:
         """Return the client pod of a pair, given the server's address."""
         return _pod(self.maker, self.maker.client(address), naming.CLIENT)
 
-    def to_json(self, manifest: Manifest) -> Json:
+    def to_json(self, manifest: k8s.Manifest) -> Json:
         """Return a manifest of the task as JSON for the API, with the site's patch applied (see merging)."""
-        return merged(as_document(manifest), self.maker.options.merge)
+        return merged(manifest.as_json(), self.maker.options.merge)
 
     @property
     def documents(self) -> list[Json]:
@@ -70,7 +62,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None) -> Rendered:
-    """Return the objects of `task`: an MPIJob, a Job where it takes one node, or two pods of a pair.
+    """Return the objects of `task`: an MPIJob, a k8s.Job where it takes one node, or two pods of a pair.
 
     `facts` is the shell script that collects the facts of a node (see script.config_map). `inputs` are the
     task's files by path, by default those of its folder. Raises UsageError where they are too large.
@@ -81,7 +73,7 @@ def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None)
     config = config_map(task, options, facts, inputs)
     maker = PodMaker(task=task, options=options, config=config.metadata.name, inputs=inputs)
     network = attachments.definition(task.network, options.namespace) if task.network else None
-    job: MpiJob | Job | Pod
+    job: MpiJob | k8s.Job | k8s.Pod
     if task.steps[-1].is_pair:
         job = _pod(maker, maker.server(), naming.SERVER)
     elif task.layout.nodes > 1:
@@ -151,9 +143,9 @@ def _end_s(maker: PodMaker) -> int:
     return deadline_s(maker.task) + (0 if options.work else math.ceil(options.timeouts.fetched_s))
 
 
-def _meta(maker: PodMaker, suffix: str = "") -> Meta:
+def _meta(maker: PodMaker, suffix: str = "") -> k8s.Meta:
     task, options = maker.task, maker.options
-    return Meta(
+    return k8s.Meta(
         name=naming.object_name(task) + suffix,
         namespace=options.namespace,
         labels=options.labels | naming.queue(options) | naming.labels(task),
@@ -201,23 +193,23 @@ def _scheduling(maker: PodMaker) -> SchedulingPolicySpec | None:
     )
 
 
-def _replicas(count: int, template: PodTemplate) -> ReplicaSpec:
+def _replicas(count: int, template: k8s.PodTemplate) -> ReplicaSpec:
     """Return pods of a template; the operator warns of a restart policy in the template itself."""
     spec = msgspec.structs.replace(template.spec, restart_policy="")
     template = msgspec.structs.replace(template, spec=spec)
     return ReplicaSpec(replicas=count, restart_policy="Never", template=template)
 
 
-def _job(maker: PodMaker) -> Job:
-    spec = JobSpec(backoff_limit=0, active_deadline_seconds=_end_s(maker), template=maker.single())
-    return Job(metadata=_meta(maker), spec=spec)
+def _job(maker: PodMaker) -> k8s.Job:
+    spec = k8s.JobSpec(backoff_limit=0, active_deadline_seconds=_end_s(maker), template=maker.single())
+    return k8s.Job(metadata=_meta(maker), spec=spec)
 
 
-def _pod(maker: PodMaker, template: PodTemplate, role: str) -> Pod:
+def _pod(maker: PodMaker, template: k8s.PodTemplate, role: str) -> k8s.Pod:
     meta = _meta(maker, f"-{role}")
     meta = msgspec.structs.replace(
         meta,
         labels=naming.queue(maker.options) | template.metadata.labels,
         annotations=meta.annotations | template.metadata.annotations,
     )
-    return Pod(metadata=meta, spec=template.spec)
+    return k8s.Pod(metadata=meta, spec=template.spec)

@@ -15,13 +15,12 @@ from tare.core.errors import BackendError, UsageError
 from tare.core.job import Exit
 from tare.core.scheduler import JobResult, OnWait, Task
 from tare.core.site import Platform
-from tare.plugins.backends.kubernetes import evidence, late_node_loss, naming, phases, quotas, starvation
+from tare.plugins.backends.kubernetes import evidence, naming, phases, quotas, starvation
 from tare.plugins.backends.kubernetes.cluster import CONFIG_MAPS, JOBS, MPI_JOBS, PODS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.deleting import Deletions
 from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.informer import Informer
 from tare.plugins.backends.kubernetes.job_result import read_result
-from tare.plugins.backends.kubernetes.kept_pods import Kept
 from tare.plugins.backends.kubernetes.leases import NodeLeases
 from tare.plugins.backends.kubernetes.manifests import render
 from tare.plugins.backends.kubernetes.merging import Json
@@ -70,7 +69,6 @@ class KubernetesScheduler:
         self._facts_of_nodes = NodeFacts(cluster, clock)
         self._leases = NodeLeases(cluster, campaign, clock)
         self._results = ResultsReader(cluster, clock, lambda: self._informer.news.put(Arrival()))
-        self._kept = Kept(cluster)
         self._waits = PendingReasons(clock)
         self._operator_quotas = OperatorQuotas(cluster, clock)
         self._on_wait: OnWait = lambda names, reason: None
@@ -113,7 +111,7 @@ class KubernetesScheduler:
                 self._jobs[name] = self._new_job(task, is_there=True)
             elif (task.folder / "landed").exists():
                 self._finished.append(read_result(task, [], None))
-        left = known - wanted.keys() - {""} - self._kept.names(self._selector)
+        left = known - wanted.keys() - {""} - self._deletions.kept_before()
         if left:
             self._deletions.now(sorted(left))
         finished = {one.name for one in self._finished}
@@ -133,9 +131,8 @@ class KubernetesScheduler:
                 job_results.append(job_result)
                 del self._jobs[name]
                 if job.lost:
-                    self._kept.drop(name)  # the files that are missing were lost with the node
                     self._deletions.lost(name, job.lost)
-                elif name not in self._kept:
+                else:
                     self._deletions.later(name, self._informer.kinds())
         for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._jobs.values()}):
             self._on_wait(names, reason)
@@ -155,7 +152,7 @@ class KubernetesScheduler:
         """Delete the objects that are left, the campaign's ConfigMaps too, and end the watches."""
         self._leases.end()
         self._deletions.flush(is_last=True)
-        if self._is_used and not self._jobs and not self._kept:
+        if self._is_used and not self._jobs and not self._deletions.kept:
             self._outage.retry(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
         self.abandon_watches()
 
@@ -229,7 +226,7 @@ class KubernetesScheduler:
         if job.refused_at is not None:
             return self._create_again(job) if now - job.refused_at > _QUOTA_S else None
         if job.failed is not None:
-            return late_node_loss.judge(job, job.failed, self._informer.nodes, now)
+            return job.judge_failure(job.failed, self._informer.nodes, now)
         if starter is not None and (starter.is_over or self._results.is_received(job)):
             job_result = self._finish(job) if self._is_server_over(job) else None
             if job_result is not None:
@@ -279,8 +276,7 @@ class KubernetesScheduler:
 
         A result that does not show what the program did is held back until the state of the nodes is known.
         """
-        job.silent_nodes = late_node_loss.silent_nodes(job, job_result)
-        if not job.silent_nodes:
+        if not job.find_silent_nodes(job_result):
             return job_result
         job.failed, job.since = job_result, self._clock()
         return None
@@ -311,7 +307,7 @@ class KubernetesScheduler:
             return None
         self._keep(job, results.logs)
         if results.fault:
-            self._kept.keep(job)
+            self._deletions.keep(job)
         if results.is_curable:
             del self._jobs[job.name]
             raise BackendError(f"{job.task.name}: {results.fault}; then run the same command again")
