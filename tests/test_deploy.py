@@ -122,6 +122,5 @@ def test_network_policies_are_about_the_pods_that_tare_labels(name: str) -> None
 def test_the_site_is_one_and_names_the_account_of_the_pods(base: Path) -> None:
     site = site_from_text((base / "site.yaml").read_text(), "site.yaml", {})
     options = options_of(site.platforms["pods"])
-    assert options is not None
     assert options.service_account == "tare-pods"
-    assert (options.user is None) is (base.name == "openshift")
+    assert (options.user_id is None) is (base.name == "openshift")

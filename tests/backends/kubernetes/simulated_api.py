@@ -366,7 +366,7 @@ def selects(selector: str, document: Doc) -> bool:
 
 
 def packed(files: dict[str, str]) -> bytes:
-    """Return the log of a pod that brings `files` home, as home.sh writes it."""
+    """Return the log of a pod that sends `files`, as send_results.sh writes it."""
     every = {name: text.encode() for name, text in files.items()}
     return b"words\n" + told(listed(every), tarred(every))
 
@@ -383,19 +383,19 @@ def tarred(files: dict[str, bytes]) -> bytes:
 
 
 def piece(name: str, offset: int, data: bytes) -> bytes:
-    """Return the line by which home.sh carries part of a file that grows."""
+    """Return the line by which send_results.sh carries part of a file that grows."""
     return f"\x1etare piece {name} {offset} {base64.b64encode(gzip.compress(data)).decode()}\n".encode()
 
 
 def listed(files: dict[str, bytes], *, has_sums: bool = True) -> bytes:
-    """Return the list of files that home.sh makes, packed."""
+    """Return the list of files that send_results.sh makes, packed."""
     sizes = b"".join(f"{len(data)} ./{name}\0".encode() for name, data in files.items())
     sums = (f"{hashlib.sha256(data).hexdigest()}  ./{name}\0".encode() for name, data in files.items())
     return gzip.compress(sizes + b"\0" + (b"".join(sums) if has_sums else b""))
 
 
 def told(manifest: bytes, archive: bytes, waits: str = "no") -> bytes:
-    """Return the lines by which home.sh carries a list and an archive of files, and their end."""
+    """Return the lines by which send_results.sh carries a list and an archive of files, and their end."""
     lines = [
         f"\x1etare part {name} {at} {base64.b64encode(data[at : at + 9000]).decode()}\n"
         for name, data in (("manifest", manifest), ("archive", archive))

@@ -37,7 +37,7 @@ def shown(documents: list[Json]) -> str:
                 data[name] = f"(scripts/{name})"
             data |= {name: f"({SCRIPT})" for name, text in data.items() if text == probe}
             script = str(data["task.sh"])
-            data["task.sh"] = script.split("\n# Bring home")[0] + script.rsplit(" TERM\n", 1)[1]
+            data["task.sh"] = script.split("\n# Send the results")[0] + script.rsplit(" TERM\n", 1)[1]
             meta = one["metadata"]
             assert isinstance(meta, dict)
             meta["name"] = "(by content)"

@@ -401,7 +401,7 @@ def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     api.refusals[f"POST .*/{plural}"] = (403, f'{plural} "x" is forbidden: exceeded quota: q, {used}')
     scheduler.submit([task(of=SITUATIONS[name])])
     wait_until(scheduler, lambda: told)
-    assert told[0].startswith("queued: the API server says 403")
+    assert told[0].startswith("queued: the API server answered 403")
     for _ in range(3):
         clock.ahead += 3600
         assert scheduler.wait() == []

@@ -1,4 +1,4 @@
-"""Whether results come home whole: over logs that are cut or rotated, outages and restarts, of any size."""
+"""Whether all results are received: over logs that are cut or rotated, outages and restarts, of any size."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_more_than_is_allowed_is_invalid_and_told(
     assert (one.folder / "other").read_bytes() == LARGE[:1_000_000]
 
 
-def test_a_claim_that_shows_less_than_the_pod_wrote_is_told(
+def test_a_claim_that_shows_less_than_the_pod_wrote_is_received(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make,
     situation: Situation, tmp_path: Path,
 ) -> None:  # fmt: skip

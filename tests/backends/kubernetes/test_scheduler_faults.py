@@ -269,7 +269,7 @@ def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(
     happen.launcher(**over(0))
     (landed,) = wait_for(scheduler)
     assert landed.exit.fault is not None
-    assert "its log could not be read: the API server says 404" in landed.exit.fault
+    assert "its log could not be read: the API server answered 404" in landed.exit.fault
 
 
 def test_the_termination_message_tells_of_the_steps_where_the_log_is_cut(

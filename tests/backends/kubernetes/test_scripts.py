@@ -38,7 +38,7 @@ HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
 
 
 def bring_home(log: bytes, folder: Path, role: str) -> list[MissingPart]:
-    """Take in a whole log; return what is not home then."""
+    """Take in a whole log; return what is missing then."""
     receiver = Receiver(folder, role, {"stdout", "stderr"}, 2**30)
     for line in lines([log]):
         receiver.take(line)
@@ -137,7 +137,7 @@ def test_where_ssh_reaches_no_worker_its_words_are_what_is_told(workers: Pods, t
     assert "This account is currently not available" in read_result(one, [], None).reason
 
 
-def test_a_task_of_one_pod_brings_its_files_and_exit_code_home(pods: Pods, tmp_path: Path) -> None:
+def test_a_task_of_one_pod_sends_its_files_and_exit_code(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("sh", "-c", 'mkdir d; echo "$VALUE" | tee d/made; exit 3'))
     code, log = pods.run(one)
     assert bring_home(log, one.folder, "launcher") == []

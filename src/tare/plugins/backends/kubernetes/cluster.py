@@ -109,7 +109,7 @@ class Cluster:
                 "backend kubernetes needs a client library; pip install 'tare-hpc[kubernetes]'"
             ) from error
         credentials = Credentials(options)
-        connection = Connection(lambda: credentials.client(TIMEOUT_S), credentials.whose())
+        connection = Connection(lambda: credentials.client(TIMEOUT_S), credentials.token_name())
         return cls(connection, options.namespace)
 
     def create(self, manifest: Json) -> bool:

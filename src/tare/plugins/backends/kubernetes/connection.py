@@ -59,14 +59,14 @@ class _Status(msgspec.Struct, frozen=True):
 class Connection:
     """Sends requests to one API server. Threads may share it.
 
-    `connect` creates a client; it is called again when the credentials are refused. `whose` names the
+    `connect` creates a client; it is called again when the credentials are refused. `token` names the
     credentials in messages.
     """
 
-    def __init__(self, connect: Callable[[], httpx2.Client], whose: str) -> None:
+    def __init__(self, connect: Callable[[], httpx2.Client], token: str) -> None:
         self._connect = connect
         self._http = connect()
-        self._whose = whose
+        self._token = token
         self._renewing = threading.Lock()
         self._old: list[httpx2.Client] = []
         self._is_proven = self._is_ending = False
@@ -100,11 +100,11 @@ class Connection:
 
         http = self._http
         began = time.monotonic()
-        with self._told("the API server does not answer"):
+        with self._as_outage("the API server does not answer"):
             answer = ask(http)
             if answer.status_code == _UNAUTHORIZED:
                 answer = ask(self._renew(http))
-        _tell_request(method, path, answer.status_code, began)
+        _log_request(method, path, answer.status_code, began)
         if fault := self._fault(answer, is_json=is_json):
             raise fault
         self.has_answered = self._is_proven = True
@@ -127,9 +127,9 @@ class Connection:
         http = self._http
         patience = httpx2.Timeout(TIMEOUT_S, read=patience_s)
         with ExitStack() as stack:
-            with self._told(cut):
+            with self._as_outage(cut):
                 answer = stack.enter_context(http.stream("GET", path, params=dict(query), timeout=patience))
-                _tell_request("GET", path, answer.status_code, None)
+                _log_request("GET", path, answer.status_code, None)
                 self._sockets.add(answer.extensions["network_stream"].get_extra_info("socket"))
                 may_be_new = self._is_proven or self._http is not http
                 if answer.status_code == _UNAUTHORIZED:
@@ -150,14 +150,14 @@ class Connection:
 
     def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
         """Return the error for a WebSocket that `http` was refused; the answer's text is not available."""
-        said = f"the API server says {status} to {what}"
+        text = f"the API server answered {status} to {what}"
         if status == _UNAUTHORIZED:
             self._renew(http)
-            return Outage(f"{said}; its client has logged in again", status)
+            return Outage(f"{text}; its client has logged in again", status)
         is_loading = self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S
         if status in _MAY_PASS or (status == _FORBIDDEN and is_loading):
-            return Outage(said, status)
-        return Refusal(status, said)
+            return Outage(text, status)
+        return Refusal(status, text)
 
     def end_streams(self) -> None:
         """Close the connections of streams, so that their threads wake; close() alone does not wake them."""
@@ -174,7 +174,7 @@ class Connection:
                 one.close()
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _as_outage(self, what: str) -> Iterator[None]:
         """Raise errors of connections and credential plug-ins as Outage or NotAnApiServer."""
         import httpx2
         from lightkube.core.exceptions import ConfigError
@@ -185,12 +185,12 @@ class Connection:
             self._away_at = time.monotonic()
             raise Outage(f"{what}: {type(error).__name__} {error}") from error
         except (ConfigError, OSError, ValueError, KeyError) as error:
-            raise NotAnApiServer(f"{self._whose} cannot be had: {type(error).__name__} {error}") from error
+            raise NotAnApiServer(f"{self._token} cannot be had: {type(error).__name__} {error}") from error
 
     def _renew(self, refused: httpx2.Client) -> httpx2.Client:
         """Return a client with new credentials.
 
-        Only one of the threads whose requests were refused creates it.
+        Only one of the threads token requests were refused creates it.
         """
         with self._renewing:
             if self._http is refused:
@@ -198,7 +198,7 @@ class Connection:
                     self._http, self._is_proven = self._connect(), False
                 except UsageError as error:  # the file is just being written, or a plug-in fails
                     raise NotAnApiServer(
-                        f"{self._whose} cannot be renewed: {error}", _UNAUTHORIZED
+                        f"{self._token} cannot be renewed: {error}", _UNAUTHORIZED
                     ) from error
                 self._old.append(refused)  # other threads may still read from it
                 for one in self._old[:-_MOST_OLD]:
@@ -210,11 +210,11 @@ class Connection:
         """Return the fault of the answer, or of its sender or the credentials; None where there is none."""
         status, headers = answer.status_code, answer.headers
         if status == _UNAUTHORIZED:
-            said = f"{self._whose} has expired, or is not valid: the API server says 401"
-            return NotAnApiServer(f"{said}; log in again, such as with 'oc login'", status)
+            text = f"{self._token} has expired, or is not valid: the API server answered 401"
+            return NotAnApiServer(f"{text}; log in again, such as with 'oc login'", status)
         about = headers.get("Content-Type", ""), headers.get("Location", "")
         content = answer.content if is_json or status >= 300 or proxy_pages.is_page(about[0]) else b""
-        if page := proxy_pages.told(status, *about, content, is_json=is_json):
+        if page := proxy_pages.describe(status, *about, content, is_json=is_json):
             return NotAnApiServer(page, status)
         return self._failure(status, content) if status >= 400 else None
 
@@ -223,19 +223,19 @@ class Connection:
             message = msgspec.json.decode(content, type=_Status).message
         except NOT_JSON:
             message = content[:200].decode(errors="replace")
-        said = f"the API server says {status}: {' '.join(message.split())}"
+        text = f"the API server answered {status}: {' '.join(message.split())}"
         is_right = status == _FORBIDDEN and " cannot " in message  # and not a quota
         if is_right and self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S:
-            return Outage(f"{said}, just after it did not answer", status)
+            return Outage(f"{text}, just after it did not answer", status)
         if is_right:
-            said += f"; {MISSING_RIGHT}"
+            text += f"; {MISSING_RIGHT}"
         if status in _MAY_PASS:
             self._away_at = time.monotonic()
-            return Outage(said, status)
-        return Refusal(status, said)
+            return Outage(text, status)
+        return Refusal(status, text)
 
 
-def _tell_request(method: str, path: str, status: int, began: float | None) -> None:
+def _log_request(method: str, path: str, status: int, began: float | None) -> None:
     """Log a request; a stream has no duration, because its answer has no end."""
     ms = None if began is None else round((time.monotonic() - began) * 1e3)
     level = logging.DEBUG if method == "GET" else logging.INFO

@@ -22,7 +22,7 @@ class Credentials:
     def __init__(self, options: KubernetesOptions) -> None:
         self._options = options
 
-    def whose(self) -> str:
+    def token_name(self) -> str:
         """Return a name of the token, for messages. Raises UsageError where there is no token."""
         name = self._chosen().context_name
         return f"the token of context {name}" if name else "the token"

@@ -170,11 +170,11 @@ def _check_networks(
             yield Finding(name=what, is_met=None, found=str(refusal), cure=MISSING_RIGHT)
             continue
         is_made = network.pod.definition is not None
-        said = "is there" if found else "is to be made" if is_made else "is not there"
+        state = "is there" if found else "is to be made" if is_made else "is not there"
         yield Finding(
             name=what,
             is_met=found is not None or is_made,
-            found=f"NetworkAttachmentDefinition {home}/{attachment} {said}",
+            found=f"NetworkAttachmentDefinition {home}/{attachment} {state}",
             cure="install Multus, and make it, or give the network a 'definition'",
         )
         if home not in {options.namespace, "default"} and not home.startswith("openshift-"):

@@ -88,4 +88,4 @@ def _try_out(cluster: Cluster, what: str, manifest: Json) -> tuple[list[Finding]
 
 def _cure_of(message: str) -> str:
     """Return the cure for a refusal, chosen by the text of the API server's message."""
-    return next((cure for words, cure in _CURES if re.search(words, message)), _ELSE)
+    return next((cure for pattern, cure in _CURES if re.search(pattern, message)), _ELSE)

@@ -35,12 +35,12 @@ _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\
 class Outcome(NamedTuple):
     """The final state of the results of one pod.
 
-    `words` is the part of the log that is not results. `fault` says why results are missing; it `is_curable`
+    `output` is the part of the log that is not results. `fault` says why results are missing; it `is_curable`
     if the pod still holds them and waits for a permission. `has_end` says whether the pod reported its end.
     `problem` says why some files were left out on purpose.
     """
 
-    words: bytes
+    output: bytes
     fault: str = ""
     is_curable: bool = False
     has_end: bool = True
@@ -73,7 +73,7 @@ class ResultsReceived:
         """Record the outcome."""
         receiver = self.receiver
         self.outcome = Outcome(
-            receiver.words + receiver.unfinished,
+            receiver.output + receiver.unfinished,
             fault,
             is_curable,
             receiver.end is not None,
@@ -142,7 +142,7 @@ class Followers:
             try:
                 later_s = self._advance(one)
             except Exception as error:  # it is raised again by the scheduler's thread
-                one.outcome = Outcome(one.receiver.words, error=error)
+                one.outcome = Outcome(one.receiver.output, error=error)
             if one.outcome is not None:
                 one.is_taken = False
                 self._on_news()
@@ -161,7 +161,7 @@ class Followers:
             return self._refused(one, refusal, is_over=was_over)
         except Outage as outage:
             if one.receiver.end is None:
-                return self._borne(one, outage, has_come=one.n_read > n_before)
+                return self._wait_out(one, outage, has_come=one.n_read > n_before)
         if one.receiver.end is not None:
             return self._settle(one)
         one.failing_since = None
@@ -175,8 +175,8 @@ class Followers:
         if one.n_tries > len(_RETRIES_S) and one.is_shared:
             one.finish()
         elif one.n_tries > len(_RETRIES_S):
-            said = f"its log, read {one.n_tries + 1} times, ends before its results do"
-            one.finish(f"{said}: it was cut, or rotated away")
+            reason = f"its log, read {one.n_tries + 1} times, ends before its results do"
+            one.finish(f"{reason}: it was cut, or rotated away")
             return 0.0
         return _RETRIES_S[max(one.n_tries - 1, 0)]
 
@@ -192,13 +192,13 @@ class Followers:
             one.finish(f"its log could not be read: {refusal}")
         return _RETRIES_S[min(one.n_tries, len(_RETRIES_S) - 1)]
 
-    def _borne(self, one: ResultsReceived, outage: Outage, *, has_come: bool) -> float:
+    def _wait_out(self, one: ResultsReceived, outage: Outage, *, has_come: bool) -> float:
         """Handle an outage; it is final if it lasts while the API server answers other requests."""
         now = time.monotonic()
         one.failing_since = now if has_come or one.failing_since is None else one.failing_since
-        is_told = one.receiver.end is not None
-        if (one.is_over or is_told) and now - one.failing_since > _OUTAGE_S:
-            one.finish(f"its {'results' if is_told else 'log'} could not be read: {outage}")
+        has_end = one.receiver.end is not None
+        if (one.is_over or has_end) and now - one.failing_since > _OUTAGE_S:
+            one.finish(f"its {'results' if has_end else 'log'} could not be read: {outage}")
         return _LATER_S
 
     def _read(self, one: ResultsReceived, *, follows: bool) -> None:
@@ -207,7 +207,7 @@ class Followers:
         until = time.monotonic() + _SLICE_S
         n_known = one.n_since
         if not one.since:
-            one.receiver.words = b""
+            one.receiver.output = b""
         one.receiver.unfinished = b""
         with self._cluster.log_stream(one.pod, one.since, follows=follows, quiet_s=quiet_s) as parts:
             for line in lines(parts):
@@ -242,9 +242,9 @@ class Followers:
             one.finish(_refusal(one, refusal), is_curable=refusal.status == _FORBIDDEN)
             return 0.0
         except Outage as outage:
-            return self._borne(one, outage, has_come=receiver.n_received > n_received)
+            return self._wait_out(one, outage, has_come=receiver.n_received > n_received)
         except ValueError as error:
-            one.finish(f"its results cannot be brought home: {error}")
+            one.finish(f"its results cannot be received: {error}")
             return 0.0
         if not lacks and end is not None and end.is_lost:
             one.finish("what its ranks wrote could not all be copied into its launcher (launcher.log)")
@@ -281,8 +281,8 @@ def _lacking(one: ResultsReceived) -> str:
         if one.is_shared:
             return f"the claim shows {part}: is the same claim mounted here and in the pods?"
         if one.receiver.end is not None and one.receiver.end.waits:
-            return f"pod {one.pod} ended before its results were fetched: {part} are home"
-        return f"its log lacks part of its results: {part} are home; it was cut, or rotated away"
+            return f"pod {one.pod} ended before its results were fetched: {part} are here"
+        return f"its log lacks part of its results: {part} are here; it was cut, or rotated away"
     return "its results are damaged"
 
 

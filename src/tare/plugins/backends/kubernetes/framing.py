@@ -1,4 +1,4 @@
-"""Parse the results that a pod's log carries: lines of scripts/home.sh. Pure.
+"""Parse the results that a pod's log carries: lines of scripts/send_results.sh. Pure.
 
 Each line begins with RS (0x1e) and ``tare``:
 
@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 MARK = b"\x1etare "
 MOST_LINE = 2 * 1024 * 1024
-"""The longest line, in bytes; a longer one is not from home.sh."""
+"""The longest line, in bytes; a longer one is not from send_results.sh."""
 MANIFEST, ARCHIVE = "manifest", "archive"
-_MOST_PIECE = 1024 * 1024  # bytes, unpacked; home.sh packs half of it
+_MOST_PIECE = 1024 * 1024  # bytes, unpacked; send_results.sh packs half of it
 _MOST_MANIFEST = 64 * 1024 * 1024  # some 400,000 files
 _MOST_OFFSET = 2**53
 _NUMBER = re.compile(rb"[0-9]{1,16}")

@@ -127,7 +127,7 @@ class InFlightJob(msgspec.Struct):
         broken = next((found for pod in self.pods.values() if (found := self._broken(pod))), None)
         if broken:
             return broken
-        if self._is_queued(next((one.words for one in obstacles if one.certain_s is None), ""), now):
+        if self._is_queued(next((one.message for one in obstacles if one.certain_s is None), ""), now):
             return None
         return self._overdue(now)
 

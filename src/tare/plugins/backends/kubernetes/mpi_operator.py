@@ -143,7 +143,7 @@ def _judged(one: _Deployment, options: KubernetesOptions) -> Iterator[Finding]:
 
 
 def _pace(rates: Mapping[str, str]) -> str:
-    """Return the rate of jobs that its limits allow, as words; empty where a limit is no number."""
+    """Return the rate of jobs that its limits allow, as text; empty where a limit is no number."""
     try:
         requests, changes = int(rates["kube-api-qps"]), int(rates["controller-queue-rate-limit"])
     except ValueError:

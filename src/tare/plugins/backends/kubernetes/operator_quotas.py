@@ -57,8 +57,8 @@ def obstacle(quotas: list[Quota]) -> Obstacle | None:
             free = quota.free(name)
             if kind is None or free is None or free > 0:
                 continue
-            words = f"{_NO_REASON}; quota {quota.metadata.name} has no room for its {kind}"
-            words += f": {name} {quota.status.used.get(name, '0')} of {most}"
+            message = f"{_NO_REASON}; quota {quota.metadata.name} has no room for its {kind}"
+            message += f": {name} {quota.status.used.get(name, '0')} of {most}"
             is_final = (parse_quantity(most) or 0) < 1
-            return Obstacle(f"quota/{quota.metadata.name}", words, 0.0 if is_final else None)
+            return Obstacle(f"quota/{quota.metadata.name}", message, 0.0 if is_final else None)
     return None

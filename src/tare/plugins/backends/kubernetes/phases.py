@@ -132,7 +132,7 @@ def disruption(pod: SeenPod) -> str:
     where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
     if own_limit(pod):
         return ""
-    if pod.status.reason in _EVICTIONS:  # before the condition, which tells less
+    if pod.status.reason in _EVICTIONS:  # before the condition, which has less detail
         return f"{where}: {_sentence(pod.status.reason, pod.status.message)}"
     if target is not None and target.status == "True":
         return f"{where}: {_sentence(target.reason, target.message)}"

@@ -12,7 +12,7 @@ _TITLE = re.compile(rb"<title[^>]{0,200}>([^<]{0,300})</title", re.IGNORECASE)
 _MOST_READ, _MOST_SHOWN = 16_384, 100
 
 
-def told(status: int, content_type: str, location: str, content: bytes, *, is_json: bool) -> str:
+def describe(status: int, content_type: str, location: str, content: bytes, *, is_json: bool) -> str:
     """Return a description of an answer that is not from an API server; empty where it may be.
 
     If `is_json`, `content` must be a JSON object; logs may be any text.

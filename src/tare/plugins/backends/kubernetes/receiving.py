@@ -29,7 +29,7 @@ RECORD = "landed"
 _COUNTERS = frozenset({"before.0", "after.0"})
 _OWN = frozenset({"command.json", "manifests.yaml", "pods.yaml", "events.txt", "nodes.txt"})
 """Files that Tare itself writes into an attempt's folder; no program may replace them."""
-_MOST_WORDS = 1024 * 1024
+_MOST_OUTPUT = 1024 * 1024
 _IN_MEMORY = 8 * 1024 * 1024
 _MOST_MEMBER = 64 * 1024 * 1024
 _MOST_MEMBERS = 1_000_000
@@ -40,7 +40,7 @@ _SMALL = 64 * 1024
 class MissingPart(NamedTuple):
     """A file that is not completely received: its size so far, and its final size and checksum.
 
-    `is_own` says that home.sh made it, and not the program.
+    `is_own` says that send_results.sh made it, and not the program.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Receiver:
         self.end: End | None = None
         self.n_received = 0
         self.left_out: dict[str, int] = {}
-        self.words = self.unfinished = b""
+        self.output = self.unfinished = b""
 
     def take(self, line: bytes) -> None:
-        """Take a line of the log; a line that carries no data of Tare is added to `words`."""
+        """Take a line of the log; a line that carries no data of Tare is added to `output`."""
         match framing.parse(line):
             case Piece(name, offset, data):
                 if name in self._streams:
@@ -83,7 +83,7 @@ class Receiver:
                 self.end = end
             case None:
                 if framing.MARK not in line and line.strip():
-                    self.words = (self.words + line)[-_MOST_WORDS:]
+                    self.output = (self.output + line)[-_MOST_OUTPUT:]
 
     def append(self, name: str, offset: int, data: bytes) -> bool:
         """Append data that begins at `offset` of a file; return whether it continued what is there."""
@@ -153,8 +153,8 @@ class Receiver:
         more = f" and {len(self.left_out) - 3} more" if len(self.left_out) > 3 else ""
         most = format_bytes(self._most_bytes)
         return (
-            f"it wrote {format_bytes(total)}, and 'kubernetes: results' allows {most}: {named}{more} did not "
-            "come home; raise it, or give a claim as 'work'"
+            f"it wrote {format_bytes(total)}, and 'kubernetes: results' allows {most}: not received were "
+            f"{named}{more}; raise it, or give a claim as 'work'"
         )
 
     def _lacking_own(self, name: str, whole: Sum) -> Iterator[MissingPart]:
@@ -245,16 +245,16 @@ class Receiver:
         for name, whole in (self._files or {}).items():
             if name in self._verified or not self._is_asked(name):
                 continue
-            if self._role == SERVER and self._is_home_of_client(name):
+            if self._role == SERVER and self._has_client_s(name):
                 continue
-            if self._is_home(name, whole):
+            if self._is_complete(name, whole):
                 self._verified.add(name)
                 continue
             if whole.sha256 is not None and self.n_there(name) >= whole.n_bytes:
                 self.forget(name)  # not on a claim that pods share, which has the only copy
             yield MissingPart(name, self.n_there(name), whole)
 
-    def _is_home_of_client(self, name: str) -> bool:
+    def _has_client_s(self, name: str) -> bool:
         try:
             return self._local(name) == name and (self._place / name).is_file()
         except OSError:
@@ -266,7 +266,7 @@ class Receiver:
             (self._place / self._local(name)).remove()
         self._sizes[name] = 0
 
-    def _is_home(self, name: str, whole: Sum) -> bool:
+    def _is_complete(self, name: str, whole: Sum) -> bool:
         if name == RECORD and self._record is not None:
             return hashlib.sha256(self._record).hexdigest() == whole.sha256
         try:

@@ -40,11 +40,11 @@ _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" not found')
 class Obstacle(NamedTuple):
     """What keeps a pod from starting. It is permanent after `certain_s` seconds; None means that it may pass.
 
-    `key` stays the same while `words` may change.
+    `key` stays the same while `message` may change.
     """
 
     key: str
-    words: str
+    message: str
     certain_s: float | None
 
 
@@ -61,15 +61,15 @@ def obstacles(
     Events about the creation of workers count while it `lacks_workers`. Those about the pod that starts the
     program count while that pod does not exist (`has_starter`).
     """
-    said = list(events)
-    latest = {event.involved_object: event for event in said if _is_of_making(event)}
+    known = list(events)
+    latest = {event.involved_object: event for event in known if _is_of_making(event)}
     for event in latest.values():
         is_of_workers = "worker pod" in event.message
         if lacks_workers if is_of_workers else not has_starter:
             yield from _of_making(event, job)
     for pod in pods:
         if not pod.is_over and pod.state.running is None:
-            yield from _of_pod(pod, [one for one in said if one.involved_object.name == pod.metadata.name])
+            yield from _of_pod(pod, [one for one in known if one.involved_object.name == pod.metadata.name])
 
 
 def _is_of_making(event: SeenEvent) -> bool:
@@ -81,15 +81,15 @@ def _is_of_making(event: SeenEvent) -> bool:
 
 def _of_making(event: SeenEvent, job: Callable[[], Json]) -> Iterator[Obstacle]:
     about = event.involved_object
-    words = _sentence(f"{about.kind} {about.name}", event.reason, event.message)
+    message = _sentence(f"{about.kind} {about.name}", event.reason, event.message)
     key = f"{about.kind}/{about.name}"
     if quotas.is_exceeded(event.message):
         never = quotas.never(event.message, job())
-        yield Obstacle(key, f"{words} ({never})" if never else words, _CERTAIN_S if never else None)
+        yield Obstacle(key, f"{message} ({never})" if never else message, _CERTAIN_S if never else None)
     elif event.reason in {"ValidationError", "ErrResourceExists"} or (
         _REFUSED.search(event.message) and not _PASSING.search(event.message)
     ):
-        yield Obstacle(key, words, _CERTAIN_S)
+        yield Obstacle(key, message, _CERTAIN_S)
 
 
 def _of_pod(pod: SeenPod, events: Sequence[SeenEvent]) -> Iterator[Obstacle]:
@@ -100,8 +100,8 @@ def _of_pod(pod: SeenPod, events: Sequence[SeenEvent]) -> Iterator[Obstacle]:
     elif reason in _CONFIG and not _PASSING.search(message):
         yield Obstacle(name, _sentence(f"pod {name}", reason, message), _CERTAIN_S)
     elif reason in _PULLS:
-        told = (one.message for one in reversed(events) if one.message.startswith("Failed to pull image"))
-        why = next((text for text in (message, *told) if _NO_IMAGE.search(text)), "")
+        failures = (one.message for one in reversed(events) if one.message.startswith("Failed to pull image"))
+        why = next((text for text in (message, *failures) if _NO_IMAGE.search(text)), "")
         if why:
             yield Obstacle(name, _sentence(f"pod {name}", reason, why), _RETRIED_S)
     elif missing := next((one for one in reversed(events) if _MISSING.search(one.message)), None):
@@ -122,10 +122,10 @@ class ObstacleTimer:
         self._since = {one.key: self._since.get(one.key, now) for one in found}
         for one in found:
             if one.certain_s is not None and now - self._since[one.key] >= one.certain_s:
-                return one.words
+                return one.message
         return ""
 
 
 def _sentence(whom: str, reason: str, message: str) -> str:
-    words = " ".join(message.split())[:_MOST_WORDS]
-    return f"{whom}: {reason}: {words}" if words else f"{whom}: {reason}"
+    message = " ".join(message.split())[:_MOST_WORDS]
+    return f"{whom}: {reason}: {message}" if message else f"{whom}: {reason}"

@@ -80,7 +80,7 @@ class ResultsReader:
                 keep_failure(one.receiver.record or (ended.message if ended else ""), job.task.folder)
         faults = [one for one in outcomes.values() if one.fault]
         return Results(
-            logs={role: one.words for role, one in outcomes.items()},
+            logs={role: one.output for role, one in outcomes.items()},
             fault=faults[0].fault if faults else "",
             is_curable=any(one.is_curable for one in faults),
             problem=next((one.problem for one in outcomes.values() if one.problem), ""),

@@ -134,7 +134,7 @@ class KubernetesScheduler:
                     self._deletions.lost(name, job.lost)
                 else:
                     self._deletions.later(name, self._informer.kinds())
-        for names, reason in self._waits.news({f.task.name: f.waits_for for f in self._jobs.values()}):
+        for names, reason in self._waits.changes({f.task.name: f.waits_for for f in self._jobs.values()}):
             self._on_wait(names, reason)
         self._leases.keep({node for job in self._jobs.values() for node in job.nodes})
         self._deletions.flush(is_last=not self._jobs)

@@ -103,12 +103,12 @@ def render(task: Task, options: KubernetesOptions) -> str:
     lines = [
         f"hostfile={HOSTFILE}",
         f"ssh=({shlex.join(options.ssh)})",
-        f"brings={'no' if options.work else 'yes'}",
-        f"serves={'yes' if task.steps[-1].is_pair else 'no'}",
+        f"sends_files={'no' if options.work else 'yes'}",
+        f"is_pair={'yes' if task.steps[-1].is_pair else 'no'}",
         f"most_kib={MOST_KIB}",
         f"fetched_s={math.ceil(options.timeouts.fetched_s)}",
         "",
-        (_SCRIPTS / "home.sh").read_text().rstrip(),
+        (_SCRIPTS / "send_results.sh").read_text().rstrip(),
         "",
         (_SCRIPTS / "task.sh").read_text().rstrip(),
         "",
@@ -116,7 +116,7 @@ def render(task: Task, options: KubernetesOptions) -> str:
         *([f"watch {task.sampler.period_s:g}"] if task.sampler else []),
         *([f"count {shlex.quote(task.counter.interface)}"] if task.counter else []),
         " &&\n".join(_steps(task)),
-        "land",
+        "finish",
         'exit "$code"',
     ]
     return "\n".join([*lines, ""])

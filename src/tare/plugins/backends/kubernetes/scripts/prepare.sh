@@ -1,5 +1,5 @@
-# Make a pod ready, then become the given command: its node is told to the ranks, which ssh starts without the
-# container's environment, and input files are put into the working folder. sshd gets a configuration that asks for
+# Make a pod ready, then become the given command: its node is written for the ranks, which ssh starts without the
+# container's environment, and input files are put into the working folder. sshd gets a configuration that needs
 # nothing of the image: keys are those that the MPI Operator mounts, whose folder anybody may write to (StrictModes).
 mkdir -p /tare/run/ranks
 printf '%s' "${TARE_NODE:-}" >/tare/run/node

@@ -1,5 +1,5 @@
 # Print small files, each behind its path: the CPUs of this pod's control group, how many processes it lost for
-# memory, and how many it was refused (cgroups(7), version 2, then 1); before them the pod's node, after them where ranks say that they ran.
+# memory, and how many it was refused (cgroups(7), version 2, then 1); before them the pod's node, after them where ranks ran.
 printf '\036node\036'
 cat /tare/run/node
 for path in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpuset.cpus.effective \

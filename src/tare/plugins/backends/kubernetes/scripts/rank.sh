@@ -1,4 +1,4 @@
-# rank.sh FOLDERS COMMAND…: tell where this rank runs, then become its command, which FOLDERS may hold.
+# rank.sh FOLDERS COMMAND…: record where this rank runs, then become its command, which FOLDERS may hold.
 find_rank
 rank=${rank:-0}
 [ -z "$1" ] || PATH=$1:$PATH

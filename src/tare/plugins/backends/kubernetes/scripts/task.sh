@@ -1,6 +1,6 @@
 set -u
-# What the launcher of a task goes through, or the one pod that there is: probes, steps, and bringing home what they
-# made. 'progress' in the working folder tells which steps have ended, and becomes 'landed' when the task is over.
+# Run a task in its launcher, or in its only pod: probes, steps, and sending the results. 'progress' in the working folder
+# has the steps that have ended, and becomes 'landed' when the task is over.
 run=/tare/run work=/tare/work scripts=/tare/scripts
 
 clock() { # set 'now': seconds since the epoch, and since the node started, which nobody sets; bash has the former from 5 on
@@ -35,13 +35,13 @@ probe() { # probe NAME SCRIPT…: keep what scripts print in each pod as NAME.<n
 }
 
 reach() { # wait for the sshd of each worker, and for the names that the cluster's DNS learns late
-  local host patience=$((SECONDS + 120)) said
+  local host patience=$((SECONDS + 120)) message
   for host in "${hosts[@]}"; do
-    until said=$(on "$host" true 2>&1); do # nologin(8) speaks to stdout
-      said=${said##*$'\n'} said=${said//$'\r'/}
-      if [ "$SECONDS" -ge "$patience" ] || is_final "$said"; then
-        printf 'unreachable %s %s\n' "$host" "${said:0:300}" >>progress
-        printf '%s\n' "$said" >&2
+    until message=$(on "$host" true 2>&1); do # nologin(8) prints to stdout
+      message=${message##*$'\n'} message=${message//$'\r'/}
+      if [ "$SECONDS" -ge "$patience" ] || is_final "$message"; then
+        printf 'unreachable %s %s\n' "$host" "${message:0:300}" >>progress
+        printf '%s\n' "$message" >&2
         is_unreached=yes
         return 1
       fi
@@ -50,7 +50,7 @@ reach() { # wait for the sshd of each worker, and for the names that the cluster
   done
 }
 
-is_final() { # is_final WORDS: whether ssh would say them for ever; a sshd that ends may still be there of a run before
+is_final() { # is_final MESSAGE: whether ssh would print it for ever; a sshd that ends may still be there of a run before
   case $1 in
     *'No user exists for uid'* | *'account is currently not available'*) return 0 ;;
     *'Permission denied ('* | *'Host key verification failed'*) [ "$SECONDS" -ge 15 ] ;;
@@ -70,7 +70,7 @@ beside() { # beside NAME INPUT COMMAND: run a command in each pod, that ends wit
   done
 }
 
-await() { # await NAME LINES: wait until each pod has said so many; a run goes on without
+await() { # await NAME LINES: wait until each pod has printed so many; a run goes on without
   local deadline=$((SECONDS + 5)) n_pods=${#hosts[@]}
   until [ "$(cat "$run/$1".[0-9]* 2>/dev/null | wc -l)" -ge $(($2 * (n_pods > 0 ? n_pods : 1))) ] ||
     [ "$SECONDS" -ge "$deadline" ] || [ -s "$run/$1.errors" ]; do sleep 0.1; done
@@ -108,8 +108,8 @@ task() { # task SECONDS: begin a task
   mapfile -t hosts < <(hosts)
   clock
   printf 'began %s\n' "$now" >progress || exit 125
-  [ -z "${TARE_ADDRESS0:-}" ] || : >ready # a client is made when its server listens, and waits for its word
-  reach || { land; exit 125; }
+  [ -z "${TARE_ADDRESS0:-}" ] || : >ready # a client is made when its server listens, and waits for this file
+  reach || { finish; exit 125; }
   probe before "$scripts/probe.sh" "$scripts/facts.sh"
   deadline=$((SECONDS + $1))
 }
@@ -171,7 +171,7 @@ step_on_first() { # step_on_first NAME STDOUT STDERR COMMAND…: the same, in th
   step "$name" "$out" "$err" "$@"
 }
 
-witness() { # bring home what ranks and their libraries said in the other workers, where they were asked
+gather_reports() { # copy the reports of ranks and their libraries from the other workers, if they wrote any
   local host
   [ -d ranks ] && for host in "${hosts[@]:1}"; do
     on "$host" tar -C "$work" -cf - ranks transport 2>/dev/null | tar -C "$work" --skip-old-files -xf - &
@@ -179,22 +179,22 @@ witness() { # bring home what ranks and their libraries said in the other worker
   wait
 }
 
-land() { # probe again, bring home what the first worker has, and tell of all of it in the pod's log
+finish() { # probe again, copy the files of the first worker, and send all results in the pod's log
   unwatch
   probe after "$scripts/probe.sh"
   disown_folder
   mv progress landed
   cp landed /dev/termination-log 2>/dev/null
-  if [ "$brings" = yes ] && [ -z "$is_unreached" ]; then
+  if [ "$sends_files" = yes ] && [ -z "$is_unreached" ]; then
     [ ${#hosts[@]} = 0 ] || gather
-    witness
+    gather_reports
   fi
-  tell
+  send_results
 }
 
 child=
 code=0
-is_unreached= # no rank has run, and there is nothing to bring home from where none can be
+is_unreached= # no rank has run, and workers that cannot be reached have no results
 is_ended= # set by a signal, which may come while a pod is probed and there is no program yet
 watchers=()
-trap '[ "$serves" = yes ] && : >"$work/done" || { is_ended=yes; [ -n "$child" ] && kill "$child"; }' TERM
+trap '[ "$is_pair" = yes ] && : >"$work/done" || { is_ended=yes; [ -n "$child" ] && kill "$child"; }' TERM

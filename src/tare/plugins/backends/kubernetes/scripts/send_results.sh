@@ -1,6 +1,6 @@
-# Bring home what a task made: what a file has grown by while a step runs, small files when all is over, and a list of
-# all with their checksums. Each is a line of the pod's log that begins with RS (see framing.py). What the log is no place
-# for waits in the pod, which Tare deletes when it has it.
+# Send the results of a task: the growth of files while a step runs, small files at the end, and a list of all files with
+# their checksums. Each is a line of the pod's log that begins with RS (see framing.py). Files that are too large for the
+# log wait in the pod, which Tare deletes when it has fetched them.
 mark=$'\036tare'
 printed=0          # bytes of such lines: a kubelet keeps 10 MiB of a log (containerLogMaxSize) and one rotation is a loss
 piece_bytes=524288 # of a growing file, in one line
@@ -26,7 +26,7 @@ pieces() { # pieces NAME FROM TO MOST: carry a file from one offset to another, 
   done
 }
 
-stream() { # stream PERIOD MOST FILE…: carry what files grow by in each period, MOST bytes of it, until told
+stream() { # stream PERIOD MOST FILE…: carry what files grow by in each period, MOST bytes of it, until end_stream
   local period=$1 most=$2 name size at
   shift 2
   until read -r -t "$period" -u "$paused" _; do
@@ -44,7 +44,7 @@ stream() { # stream PERIOD MOST FILE…: carry what files grow by in each period
 begin_stream() { # begin_stream FILE…: the same, beside the step that writes them
   local period=1 most=16777216 # beside ranks, few CPUs are left for it
   [ ${#hosts[@]} -gt 0 ] || { period=5 most=1048576; }
-  [ "$brings" = yes ] && ! is_server || return 0
+  [ "$sends_files" = yes ] && ! is_server || return 0
   [ -p "$run/paused" ] || { mkfifo "$run/paused" && exec {paused}<>"$run/paused"; } || return 0
   stream "$period" "$most" "$@" 2>/dev/null &
   streamer=$!
@@ -60,7 +60,7 @@ end_stream() { # end_stream FILE…: end it, and take over how far it came
   for name; do [ ! -s "$run/sent.$name" ] || sent[$name]=$(cat "$run/sent.$name"); done
 }
 
-gather() { # copy here what the first worker has, and note whether all of it came; 1 says that a file changed meanwhile
+gather() { # copy the files of the first worker here; set 'is_lost' if some are missing (tar's 1: a file changed meanwhile)
   local ended
   on "${hosts[0]}" sh -c 'chmod -R u+rwX "$1"; exec tar -C "$1" -cf - .' gather "$work" 2>"$run/gather" |
     tar -C "$work" --skip-old-files -xf - 2>>"$run/gather"
@@ -70,11 +70,11 @@ gather() { # copy here what the first worker has, and note whether all of it cam
   cat "$run/gather" >&2
 }
 
-is_server() { # whether this pod serves the other of a pair: of it only what it saw is asked for
-  [ "$serves" = yes ] && [ -z "${TARE_ADDRESS0:-}" ]
+is_server() { # whether this pod is the server of a pair, which sends only its counters, its output and telemetry
+  [ "$is_pair" = yes ] && [ -z "${TARE_ADDRESS0:-}" ]
 }
 
-whole() { # whole NAME MOST: carry one of our own files, unless it has more bytes than that
+carry_whole() { # carry_whole NAME MOST: carry one of our own files, unless it has more bytes than that
   local at=0 line
   [ "$(stat -c %s "$run/$1")" -le "$2" ] || return 1
   while read -r line; do
@@ -83,23 +83,23 @@ whole() { # whole NAME MOST: carry one of our own files, unless it has more byte
   done < <(base64 -w 12000 "$run/$1")
 }
 
-tell() { # carry all that the log is a place for, and a list of all files that are asked for
-  local asked=(-type f) apart=() name size at waits=no
-  ! is_server || asked+=('(' -name before.0 -o -name after.0 -o -name server.out -o -name 'telemetry.*' -o -name 'packets.*' ')')
-  [ "$brings" = no ] || chmod -R u+rwX . 2>/dev/null
-  find . "${asked[@]}" -printf '%s %p\0' >"$run/sizes"
+send_results() { # carry all files that the log has space for, and a list of all files that are sent
+  local sent_files=(-type f) apart=() name size at waits=no
+  ! is_server || sent_files+=('(' -name before.0 -o -name after.0 -o -name server.out -o -name 'telemetry.*' -o -name 'packets.*' ')')
+  [ "$sends_files" = no ] || chmod -R u+rwX . 2>/dev/null
+  find . "${sent_files[@]}" -printf '%s %p\0' >"$run/sizes"
   : >"$run/sums"
-  [ "$brings" = no ] || find . "${asked[@]}" -exec sha256sum -z -- {} + >"$run/sums"
+  [ "$sends_files" = no ] || find . "${sent_files[@]}" -exec sha256sum -z -- {} + >"$run/sums"
   { cat "$run/sizes"; printf '\0'; cat "$run/sums"; } | gzip >"$run/manifest"
   : >"$run/archive"
-  if [ "$brings" = yes ]; then
+  if [ "$sends_files" = yes ]; then
     for name in "${!sent[@]}"; do [ "${sent[$name]}" = 0 ] || apart+=(! -path "./$name"); done
-    find . '(' -type d -empty -o "${asked[@]}" "${apart[@]}" ! -size +"$most_kib"k ')' -print0 |
+    find . '(' -type d -empty -o "${sent_files[@]}" "${apart[@]}" ! -size +"$most_kib"k ')' -print0 |
       tar --null --no-recursion -T - -czf "$run/archive"
-    [ -z "$(find . "${asked[@]}" "${apart[@]}" -size +"$most_kib"k -print -quit)" ] || waits=yes
+    [ -z "$(find . "${sent_files[@]}" "${apart[@]}" -size +"$most_kib"k -print -quit)" ] || waits=yes
   fi
-  whole manifest "$most_manifest" || waits=yes
-  whole archive "$most_archive" || waits=yes
+  carry_whole manifest "$most_manifest" || waits=yes
+  carry_whole archive "$most_archive" || waits=yes
   for name in "${!sent[@]}"; do
     [ "${sent[$name]}" != 0 ] || continue
     size=$(stat -c %s -- "$name") || continue
@@ -107,11 +107,11 @@ tell() { # carry all that the log is a place for, and a list of all files that a
     [ "$at" = "$size" ] || waits=yes
   done
   [ "$printed" -le "$most_log" ] || waits=yes
-  ! is_server && [ "$brings" = yes ] && [ -z "$is_ended" ] || waits=no
+  ! is_server && [ "$sends_files" = yes ] && [ -z "$is_ended" ] || waits=no
   [ -z "$is_lost" ] || waits=lost
   set -- end "$waits" "$(stat -c %s "$run/manifest")" "$(sum_of manifest)" "$(stat -c %s "$run/archive")" "$(sum_of archive)"
   carry "$@"
-  [ "$waits" != yes ] || linger "$@"
+  [ "$waits" != yes ] || wait_for_fetch "$@"
 }
 
 sum_of() { # sum_of NAME: print the checksum of one of our own files
@@ -120,7 +120,7 @@ sum_of() { # sum_of NAME: print the checksum of one of our own files
   printf '%s' "$sum"
 }
 
-linger() { # linger WORD…: wait for what is fetched out of this pod, which is then deleted; a log may rotate: say it again
+wait_for_fetch() { # wait_for_fetch WORD…: wait until Tare fetches files and deletes this pod; repeat the line, as logs rotate
   local until=$((SECONDS + fetched_s))
   trap 'is_ended=yes; kill "$child"' TERM
   while [ "$SECONDS" -lt "$until" ] && [ -z "$is_ended" ]; do
