@@ -119,12 +119,9 @@ class SchedulingPolicy(
     forbid_unknown_fields=True,
     rename={"schedule_timeout_s": "schedule_timeout"},
 ):
-    """runPolicy.schedulingPolicy of the operator, for Volcano or the scheduler plug-ins' coscheduling.
+    """runPolicy.schedulingPolicy of the operator, for Volcano or the scheduler plug-ins' coscheduling."""
 
-    `min_available` None means all pods that exist at first. A launcher that waits for workers is not counted:
-    a gang with it could never start.
-    """
-
+    # A launcher that waits for workers does not count for `min_available`: a gang with it could never start.
     min_available: Annotated[
         Count | None,
         Meta(description="Pods that start together; default: the workers, and an AtStartup launcher."),
@@ -177,12 +174,10 @@ _WRITTEN = {
 
 
 class KubernetesOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=_WRITTEN):
-    """The pods of a platform, in the terms of Kubernetes and its MPI Operator.
+    """The pods of a platform, in the terms of Kubernetes and its MPI Operator."""
 
-    A worker's limits equal its requests. So it is Guaranteed, and a kubelet with the policy ``static`` gives
-    it exclusive CPUs. `cpus` None means one CPU for each thread of each rank. `memory_bytes` None requests no
-    memory. Without `work`, at most `results_bytes` of a run's files are received.
-    """
+    # A worker's limits equal its requests. So it is Guaranteed, and a kubelet with the policy `static` gives
+    # it exclusive CPUs. Without `memory_bytes` it requests no memory. `results_bytes` applies without `work`.
 
     image: Annotated[Word, Meta(description="Image with sshd, bash and MPI.", examples=["quay.io/me/mpi:1"])]
     namespace: Annotated[Word, Meta(description="Where pods are made.", examples=["bench"])] = "default"
