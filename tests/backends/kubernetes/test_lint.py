@@ -163,3 +163,10 @@ def test_a_patch_for_each_kind_goes_into_that_kind_alone() -> None:
     assert [spec.get("slotsPerWorker") for spec in specs] == [7, None, None]
     assert [spec.get("hostname") for spec in specs] == [None, None, "h"]
     assert all(lint_merge(merge, documents) == [] for documents in all_documents)
+
+
+def test_a_patch_may_have_quantities_that_are_numbers() -> None:
+    resources = {"requests": {"cpu": 2}, "limits": {"cpu": 2}}
+    container = {"name": "launcher", "image": "i", "resources": resources}
+    merge = {"Job": {"spec": {"template": {"spec": {"containers": [container]}}}}}
+    assert lint(SITUATIONS["one-node"].with_options(merge=merge).documents()) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from itertools import count
 
 import pytest
@@ -14,7 +13,6 @@ from backends.kubernetes.situations import SITUATIONS, Situation
 from backends.kubernetes.test_scheduler_faults import unscheduled, waiting
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes import quotas
-from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
@@ -423,26 +421,6 @@ def test_a_client_that_may_not_be_created_ends_its_pair_and_no_campaign(
     api.pod(server, one, template, node="w1", podIP="10.1.0.7", **READY)
     (landed,) = wait_for(scheduler)
     assert 'violates PodSecurity "restricted:latest"' in landed.reason
-
-
-@pytest.mark.parametrize(
-    ("text", "amount", "shown"),
-    [
-        ("250m", Fraction(1, 4), "250m"),
-        ("2", Fraction(2), "2"),
-        ("1Gi", Fraction(2**30), "1Gi"),
-        ("5k", Fraction(5000), "5000"),
-        ("1e3", Fraction(1000), "1000"),
-        ("500000u", Fraction(1, 2), "500m"),
-    ],
-)
-def test_quantities_are_those_of_kubernetes(text: str, amount: Fraction, shown: str) -> None:
-    assert parse_quantity(text) == amount
-    assert show_quantity(amount) == shown
-
-
-def test_what_is_no_quantity_is_none() -> None:
-    assert [parse_quantity(one) for one in ("", "2 Gi", "x", "-1", "9" * 40)] == [None] * 5
 
 
 def test_a_quota_in_any_unit_may_be_too_small_for_ever() -> None:

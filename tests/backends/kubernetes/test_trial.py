@@ -67,6 +67,9 @@ def test_the_pods_of_a_job_are_those_of_its_templates() -> None:
         ("250m", Fraction(1, 4), "250m"),
         ("2", Fraction(2), "2"),
         ("1e3", Fraction(1000), "1000"),
+        ("5k", Fraction(5000), "5000"),
+        ("500000u", Fraction(1, 2), "500m"),
+        ("1Gi", Fraction(2**30), "1Gi"),
         ("64Gi", Fraction(64 * 2**30), "64Gi"),
         ("1.5Gi", Fraction(3 * 2**29), "1536Mi"),
     ],
@@ -76,7 +79,7 @@ def test_quantities_are_read_as_kubernetes_means_them(text: str, amount: Fractio
     assert show_quantity(amount) == shown
 
 
-@pytest.mark.parametrize("text", ["", "much", "1 Gi", "-1", "9" * 400, "1e999"])
+@pytest.mark.parametrize("text", ["", "much", "x", "1 Gi", "2 Gi", "-1", "9" * 40, "9" * 400, "1e999"])
 def test_what_is_no_quantity_is_none(text: str) -> None:
     assert parse_quantity(text) is None
 

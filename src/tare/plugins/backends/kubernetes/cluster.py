@@ -88,8 +88,6 @@ class Cluster:
     def __init__(self, connection: Connection, namespace: str) -> None:
         self.connection = connection
         self.namespace = namespace
-        self.n_requests = 0
-        self.n_watches = 0
 
     @property
     def has_answered(self) -> bool:
@@ -211,7 +209,6 @@ class Cluster:
 
         The server ends the watch after some time. Raises Gone, Refusal or Outage.
         """
-        self.n_watches += 1
         query = _selection(selector, "") | {
             "watch": "true",
             "resourceVersion": version,
@@ -246,7 +243,6 @@ class Cluster:
         """
         import httpx2
 
-        self.n_requests += 1
         query = {"timestamps": "true"} | ({"follow": "true"} if follows else {})
         query |= {"sinceTime": since} if since else {}
         path = f"{self._path(PODS, pod)}/log"
@@ -315,7 +311,6 @@ class Cluster:
         *,
         is_json: bool = True,
     ) -> httpx2.Response:
-        self.n_requests += 1
         content = None if body is None else msgspec.json.encode(body)
         return self.connection.ask(method, path, query, content, form, is_json=is_json)
 

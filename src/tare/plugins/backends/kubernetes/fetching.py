@@ -124,7 +124,6 @@ def _execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byt
             "fetching from pods needs a WebSocket client; pip install 'tare-hpc[kubernetes]'"
         ) from error
     query = [("command", word) for word in command] + [("stdout", "true"), ("stderr", "true")]
-    cluster.n_requests += 1
     _LOG.info("command in a pod", extra=fields(pod=pod, argv=command))
     http = cluster.connection.http
     try:

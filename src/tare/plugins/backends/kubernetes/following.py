@@ -36,14 +36,13 @@ class Outcome(NamedTuple):
     """The final state of the results of one pod.
 
     `output` is the part of the log that is not results. `fault` says why results are missing; it `is_curable`
-    if the pod still holds them and waits for a permission. `has_end` says whether the pod reported its end.
-    `problem` says why some files were left out on purpose.
+    if the pod still holds them and waits for a permission. `problem` says why some files were left out on
+    purpose.
     """
 
     output: bytes
     fault: str = ""
     is_curable: bool = False
-    has_end: bool = True
     problem: str = ""
     error: BaseException | None = None
 
@@ -76,7 +75,6 @@ class ResultsReceived:
             receiver.output + receiver.unfinished,
             fault,
             is_curable,
-            receiver.end is not None,
             receiver.problem(),
         )
 

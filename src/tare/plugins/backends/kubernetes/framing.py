@@ -30,20 +30,13 @@ _SHA256 = re.compile(rb"[0-9a-f]{64}")
 _GZIP = 31  # wbits of zlib for RFC 1952
 
 
-class Piece(NamedTuple):
-    """A part of a file, from an offset on."""
-
-    name: str
-    offset: int
-    data: bytes
-
-
 class Part(NamedTuple):
-    """A part of the packed manifest or archive, from an offset on."""
+    """A part of a file, from an offset on; `is_own` says that it is of the packed manifest or archive."""
 
     name: str
     offset: int
     data: bytes
+    is_own: bool = False
 
 
 class Sum(NamedTuple):
@@ -65,18 +58,18 @@ class End(NamedTuple):
     is_lost: bool = False
 
 
-def parse(line: bytes) -> Piece | Part | End | None:
+def parse(line: bytes) -> Part | End | None:
     """Return the content of a line of the log; None for other text, and for damaged lines."""
     _, mark, rest = line.partition(MARK)
     if not mark or len(line) > MOST_LINE:
         return None
     match rest.split():
         case [b"piece", name, offset, packed]:
-            place, data = _number(offset), _unpacked(packed)
-            return None if place is None or data is None else Piece(_name(name), place, data)
+            at, data = _number(offset), _unpacked(packed)
+            return None if at is None or data is None else Part(_name(name), at, data)
         case [b"part", (b"manifest" | b"archive") as name, offset, encoded]:
-            place, data = _number(offset), _decoded(encoded)
-            return None if place is None or data is None else Part(_name(name), place, data)
+            at, data = _number(offset), _decoded(encoded)
+            return None if at is None or data is None else Part(_name(name), at, data, is_own=True)
         case [b"end", (b"yes" | b"no" | b"lost") as waits, n_manifest, manifest, n_archive, archive]:
             sums = _sum(n_manifest, manifest), _sum(n_archive, archive)
             if sums[0] is None or sums[1] is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -34,8 +33,16 @@ see docs/kubernetes.md.
 _FLAG = re.compile(r"--?([a-z-]{1,60})(?:=(.{0,200}))?")
 
 
-class _Schema(msgspec.Struct, frozen=True, rename="camel"):
-    open_api_v3_schema: dict[str, Any] = msgspec.field(name="openAPIV3Schema", default={})
+class _Properties(msgspec.Struct, frozen=True):
+    properties: dict[str, _Properties] = {}
+
+    def of(self, name: str) -> dict[str, _Properties]:
+        """Return the properties of a field; empty where the schema does not describe it."""
+        return self.properties[name].properties if name in self.properties else {}
+
+
+class _Schema(msgspec.Struct, frozen=True):
+    open_api_v3_schema: _Properties = msgspec.field(name="openAPIV3Schema", default=_Properties())
 
 
 class _CrdVersion(msgspec.Struct, frozen=True):
@@ -86,18 +93,18 @@ def check_operator(cluster: Cluster, options: KubernetesOptions) -> Iterator[Fin
     shown = f"MPIJob {', '.join(one.name for one in served)}"
     yield Finding(name=_NAME, is_met=ours is not None, found=shown, cure=_INSTALL)
     if ours is not None:
-        yield from _fields(_spec_of(ours.schema.open_api_v3_schema), options)
+        yield from _fields(_Properties(ours.schema.open_api_v3_schema.of("spec")), options)
     yield from _deployments(cluster, options)
 
 
-def _fields(spec: dict[str, Any], options: KubernetesOptions) -> Iterator[Finding]:
+def _fields(spec: _Properties, options: KubernetesOptions) -> Iterator[Finding]:
     """Yield which fields a job may have; without a schema the API takes every field, and nothing is known."""
-    if not spec:
+    if not spec.properties:
         return
-    policy = _properties(spec.get("runPolicy"))
-    has = [name for name in _FIELDS if name in spec]
+    policy = spec.of("runPolicy")
+    has = [name for name in _FIELDS if name in spec.properties]
     has += [f"runPolicy.{name}" for name in ("suspend", "schedulingPolicy", "managedBy") if name in policy]
-    lacking = [name for name in _FIELDS if name not in spec and name != "runLauncherAsWorker"]
+    lacking = [name for name in _FIELDS if name not in spec.properties and name != "runLauncherAsWorker"]
     needed = {"suspend": options.queue, "schedulingPolicy": options.scheduling_policy}
     lacking += [f"runPolicy.{name}" for name, is_used in needed.items() if is_used and name not in policy]
     found = f"has {', '.join(has)}" + (f"; lacks {', '.join(lacking)}" if lacking else "")
@@ -160,12 +167,3 @@ def _flags(words: Sequence[str]) -> dict[str, str]:
         if flag is not None:
             found[flag[1]] = flag[2] if flag[2] is not None else ("" if after.startswith("-") else after)
     return found
-
-
-def _spec_of(schema: object) -> dict[str, Any]:
-    return _properties(_properties(schema).get("spec"))
-
-
-def _properties(schema: object) -> dict[str, Any]:
-    found = schema.get("properties") if isinstance(schema, dict) else None
-    return found if isinstance(found, dict) else {}

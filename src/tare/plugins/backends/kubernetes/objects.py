@@ -110,7 +110,6 @@ class SecurityContext(ApiObject, frozen=True, kw_only=True):
     run_as_user: int | None = None
     run_as_group: int | None = None
     run_as_non_root: bool | None = None
-    fs_group: int | None = None
     allow_privilege_escalation: bool | None = None
     capabilities: Capabilities | None = None
     seccomp_profile: SeccompProfile | None = None

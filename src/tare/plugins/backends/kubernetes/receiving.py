@@ -22,7 +22,7 @@ from typing import IO, NamedTuple
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_bytes
 from tare.plugins.backends.kubernetes import framing
-from tare.plugins.backends.kubernetes.framing import ARCHIVE, MANIFEST, End, Part, Piece, Sum
+from tare.plugins.backends.kubernetes.framing import ARCHIVE, MANIFEST, End, Part, Sum
 from tare.plugins.backends.kubernetes.naming import SERVER
 
 RECORD = "landed"
@@ -74,11 +74,11 @@ class Receiver:
     def take(self, line: bytes) -> None:
         """Take a line of the log; a line that carries no data of Tare is added to `output`."""
         match framing.parse(line):
-            case Piece(name, offset, data):
+            case Part(name, offset, data, is_own=True):
+                self.append_own(name, offset, data)
+            case Part(name, offset, data):
                 if name in self._streams:
                     self.append(name, offset, data)
-            case Part(name, offset, data):
-                self.append_own(name, offset, data)
             case End() as end:
                 self.end = end
             case None:

@@ -129,9 +129,9 @@ def _steps(task: Task) -> Iterator[str]:
         folder = f'{shlex.quote(task.storage_path)}/tare-"$TARE_RUN"'  # the runs of a case share this script
         yield f"own {folder} {shlex.quote(task.steps[0].stderr)}{keep}"
     for step in task.steps:
-        yield f"{'step' if step.is_mpi else 'step_on_first'} {shlex.join(_words(step))}"
+        yield f"{'step' if step.is_mpi else 'step_on_first'} {shlex.join(_arguments(step))}"
 
 
-def _words(step: Step) -> list[str]:
+def _arguments(step: Step) -> list[str]:
     env = [f"{name}={value}" for name, value in step.invocation.env.items()]
     return [step.name, step.stdout, step.stderr, *(["env", *env] if env else []), *step.invocation.argv]

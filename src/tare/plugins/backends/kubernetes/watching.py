@@ -10,6 +10,7 @@ import msgspec
 
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.cluster import Cluster, Gone, Outage, Refusal, Resource
+from tare.plugins.backends.kubernetes.observed import SeenMeta
 
 _FIRST_RETRY_S, _LAST_RETRY_S = 0.2, 15.0
 
@@ -49,13 +50,8 @@ class _Event(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class _Meta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
 class _Versioned(msgspec.Struct, frozen=True):
-    metadata: _Meta = _Meta()
-    code: int = 0
+    metadata: SeenMeta = SeenMeta()
 
 
 class ObjectWatch(threading.Thread):
@@ -69,7 +65,6 @@ class ObjectWatch(threading.Thread):
         self._news = news
         self._ended = threading.Event()
         self._version: str | None = None
-        self.n_lists = 0
 
     def end(self) -> None:
         """Stop; the thread ends when its connection is closed."""
@@ -99,7 +94,6 @@ class ObjectWatch(threading.Thread):
         """List the objects if no version is known; then watch from it until the server ends the watch."""
         if self._version is None:
             items, self._version = self._cluster.list_all(self._resource, self._selector)
-            self.n_lists += 1
             self._news.put(Snapshot(self._resource, items))
         for line in self._cluster.watch(self._resource, self._selector, self._version):
             if self._ended.is_set():
