@@ -42,7 +42,7 @@ OWN = Own("bench", "c", "t")
 def test_all_pods_of_a_cluster_come_in_pages(api: SimulatedApiServer, cluster: Cluster) -> None:
     for number in range(1201):
         api.apply("pods", {"metadata": {"name": f"many-{number}"}})
-    assert len(cluster.read_all(PODS, SeenPod, is_everywhere=True)) == 1201 + N_NODES
+    assert len(list(cluster.read_everywhere(PODS, SeenPod))) == 1201 + N_NODES
     assert len(api.requests) == 3
 
 
@@ -51,11 +51,11 @@ def test_a_list_that_is_forgotten_on_the_way_is_asked_for_again(
 ) -> None:
     for number in range(600):
         api.apply("pods", {"metadata": {"name": f"many-{number}"}})
-    pages = cluster._pages("/api/v1/pods", {})
-    next(pages)
+    pods = cluster.read_everywhere(PODS, SeenPod)
+    next(pods)
     api.refusals["pods"] = (410, "The provided continue parameter is too old")
     with pytest.raises(Outage, match="changed while it was listed"):
-        list(pages)
+        list(pods)
 
 
 def test_a_run_s_nodes_alone_are_asked_about(api: SimulatedApiServer, cluster: Cluster) -> None:

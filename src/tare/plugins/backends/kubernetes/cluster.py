@@ -153,29 +153,27 @@ class Cluster:
         return items, version
 
     def read_all(
-        self,
-        resource: Resource,
-        kind: type[_Kind],
-        selector: str = "",
-        fields: str = "",
-        *,
-        is_everywhere: bool = False,
+        self, resource: Resource, kind: type[_Kind], selector: str = "", fields: str = ""
     ) -> list[_Kind]:
-        """Return objects, decoded as `kind`: those of the namespace, or of all namespaces.
+        """Return the objects of the namespace, or of a cluster-wide kind (see read_everywhere)."""
+        return list(self._read(self._path(resource), kind, selector, fields))
+
+    def read_everywhere(
+        self, resource: Resource, kind: type[_Kind], selector: str = "", fields: str = ""
+    ) -> Iterator[_Kind]:
+        """Yield the objects of all namespaces, decoded as `kind`; one page is in memory at a time.
 
         A kind that the cluster does not know has no objects. Raises Refusal, Outage, or an error of NOT_JSON.
         """
-        path = f"/{resource.group}/{resource.plural}" if is_everywhere else self._path(resource)
+        return self._read(f"/{resource.group}/{resource.plural}", kind, selector, fields)
+
+    def _read(self, path: str, kind: type[_Kind], selector: str, fields: str) -> Iterator[_Kind]:
         try:
-            return [
-                msgspec.json.decode(item, type=kind)
-                for page in self._pages(path, _selection(selector, fields))
-                for item in page.items
-            ]
+            for page in self._pages(path, _selection(selector, fields)):
+                yield from (msgspec.json.decode(item, type=kind) for item in page.items)
         except Refusal as refusal:
-            if refusal.status == _NOT_FOUND:
-                return []
-            raise
+            if refusal.status != _NOT_FOUND:
+                raise
 
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[_List]:
         """Yield pages of a list.

@@ -113,7 +113,7 @@ def _fields(spec: _Properties, options: KubernetesOptions) -> Iterator[Finding]:
 
 def _deployments(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
     try:
-        found = cluster.read_all(DEPLOYMENTS, _Deployment, _SELECTOR, is_everywhere=True)
+        found = list(cluster.read_everywhere(DEPLOYMENTS, _Deployment, _SELECTOR))
     except (BackendError, *NOT_JSON) as error:
         yield Finding(name=_LIMITS, is_met=None, found=f"not known: {error}", cure=MISSING_RIGHT)
         return

@@ -21,7 +21,7 @@ _UNWELL_S = 30.0
 """The limit for a node that reports itself as not ready: a kubelet that restarts does so for seconds."""
 _LEAVES_S = 45.0
 """A live kubelet has ended and reported a deleted pod by then: it has 30 s."""
-_MOST_WORDS = 300
+_MOST_SHOWN = 300
 
 
 class Nodes:
@@ -64,7 +64,7 @@ class Nodes:
         elif node in self._gone:
             yield Obstacle(node, f"{where} was deleted from the cluster", _SILENT_S)
         elif ready is not None and ready.status != "True":
-            reason = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_WORDS]}"
+            reason = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_SHOWN]}"
             silent_s = _ALL_SILENT_S if self._are_all_silent() else _SILENT_S
             certain_s = silent_s if ready.status == "Unknown" else _UNWELL_S
             yield Obstacle(node, f"{where} is not ready: {reason}", certain_s)

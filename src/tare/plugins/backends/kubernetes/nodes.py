@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import NODES, PODS, Cluster
@@ -108,8 +110,9 @@ def read_pods(cluster: Cluster, node: str = "") -> dict[str, list[SeenPod]]:
     """Return the pods of all namespaces by their node, or those of one. Raises Refusal or Outage."""
     found: dict[str, list[SeenPod]] = {}
     fields = f"spec.nodeName={node}" if node else ""
-    for pod in cluster.read_all(PODS, SeenPod, fields=fields, is_everywhere=True):
-        found.setdefault(pod.spec.node_name, []).append(pod)
+    for pod in cluster.read_everywhere(PODS, SeenPod, fields=fields):
+        meta = msgspec.structs.replace(pod.metadata, annotations={})  # large, and there are many pods
+        found.setdefault(pod.spec.node_name, []).append(msgspec.structs.replace(pod, metadata=meta))
     return found
 
 

@@ -14,7 +14,7 @@ _CERTAIN_S = 5.0
 """A refusal that lasts this long is not due to a cache, or to an account that is just being created."""
 _RETRIED_S = 30.0
 """Kubelets have tried again twice by then (pkg/kubelet/images: 10 s, 20 s …)."""
-_MOST_WORDS = 1000
+_MOST_SHOWN = 1000
 
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request|violates PodSecurity")
 _PASSING = re.compile(
@@ -127,5 +127,5 @@ class ObstacleTimer:
 
 
 def _sentence(whom: str, reason: str, message: str) -> str:
-    message = " ".join(message.split())[:_MOST_WORDS]
+    message = " ".join(message.split())[:_MOST_SHOWN]
     return f"{whom}: {reason}: {message}" if message else f"{whom}: {reason}"
