@@ -213,8 +213,8 @@ def _steered(
     nodes: int, launcher: Mapping[str, str] | None, worker: Mapping[str, str] | None
 ) -> dict[str, object]:
     def annotated(steering: Mapping[str, str]) -> dict[str, object]:
-        told = {f"kubelab/{name}": value for name, value in steering.items()}
-        return {"template": {"metadata": {"annotations": told}}}
+        reported = {f"kubelab/{name}": value for name, value in steering.items()}
+        return {"template": {"metadata": {"annotations": reported}}}
 
     if nodes == 1:
         return {"spec": annotated(launcher)} if launcher else {}

@@ -43,14 +43,14 @@ def mpijob(
     `steering` are annotations for kwok, of the launcher; with ``worker `` before their name, of the
     workers, which then end like it.
     """
-    told: dict[str, dict[str, str]] = {"Launcher": {}, "Worker": {}}
+    reported: dict[str, dict[str, str]] = {"Launcher": {}, "Worker": {}}
     for key, value in (steering or {}).items():
         is_worker = key.startswith("worker ")
-        told["Worker" if is_worker else "Launcher"][f"kubelab/{key.removeprefix('worker ')}"] = value
+        reported["Worker" if is_worker else "Launcher"][f"kubelab/{key.removeprefix('worker ')}"] = value
 
     def template(role: str, more: Doc | None) -> Doc:
-        meta: Doc = {"annotations": told[role]} if told[role] else {}
-        if role == "Worker" and told[role]:
+        meta: Doc = {"annotations": reported[role]} if reported[role] else {}
+        if role == "Worker" and reported[role]:
             meta["labels"] = _ENDS
         container = {"name": "c", "image": "i", "command": ["x"]}
         return {"metadata": meta, "spec": {"containers": [container], **(more or {})}}
@@ -103,8 +103,8 @@ class Operated(NamedTuple):
     def events(self, name: str) -> dict[str, Doc]:
         """Return the last event of each reason that the operator gave for a job."""
         about = [one for one in self.every(EVENTS) if one["involvedObject"].get("name") == name]
-        said = (one for one in about if one.get("source", {}).get("component") == "mpi-job-controller")
-        return {one["reason"]: one for one in said}
+        message = (one for one in about if one.get("source", {}).get("component") == "mpi-job-controller")
+        return {one["reason"]: one for one in message}
 
     def suspend(self, name: str, *, is_suspended: bool) -> None:
         """Suspend or resume a job."""

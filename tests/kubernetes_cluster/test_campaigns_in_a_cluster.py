@@ -25,8 +25,8 @@ def test_a_campaign_runs_and_leaves_nothing(campaign: Campaign, nodes: int, reso
     assert refused == [], "deploy/kubernetes grants too little"
     for environment in (campaign.out / "environments").glob("*.json"):
         facts = json.loads(environment.read_text())
-        told = {facts[node]["kubernetes.kubelet"] for node in facts if node.startswith("sim-")}
-        assert told == {"kwok"}
+        reported = {facts[node]["kubernetes.kubelet"] for node in facts if node.startswith("sim-")}
+        assert reported == {"kwok"}
     until_clean(campaign)
 
 

@@ -101,7 +101,7 @@ def test_a_namespace_that_is_not_there_is_found(lab: Lab, campaign: Campaign, ta
     assert 'namespaces "nowhere" not found' in found["a job on sdn, tried without making it"]["found"]
 
 
-def test_somebody_unknown_is_told_what_is_missing(lab: Lab, campaign: Campaign, tare: Tare) -> None:
+def test_somebody_unknown_is_reported_what_is_missing(lab: Lab, campaign: Campaign, tare: Tare) -> None:
     stranger = lab.control_plane.kubeconfig_for("stranger")
     found = examine(campaign.write(kubeconfig=str(stranger)), tare, code=3)
     assert USER not in str(found)

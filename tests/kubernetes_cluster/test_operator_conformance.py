@@ -89,7 +89,7 @@ def test_a_job_that_ends_well_no_longer_runs_and_counts_its_launcher(operated: O
     assert len(operated.workers("a")) == 2, "cleanPodPolicy is None"
 
 
-def test_a_job_that_nobody_saw_run_says_so_at_its_end(operated: Operated) -> None:
+def test_a_job_that_nobody_saw_run_is_shown_as_run_at_its_end(operated: Operated) -> None:
     """One of its workers never starts, its launcher does."""
     operated.create("a", steering={"runs-for": "2s", "worker waits": "ErrImagePull"})
     until(lambda: operated.condition("a", "Running")[0])
@@ -140,20 +140,20 @@ def test_a_job_that_is_suspended_and_resumed_begins_anew(operated: Operated) -> 
     assert {"MPIJobSuspended", "MPIJobResumed"} <= operated.events("a").keys()
 
 
-def test_workers_that_are_refused_are_told_of_at_each_retry(lab: Lab, operated: Operated) -> None:
+def test_workers_that_are_refused_are_reported_of_at_each_retry(lab: Lab, operated: Operated) -> None:
     namespace = operated.cluster.namespace
     lab.control_plane.kubectl("create", "quota", "few", "--hard=pods=1", "-n", namespace)
     operated.create("a")
     until(lambda: operated.events("a").get("MPIJobFailed", {}).get("count", 0) >= 4)
-    said = operated.events("a")["MPIJobFailed"]
-    assert said["type"] == "Warning"
-    assert 'worker pod created failed: pods "a-worker-1" is forbidden: exceeded quota: few' in said["message"]
+    text = operated.events("a")["MPIJobFailed"]
+    assert text["type"] == "Warning"
+    assert 'worker pod created failed: pods "a-worker-1" is forbidden: exceeded quota: few' in text["message"]
     assert operated.get(JOBS, "a-launcher") == {}
     lab.control_plane.kubectl("delete", "quota", "few", "-n", namespace)
     until(lambda: operated.get(JOBS, "a-launcher"))
 
 
-def test_what_is_not_valid_is_told_in_an_event_and_nowhere_else(operated: Operated) -> None:
+def test_what_is_not_valid_is_reported_in_an_event_and_nowhere_else(operated: Operated) -> None:
     operated.create("a", runPolicy={"cleanPodPolicy": "Sometimes"})
     until(lambda: "ValidationError" in operated.events("a"))
     assert 'spec.runPolicy.cleanPodPolicy: Unsupported value: "Sometimes"' in str(

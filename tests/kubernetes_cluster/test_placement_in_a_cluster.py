@@ -69,7 +69,7 @@ def test_a_runtime_class_is_tried(lab: Lab, campaign: Campaign) -> None:
 def facts(campaign: Campaign) -> list[Doc]:
     """Return the facts of each node, from all environments of a campaign."""
     found = [json.loads(one.read_text()) for one in (campaign.out / "environments").glob("*.json")]
-    return [told for environment in found for told in environment.values()]
+    return [reported for environment in found for reported in environment.values()]
 
 
 def nodes_of(campaign: Campaign) -> list[dict[str, str]]:
@@ -97,7 +97,7 @@ def test_a_launcher_is_on_no_node_of_programs_unless_asked(campaign: Campaign, n
     for nodes in nodes_of(campaign):
         (launcher,) = [node for pod, node in nodes.items() if "launcher" in pod]
         assert launcher not in {node for pod, node in nodes.items() if "worker" in pod}
-    assert {told["kubernetes.launcher"] for told in facts(campaign)} == {"on a node without ranks"}
+    assert {reported["kubernetes.launcher"] for reported in facts(campaign)} == {"on a node without ranks"}
 
 
 def test_runs_that_take_all_nodes_make_room_for_each_other_s_launchers(campaign: Campaign) -> None:
@@ -109,9 +109,9 @@ def test_runs_that_take_all_nodes_make_room_for_each_other_s_launchers(campaign:
     assert campaign.counts() == {"done": 2}
     events = [json.loads(line) for line in (campaign.out / "journal.jsonl").read_text().splitlines()]
     ended = [one["attempt"] for one in events if one["event"] == "ended"]
-    told = [one["reason"] for one in ended if one["state"] != "done"]
-    assert len(told) == 1
-    assert "2 runs hold all nodes that their launchers may have" in told[0]
+    reported = [one["reason"] for one in ended if one["state"] != "done"]
+    assert len(reported) == 1
+    assert "2 runs hold all nodes that their launchers may have" in reported[0]
 
 
 def lease(node: str, holder: str, renewed: datetime) -> str:
@@ -128,7 +128,7 @@ def lease(node: str, holder: str, renewed: datetime) -> str:
     ("age_s", "told", "left"), [(0, "held by campaign other", 4), (3600, "held by this campaign", 2)]
 )
 def test_two_campaigns_on_a_node_see_each_other_by_its_lease(
-    lab: Lab, campaign: Campaign, age_s: int, told: str, left: int
+    lab: Lab, campaign: Campaign, age_s: int, reported: str, left: int
 ) -> None:
     """One that ran out is taken over; a campaign deletes its own, and no other's."""
     renewed = datetime.now(UTC) - timedelta(seconds=age_s)
@@ -138,7 +138,7 @@ def test_two_campaigns_on_a_node_see_each_other_by_its_lease(
         )
     done = campaign.write(repeats=1).run()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {one["kubernetes.lease"] for one in facts(campaign)} == {told}
+    assert {one["kubernetes.lease"] for one in facts(campaign)} == {reported}
     leases = lab.control_plane.kubectl("get", "leases", "-n", campaign.namespace, "-o", "name").split()
     assert len(leases) == left
 

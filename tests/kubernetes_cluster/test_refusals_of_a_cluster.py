@@ -16,12 +16,12 @@ def failed(campaign: Campaign, what: str) -> None:
     """Run a campaign of one run that must fail, for this reason; nothing of it may stay."""
     done = campaign.run()
     assert done.returncode in {1, 3}, f"{done.returncode}: {done.stdout} {done.stderr}"
-    said = " ".join((done.stdout + done.stderr).split())
-    assert what in said + campaign.status()
+    message = " ".join((done.stdout + done.stderr).split())
+    assert what in message + campaign.status()
     until_clean(campaign)
 
 
-def test_a_pod_that_fits_no_node_says_so(campaign: Campaign) -> None:
+def test_a_pod_that_fits_no_node_is_reported(campaign: Campaign) -> None:
     failed(campaign.write(repeats=1, cpus=2000, timeouts={"scheduled": 2}), "4 Insufficient cpu")
 
 
@@ -41,7 +41,7 @@ def test_workers_that_do_not_get_ready_are_named(campaign: Campaign) -> None:
     failed(campaign, "not ready")
 
 
-def test_a_launcher_that_fails_without_a_record_is_told(lab: Lab, campaign: Campaign) -> None:
+def test_a_launcher_that_fails_without_a_record_is_reported(lab: Lab, campaign: Campaign) -> None:
     campaign.write(repeats=1, launcher={"exit-code": "139"})
     lab.pods.is_silent = True
     try:
@@ -113,7 +113,7 @@ def test_a_namespace_that_does_not_exist_is_named(lab: Lab, tmp_path: Path, tare
     failed(campaign, 'namespaces "nowhere" not found')
 
 
-def test_a_cluster_without_the_operator_is_told(tmp_path: Path, tare: Tare, lab: Lab) -> None:
+def test_a_cluster_without_the_operator_is_reported(tmp_path: Path, tare: Tare, lab: Lab) -> None:
     with ControlPlane(tmp_path / "bare", is_bare=True) as bare:
         campaign = Campaign(lab._replace(control_plane=bare), "default", tmp_path, tare)
         campaign.write(repeats=1, kubeconfig=str(bare.kubeconfig))

@@ -14,7 +14,7 @@ from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 from tare.plugins.backends.kubernetes.watching import News, ObjectWatch
 
 
-def test_a_server_is_ended_when_its_client_has_and_both_tell_of_their_node(
+def test_a_server_is_ended_when_its_client_has_and_both_report_their_node(
     lab: Lab, namespace: str, tmp_path: Path
 ) -> None:
     """The server's deadline is brought forward, which the API allows of a pod that runs."""

@@ -24,10 +24,10 @@ spec: {limits: [{type: Container, max: {cpu: "2"}, default: {memory: 1Gi}, defau
 def examine(campaign: Campaign, *, is_well: bool | None) -> dict[str, Finding]:
     """Return what doctor finds, by name, and see whether it calls the cluster usable."""
     source = config.read_site(str(campaign.site))
-    told = list(check_backend(source, source.site, "pods", {}))
-    has_failed = any(one.is_met is False for one in told)
-    assert is_well in {None, not has_failed}, [one for one in told if one.is_met is not True]
-    return {one.name.removeprefix("pods: "): one for one in told}
+    reported = list(check_backend(source, source.site, "pods", {}))
+    has_failed = any(one.is_met is False for one in reported)
+    assert is_well in {None, not has_failed}, [one for one in reported if one.is_met is not True]
+    return {one.name.removeprefix("pods: "): one for one in reported}
 
 
 def refused(campaign: Campaign, name: str = WORKER) -> Finding:
@@ -48,21 +48,21 @@ def test_each_kind_of_pod_is_tried(campaign: Campaign) -> None:
     assert campaign.objects() == []
 
 
-def test_a_quota_that_a_pod_exceeds_is_told_in_its_own_words(lab: Lab, campaign: Campaign) -> None:
+def test_a_quota_that_a_pod_exceeds_is_reported_with_its_own_message(lab: Lab, campaign: Campaign) -> None:
     lab.control_plane.kubectl("create", "quota", "tiny", "--hard=requests.cpu=1", "-n", campaign.namespace)
     found = refused(campaign.write(cpus=4))
     assert "exceeded quota: tiny, requested: requests.cpu=4" in found.found
     assert "'cpus'" in found.cure
 
 
-def test_a_quota_that_counts_what_pods_do_not_ask_for_is_told(lab: Lab, campaign: Campaign) -> None:
+def test_a_quota_that_counts_what_pods_do_not_ask_for_is_reported(lab: Lab, campaign: Campaign) -> None:
     lab.control_plane.kubectl("create", "quota", "m", "--hard=limits.memory=9Gi", "-n", campaign.namespace)
     found = refused(campaign.write())
     assert "must specify limits.memory" in found.found
     assert "set 'memory'" in found.cure
 
 
-def test_a_quota_with_room_for_a_pod_and_not_for_all_jobs_in_flight_is_told(
+def test_a_quota_with_room_for_a_pod_and_not_for_all_jobs_in_flight_is_reported(
     lab: Lab, campaign: Campaign
 ) -> None:
     """Three jobs at a time, each a launcher and two workers, are nine pods."""
@@ -82,14 +82,14 @@ def test_what_a_limit_range_adds_counts_towards_the_quota(lab: Lab, campaign: Ca
     assert "requests.memory" in found["room in quota q for a job on sdn"].found
 
 
-def test_a_limit_range_that_forbids_a_pod_is_told(lab: Lab, campaign: Campaign) -> None:
+def test_a_limit_range_that_forbids_a_pod_is_reported(lab: Lab, campaign: Campaign) -> None:
     lab.control_plane.apply(LIMITS.replace("NAMESPACE", campaign.namespace))
     found = refused(campaign.write(cpus=3))
     assert "maximum cpu usage per Container is 2" in found.found
     assert "LimitRange" in found.cure
 
 
-def test_pod_security_that_forbids_a_pod_is_told(lab: Lab, campaign: Campaign) -> None:
+def test_pod_security_that_forbids_a_pod_is_reported(lab: Lab, campaign: Campaign) -> None:
     label = "pod-security.kubernetes.io/enforce=restricted"
     lab.control_plane.kubectl("label", "namespace", campaign.namespace, label)
     examine(campaign.write(), is_well=True)
@@ -99,7 +99,7 @@ def test_pod_security_that_forbids_a_pod_is_told(lab: Lab, campaign: Campaign) -
     assert "pod-security.kubernetes.io/enforce" in found.cure
 
 
-def test_what_pod_security_only_warns_of_is_told(lab: Lab, campaign: Campaign) -> None:
+def test_what_pod_security_only_warns_of_is_reported(lab: Lab, campaign: Campaign) -> None:
     label = "pod-security.kubernetes.io/warn=restricted"
     lab.control_plane.kubectl("label", "namespace", campaign.namespace, label)
     found = examine(campaign.write(user=0), is_well=True)
@@ -116,15 +116,15 @@ def test_what_pod_security_only_warns_of_is_told(lab: Lab, campaign: Campaign) -
         ({"priority_class": "urgent"}, "no PriorityClass with name urgent was found", "priorityclasses"),
     ],
 )
-def test_what_a_pod_names_and_is_not_there_is_told(
-    campaign: Campaign, options: Doc, said: str, cure: str
+def test_what_a_pod_names_and_is_not_there_is_reported(
+    campaign: Campaign, options: Doc, message: str, cure: str
 ) -> None:
     found = refused(campaign.write(**options))
-    assert said in found.found
+    assert message in found.found
     assert cure in found.cure
 
 
-def test_a_policy_of_the_cluster_that_judges_pods_is_told(lab: Lab, campaign: Campaign) -> None:
+def test_a_policy_of_the_cluster_that_judges_pods_is_reported(lab: Lab, campaign: Campaign) -> None:
     """Stands for what judges pods as OpenShift's SecurityContextConstraints do; it speaks other words."""
     name = f"no-{campaign.namespace}"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}

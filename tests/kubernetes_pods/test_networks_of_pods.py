@@ -89,13 +89,13 @@ def test_ranks_say_where_they_are_and_their_mpi_what_it_chose(done: Done) -> Non
 
 
 def test_the_switches_saw_what_the_pods_say(done: Done) -> None:
-    told = {"mgmt": 0, "hsn": 0}
+    reported = {"mgmt": 0, "hsn": 0}
     for attempt in attempts(done.folder):
         own = _PATHS[_network(done.folder, attempt["case"])]
         switch = "mgmt" if own == "eth0" else "hsn"
-        told[switch] += sum(interfaces[own]["tx_bytes"] for interfaces in attempt["traffic"].values())
-    assert done.crossed["hsn"] == pytest.approx(told["hsn"], rel=0.05)
-    assert told["mgmt"] < done.crossed["mgmt"] < 1.2 * told["mgmt"]  # there are kubelets too
+        reported[switch] += sum(interfaces[own]["tx_bytes"] for interfaces in attempt["traffic"].values())
+    assert done.crossed["hsn"] == pytest.approx(reported["hsn"], rel=0.05)
+    assert reported["mgmt"] < done.crossed["mgmt"] < 1.2 * reported["mgmt"]  # there are kubelets too
 
 
 def test_telemetry_of_the_pods_has_the_columns_of_other_platforms(done: Done) -> None:

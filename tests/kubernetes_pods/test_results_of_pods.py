@@ -42,26 +42,26 @@ def _sum(path: Path) -> str:
 
 
 @pytest.mark.parametrize("work", [_RANDOM, _COMPRESSIBLE], ids=["random", "compressible"])
-def test_fifty_megabytes_of_stdout_come_home(campaign: Campaign, work: str) -> None:
+def test_fifty_megabytes_of_stdout_are_received(campaign: Campaign, work: str) -> None:
     script = _script(f"{work} >data; cat data; sha256sum data >sum; rm data")
     done = campaign.write(platform="openmpi", script=script).run()
     assert done.returncode == 0, done.stdout + done.stderr
     folder = _home(campaign)
-    told = (folder / "sum").read_text().split()[0]
+    reported = (folder / "sum").read_text().split()[0]
     data = (folder / "stdout").read_bytes()
-    assert hashlib.sha256(data[:50_000_000]).hexdigest() == told
+    assert hashlib.sha256(data[:50_000_000]).hexdigest() == reported
     assert data[50_000_000:].decode().split() == ["value:", "1.0"]
 
 
-def test_many_files_of_four_megabytes_come_home(campaign: Campaign) -> None:
+def test_many_files_of_four_megabytes_are_received(campaign: Campaign) -> None:
     script = _script(f"{_FILES}; sha256sum file.* >sums")
     done = campaign.write(platform="openmpi", script=script).run()
     assert done.returncode == 0, done.stdout + done.stderr
     folder = _home(campaign)
     sums = [line.split() for line in (folder / "sums").read_text().splitlines()]
-    told = {name: sha256 for sha256, name in sums}
-    assert len(told) == 24
-    assert {name: _sum(folder / name) for name in told} == told
+    reported = {name: sha256 for sha256, name in sums}
+    assert len(reported) == 24
+    assert {name: _sum(folder / name) for name in reported} == reported
 
 
 def test_output_is_there_while_its_program_runs_and_after_a_kill_and_a_rotation(
@@ -94,7 +94,7 @@ def test_output_is_there_while_its_program_runs_and_after_a_kill_and_a_rotation(
     _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
 
 
-def test_an_api_server_that_is_killed_while_results_come_home_loses_nothing(
+def test_an_api_server_that_is_killed_while_results_are_received_loses_nothing(
     campaign: Campaign, pods: PodLab, tmp_path: Path
 ) -> None:
     """It is killed twice: while the program prints, and while its files are fetched."""
@@ -115,9 +115,9 @@ def test_an_api_server_that_is_killed_while_results_come_home_loses_nothing(
         assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()
         folder = _home(campaign)
         sums = [line.split() for line in (folder / "sums").read_text().splitlines()]
-        told = {name: sha256 for sha256, name in sums}
+        reported = {name: sha256 for sha256, name in sums}
         printed = hashlib.sha256((folder / "stdout").read_bytes()[:12_000_000]).hexdigest()
-        assert {"all": printed} | {name: _sum(folder / name) for name in ("file.1", "file.2")} == told
+        assert {"all": printed} | {name: _sum(folder / name) for name in ("file.1", "file.2")} == reported
     finally:
         process.kill()
         process.wait()

@@ -17,7 +17,7 @@ sha256sum large.$rank >sum.$rank
 """
 
 
-def test_what_ranks_on_both_nodes_write_to_a_shared_claim_is_home_whatever_its_size(
+def test_what_ranks_on_both_nodes_write_to_a_shared_claim_is_received_whatever_its_size(
     pods: PodLab, tmp_path: Path
 ) -> None:
     shared = pods.folder / FOLDER

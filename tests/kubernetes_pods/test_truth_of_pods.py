@@ -83,7 +83,7 @@ def test_addresses_that_each_node_gives_out_for_itself_are_found_out(campaign: C
     assert attempt["reason"].startswith("two pods have the address 10.91.0.2 on net1")
 
 
-def test_a_run_that_fits_nowhere_says_why(campaign: Campaign) -> None:
+def test_a_run_that_fits_nowhere_gets_a_reason(campaign: Campaign) -> None:
     campaign.write(options={"cpus": 64, "timeouts": {"scheduled": "5 s"}}).run()
     [attempt] = campaign.attempts()
     assert attempt["state"] == "failed"

@@ -70,7 +70,7 @@ def test_a_server_and_its_client_run_as_that_user(campaign: Campaign, projects: 
     assert done.returncode == 0, done.stdout + done.stderr + str(ended(campaign))
 
 
-def test_without_an_account_the_run_fails_at_once_in_the_words_of_nologin(
+def test_without_an_account_the_run_fails_at_once_with_the_message_of_nologin(
     campaign: Campaign, projects: Mapping[str, str]
 ) -> None:
     options = {"namespace": projects["restricted-v2"], "user": "cluster", "passwd": False}
@@ -94,14 +94,14 @@ def test_it_runs_as_whom_the_site_names(campaign: Campaign, options: Mapping[str
     assert f"I am {options['user']} " in kept(campaign, "stderr")
 
 
-def test_where_nobody_chooses_a_user_an_image_of_roots_is_refused_in_the_kubelets_words(
+def test_where_nobody_chooses_a_user_an_image_of_roots_is_refused_with_the_kubelet_s_message(
     campaign: Campaign,
 ) -> None:
     campaign.write(platform="openmpi", options={"user": "cluster"}).run()
     assert "image will run as root" in ended(campaign)["reason"]
 
 
-def test_restricted_v2_refuses_user_1000_in_words_that_are_told(
+def test_restricted_v2_refuses_user_1000_with_a_message_that_is_reported(
     campaign: Campaign, projects: Mapping[str, str]
 ) -> None:
     options = {"namespace": projects["restricted-v2"], "timeouts": {"scheduled": "10 s"}}

@@ -64,8 +64,8 @@ class Happenings:
 
 def record(code: int = 0, seconds: float = 2.5) -> dict[str, str]:
     """Return the files of a task of two nodes that came to its end."""
-    landed = f"began 100.5\nstep run {code} 101.0 {101 + seconds}\n"
-    files = {"landed": landed, "stdout": "value: 1.0\n"}
+    result = f"began 100.5\nstep run {code} 101.0 {101 + seconds}\n"
+    files = {"landed": result, "stdout": "value: 1.0\n"}
     for number, node in enumerate(("w1", "w2")):
         files[f"before.{number}"] = probe(node)
         files[f"after.{number}"] = probe(node, {2 * number: node, 2 * number + 1: node})

@@ -368,7 +368,7 @@ def selects(selector: str, document: Doc) -> bool:
 def packed(files: dict[str, str]) -> bytes:
     """Return the log of a pod that sends `files`, as send_results.sh writes it."""
     every = {name: text.encode() for name, text in files.items()}
-    return b"words\n" + told(listed(every), tarred(every))
+    return b"words\n" + sent_lines(listed(every), tarred(every))
 
 
 def tarred(files: dict[str, bytes]) -> bytes:
@@ -394,7 +394,7 @@ def listed(files: dict[str, bytes], *, has_sums: bool = True) -> bytes:
     return gzip.compress(sizes + b"\0" + (b"".join(sums) if has_sums else b""))
 
 
-def told(manifest: bytes, archive: bytes, waits: str = "no") -> bytes:
+def sent_lines(manifest: bytes, archive: bytes, waits: str = "no") -> bytes:
     """Return the lines by which send_results.sh carries a list and an archive of files, and their end."""
     lines = [
         f"\x1etare part {name} {at} {base64.b64encode(data[at : at + 9000]).decode()}\n"

@@ -82,8 +82,8 @@ class Pods(NamedTuple):
             "-c",
         ]
         subprocess.run([*words, text], check=False, timeout=60, capture_output=True)
-        landed = self.root / "work/landed"
-        (task.folder / "landed").write_text(landed.read_text() if landed.exists() else "")
+        result = self.root / "work/landed"
+        (task.folder / "landed").write_text(result.read_text() if result.exists() else "")
         ended = read_result(task, [], None)
         return ended.reason or (ended.exit.fault or "")
 
@@ -121,7 +121,7 @@ def was_reached(pods: Pods) -> bool:
     return (pods.root / "code").read_text() == "0\n"
 
 
-def test_a_user_with_the_line_of_cri_o_fails_at_once_in_the_words_of_nologin(pods: Pods) -> None:
+def test_a_user_with_the_line_of_cri_o_fails_at_once_with_the_message_of_nologin(pods: Pods) -> None:
     said = pods.run(_ROOTS + CRI_O)
     assert said.startswith(
         "no ssh to 127.0.0.1: This account is currently not available.; add 'passwd: true'"
@@ -129,7 +129,7 @@ def test_a_user_with_the_line_of_cri_o_fails_at_once_in_the_words_of_nologin(pod
     assert "chmod g=u /etc/passwd" in said
 
 
-def test_a_user_without_a_line_fails_at_once_in_the_words_of_ssh(pods: Pods) -> None:
+def test_a_user_without_a_line_fails_at_once_with_the_message_of_ssh(pods: Pods) -> None:
     assert pods.run(_ROOTS).startswith(
         f"no ssh to 127.0.0.1: No user exists for uid {UID}; add 'passwd: true'"
     )
@@ -186,7 +186,7 @@ def test_a_pod_whose_init_container_runs_does_not_run_yet() -> None:
     assert not pod.is_over
 
 
-def test_a_pod_that_was_deleted_while_it_ran_says_so() -> None:
+def test_a_pod_that_was_deleted_while_it_ran_is_reported() -> None:
     pod = seen('{"terminated": {"exitCode": 2, "reason": "Error"}}')
     meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     gone = msgspec.structs.replace(pod, metadata=meta)
@@ -209,18 +209,18 @@ def ended(role: str, message: str) -> SeenPod:
     )
 
 
-def test_a_worker_whose_sshd_does_not_start_tells_its_last_words() -> None:
+def test_a_worker_whose_sshd_does_not_start_reports_its_last_line() -> None:
     pod = ended("worker", "1\r\nMissing privilege separation directory: /run/sshd\r\n")
     said = "pod w ended with exit code 255 (Error): Missing privilege separation directory: /run/sshd"
     assert phases.ended_badly(pod) == said
 
 
 @pytest.mark.parametrize("role", ["launcher", "server", "client"])
-def test_pods_that_leave_their_record_there_have_no_last_words(role: str) -> None:
+def test_pods_that_leave_their_record_there_report_no_last_line(role: str) -> None:
     assert phases.ended_badly(ended(role, "began 1 2")) == "pod w ended with exit code 255 (Error)"
 
 
-def test_last_words_steer_no_terminal_and_are_short() -> None:
+def test_the_last_line_is_short_and_has_no_control_characters() -> None:
     said = phases.ended_badly(ended("worker", "\x1b[31m" + "x" * 5000))
     assert "\x1b" not in said
     assert len(said) < 300

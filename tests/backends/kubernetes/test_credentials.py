@@ -22,23 +22,23 @@ LOGIN = "<!doctype html><html><head>\n<title>Log in &middot; Example\x1b[31m SSO
 
 
 @pytest.fixture
-def told(scheduler: KubernetesScheduler) -> list[str]:
+def reported(scheduler: KubernetesScheduler) -> list[str]:
     found: list[str] = []
     scheduler.report_waits(lambda names, reason: found.append(reason))
     return found
 
 
-def test_a_token_that_was_renewed_in_the_kubeconfig_is_used_and_nobody_hears_of_it(
+def test_a_token_that_was_renewed_in_the_kubeconfig_is_used_and_nobody_notices(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, tmp_path: Path,
-    told: list[str],
+    reports: list[str],
 ) -> None:  # fmt: skip
     begin(scheduler, happen, task())
     api.kubeconfig(tmp_path, "new")
     api.expire("new")
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
-    assert told == []
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
+    assert reports == []
 
 
 def test_the_log_has_each_request_with_its_status_and_no_token(
@@ -61,28 +61,28 @@ def test_the_log_has_each_request_with_its_status_and_no_token(
 
 def test_a_token_that_has_expired_is_waited_for_and_nothing_is_lost(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, tmp_path: Path,
-    told: list[str], clock: Clock,
+    reports: list[str], clock: Clock,
 ) -> None:  # fmt: skip
     begin(scheduler, happen, task())
     api.expire()
     happen.succeed()
-    wait_until(scheduler, lambda: told)
-    assert told[0].startswith("the token of context it has expired, or is not valid")
-    assert "log in again, such as with 'oc login'; it is asked again for 10 minutes" in told[0]
+    wait_until(scheduler, lambda: reports)
+    assert reports[0].startswith("the token of context it has expired, or is not valid")
+    assert "log in again, such as with 'oc login'; it is asked again for 10 minutes" in reports[0]
     clock.ahead += 500
     api.kubeconfig(tmp_path, "other")
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 def test_a_token_that_nobody_renews_ends_the_session_with_the_cure_and_leaves_its_jobs(
     scheduler: KubernetesScheduler, make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings,
-    api: SimulatedApiServer, task: Make, told: list[str], clock: Clock, tmp_path: Path,
+    api: SimulatedApiServer, task: Make, reports: list[str], clock: Clock, tmp_path: Path,
 ) -> None:  # fmt: skip
     one = task()
     begin(scheduler, happen, one)
     api.expire()
-    wait_until(scheduler, lambda: told)
+    wait_until(scheduler, lambda: reports)
     clock.ahead += 601
     with pytest.raises(BackendError, match="log in again, such as with 'oc login'"):
         wait_for(scheduler)
@@ -91,11 +91,11 @@ def test_a_token_that_nobody_renews_ends_the_session_with_the_cure_and_leaves_it
     api.kubeconfig(tmp_path, "other")
     after = make_scheduler()
     assert list(after.adopt([one])) == [one.name]
-    (landed,) = wait_for(after)
-    assert landed.exit.code == 0
+    (result,) = wait_for(after)
+    assert result.exit.code == 0
 
 
-def test_a_token_that_was_never_valid_is_told_at_once(
+def test_a_token_that_was_never_valid_is_reported_at_once(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     api.expire()
@@ -134,19 +134,23 @@ def test_a_page_in_the_place_of_an_answer_is_a_sentence(
 
 
 def test_a_page_in_mid_run_is_waited_out(
-    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, told: list[str]
+    scheduler: KubernetesScheduler,
+    happen: Happenings,
+    api: SimulatedApiServer,
+    task: Make,
+    reports: list[str],
 ) -> None:
     one = task()
     begin(scheduler, happen, one)
     api.page = 200, LOGIN
     api.forget()
-    wait_until(scheduler, lambda: told)
-    assert "is not the API server: status 200" in told[0]
+    wait_until(scheduler, lambda: reports)
+    assert "is not the API server: status 200" in reports[0]
     assert seen(scheduler, one).pods
     api.page = None
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 def test_what_goes_wrong_while_an_answer_is_read_is_no_fault_of_credentials(
@@ -169,7 +173,7 @@ def test_what_is_no_list_is_no_traceback(api: SimulatedApiServer, tmp_path: Path
     cluster.close()
 
 
-def test_a_plug_in_for_credentials_is_asked_again_and_one_that_fails_is_told(
+def test_a_plug_in_for_credentials_is_asked_again_and_one_that_fails_is_reported(
     api: SimulatedApiServer, tmp_path: Path
 ) -> None:
     path, token = api.kubeconfig(tmp_path), tmp_path / "token"

@@ -51,13 +51,13 @@ def test_a_cluster_with_everything_is_usable(
     assert not [one for one in findings.values() if one.is_met is False]
 
 
-def test_without_an_operator_the_cure_is_said(cluster: Cluster, situation: Situation) -> None:
+def test_without_an_operator_the_cure_is_reported(cluster: Cluster, situation: Situation) -> None:
     one = found(cluster, situation)["MPI Operator"]
     assert one.is_met is False
     assert "install the MPI Operator" in one.cure
 
 
-def test_an_old_operator_is_told(cluster: Cluster, api: SimulatedApiServer, situation: Situation) -> None:
+def test_an_old_operator_is_reported(cluster: Cluster, api: SimulatedApiServer, situation: Situation) -> None:
     api.apply(
         "customresourcedefinitions", {**CRD, "spec": {"versions": [{"name": "v1alpha2", "served": True}]}}
     )
@@ -74,7 +74,7 @@ def test_each_right_that_is_missing_is_a_finding(
     assert "deploy/kubernetes" in findings["right to get pods/log"].cure
 
 
-def test_nodes_that_may_be_listed_and_not_watched_are_told(
+def test_nodes_that_may_be_listed_and_not_watched_are_reported(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation
 ) -> None:
     assert "right to watch nodes" not in found(cluster, situation)
@@ -113,7 +113,7 @@ def test_a_server_that_does_not_answer_is_the_only_finding(
     assert (one.name, one.is_met) == ("API server", False)
 
 
-def test_what_each_campaign_has_is_told_with_who_made_it_and_goes_alone(
+def test_what_each_campaign_has_is_reported_with_who_made_it_and_goes_alone(
     cluster: Cluster,
     api: SimulatedApiServer,
     make_scheduler: Callable[[], KubernetesScheduler],

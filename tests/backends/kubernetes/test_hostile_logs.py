@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kubernetes.simulated_api import listed, piece, tarred, told
+from backends.kubernetes.simulated_api import listed, piece, sent_lines, tarred
 from tare.plugins.backends.kubernetes.framing import parse, parse_manifest
 from tare.plugins.backends.kubernetes.receiving import Receiver
 
@@ -30,7 +30,7 @@ def everything(root: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("name", ["../out", "/tmp/tare-out", "a/../../out", "..", "a//b"])
 def test_names_that_lead_out_write_nothing(tmp_path: Path, name: str) -> None:
     every = {name: b"x"}
-    receiver = receive(tmp_path / "f", piece(name, 0, b"x"), told(listed(every), tarred(every)))
+    receiver = receive(tmp_path / "f", piece(name, 0, b"x"), sent_lines(listed(every), tarred(every)))
     assert [lack.name for lack in receiver.lacks()] == [name]
     assert everything(tmp_path) == {}
 
@@ -38,7 +38,7 @@ def test_names_that_lead_out_write_nothing(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["command.json", "pods.yaml"])
 def test_what_tare_wrote_itself_is_no_programs_to_replace(tmp_path: Path, name: str) -> None:
     every = {name: b"forged"}
-    assert receive(tmp_path / "f", told(listed(every), tarred(every))).lacks() == []
+    assert receive(tmp_path / "f", sent_lines(listed(every), tarred(every))).lacks() == []
     assert everything(tmp_path) == {}
 
 
@@ -46,7 +46,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "d").symlink_to(tmp_path)
     every = {"d/out": b"x"}
-    assert receive(tmp_path / "f", told(listed(every), tarred(every))).lacks() != []
+    assert receive(tmp_path / "f", sent_lines(listed(every), tarred(every))).lacks() != []
     assert not (tmp_path / "out").exists()
 
 
@@ -56,7 +56,7 @@ def test_a_piece_that_unpacks_to_more_than_it_may_is_nothing() -> None:
 
 
 def test_an_archive_that_unpacks_to_more_than_is_allowed_is_refused(tmp_path: Path) -> None:
-    receiver = receive(tmp_path / "f", told(listed({}), tarred({"bomb": bytes(64 * 2**20)})))
+    receiver = receive(tmp_path / "f", sent_lines(listed({}), tarred({"bomb": bytes(64 * 2**20)})))
     with pytest.raises(ValueError, match="unpacks to more than 1 MiB"):
         receiver.lacks()
     assert everything(tmp_path) == {}
@@ -80,7 +80,7 @@ def test_a_piece_for_another_place_than_the_end_is_nothing(tmp_path: Path, offse
 
 def test_a_server_cannot_pass_its_files_off_as_the_clients(tmp_path: Path) -> None:
     every = {"stdout": b"value: 9\n", "landed": b"began 1.0\n", "before.0": b"x"}
-    receiver = receive(tmp_path / "f", told(listed(every), tarred(every)), role="server")
+    receiver = receive(tmp_path / "f", sent_lines(listed(every), tarred(every)), role="server")
     assert receiver.lacks() == []
     receiver.keep_record()
     assert everything(tmp_path) == {"f/before.server": b"x"}

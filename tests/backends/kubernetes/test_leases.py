@@ -43,7 +43,7 @@ def holder(leases: NodeLeases, node: str = "w1", began: float = 0.0) -> str:
     return leases.with_holders({node: {}}, began)[node]["kubernetes.lease"]
 
 
-def test_the_second_campaign_on_a_node_is_told_of_the_first(make: Callable[[str], NodeLeases]) -> None:
+def test_the_second_campaign_on_a_node_is_reported_of_the_first(make: Callable[[str], NodeLeases]) -> None:
     first, second = make("one"), make("two")
     first.keep({"w1", "w2"})
     second.keep({"w2", "w3"})
@@ -101,7 +101,7 @@ def test_a_campaign_goes_on_with_its_own_lease(make: Callable[[str], NodeLeases]
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_without_the_right_it_is_said_that_it_was_not_done(
+def test_without_the_right_it_is_reported_that_it_was_not_done(
     make: Callable[[str], NodeLeases], api: SimulatedApiServer, time: Time, status: int
 ) -> None:
     api.refusals["leases"] = (status, "leases is forbidden")
@@ -127,7 +127,7 @@ def test_an_outage_ends_nothing(
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": "x"}, {"holderIdentity": "x", "renewTime": "soon"}])
-def test_a_lease_that_tells_no_time_is_nobody_s(
+def test_a_lease_without_a_time_is_nobody_s(
     make: Callable[[str], NodeLeases], api: SimulatedApiServer, spec: dict[str, str]
 ) -> None:
     api.apply("leases", {"metadata": {"name": "tare-node-w1", "labels": {}}, "spec": spec})

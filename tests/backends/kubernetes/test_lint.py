@@ -68,7 +68,7 @@ TRAPS: dict[str, list[Json]] = {
 
 
 @pytest.mark.parametrize("rule", TRAPS)
-def test_the_trap_is_seen_and_its_cure_said(rule: str) -> None:
+def test_the_trap_is_seen_and_its_cure_shown(rule: str) -> None:
     found = {trap.rule: trap for trap in lint(TRAPS[rule])}
     assert rule in found, f"found only {sorted(found)}"
     assert found[rule].what
@@ -129,7 +129,7 @@ WORKERS = {
 }
 
 
-def test_a_patch_of_mpi_jobs_goes_into_no_other_kind_and_that_is_told() -> None:
+def test_a_patch_of_mpi_jobs_goes_into_no_other_kind_and_that_is_reported() -> None:
     """Cases of one node are Jobs, and pairs are pods, in one study. What no kind has all are sent."""
     for name, kind in (("one-node", "a Job"), ("pair", "a Pod")):
         documents = SITUATIONS[name].with_options(merge=WORKERS).documents()

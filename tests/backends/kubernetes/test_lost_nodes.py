@@ -17,7 +17,7 @@ from backends.kubernetes.conftest import (
     wait_for,
     wait_until,
 )
-from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, listed, tarred, told
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, listed, sent_lines, tarred
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
@@ -56,11 +56,11 @@ def test_a_lost_node_is_named_and_its_run_tried_again_in_seconds(
     else:
         api.apply("nodes", node("w2", "Unknown", **SILENT))
     stands(scheduler, clock, one, 6)
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert landed.exit.fault.startswith("node w2 of pod tare-ca-ab12-1-1-worker-1 ")
-    assert ("was deleted" if is_deleted else SILENT["message"]) in landed.exit.fault
-    assert landed.nodes == ("w1", "w2")
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert result.exit.fault.startswith("node w2 of pod tare-ca-ab12-1-1-worker-1 ")
+    assert ("was deleted" if is_deleted else SILENT["message"]) in result.exit.fault
+    assert result.nodes == ("w1", "w2")
     assert api.names("mpijobs") == api.names("pods") == []
 
 
@@ -91,7 +91,7 @@ def test_no_log_is_asked_of_a_lost_node(
     assert "was lost" in (one.folder / "tare-ca-ab12-1-1-worker-1.log").read_text()
 
 
-def test_without_the_right_to_watch_nodes_the_pods_tell_it(
+def test_without_the_right_to_watch_nodes_the_pods_show_it(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     api.refusals["GET /api/v1/nodes"] = (403, "nodes is forbidden")
@@ -99,8 +99,8 @@ def test_without_the_right_to_watch_nodes_the_pods_tell_it(
     begin(scheduler, happen, one)
     happen.workers(**unready())
     stands(scheduler, clock, one, 6)
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault == "node w1 of pod tare-ca-ab12-1-1-worker-0 is not ready"
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault == "node w1 of pod tare-ca-ab12-1-1-worker-0 is not ready"
 
 
 def test_a_node_that_does_not_answer_for_a_moment_costs_no_run(
@@ -114,8 +114,8 @@ def test_a_node_that_does_not_answer_for_a_moment_costs_no_run(
     wait_until(scheduler, lambda: not seen(scheduler, one).losing._since)
     clock.ahead += 30
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(40, False), (61, True)])
@@ -131,20 +131,20 @@ def test_where_all_nodes_are_silent_it_is_the_control_plane_that_was_away(
     wait_until(scheduler, lambda: len(seen(scheduler, one).losing._since) == 2)
     clock.ahead += seconds
     if is_lost:
-        (landed,) = wait_for(scheduler)
-        assert landed.exit.fault is not None
+        (result,) = wait_for(scheduler)
+        assert result.exit.fault is not None
         return
     assert scheduler.wait() == []
     for name in ("w1", "w2"):
         api.apply("nodes", node(name))
     wait_until(scheduler, lambda: not seen(scheduler, one).losing._since)
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 @pytest.mark.parametrize(("seconds", "is_lost"), [(20, False), (31, True)])
-def test_a_kubelet_that_says_it_is_not_ready_gets_the_time_of_a_restart(
+def test_a_kubelet_that_reports_itself_not_ready_gets_the_time_of_a_restart(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock,
     seconds: int, is_lost: bool,
 ) -> None:  # fmt: skip
@@ -155,9 +155,9 @@ def test_a_kubelet_that_says_it_is_not_ready_gets_the_time_of_a_restart(
     if not is_lost:
         assert scheduler.wait() == []
         return
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "is not ready: KubeletNotReady: container runtime is down" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "is not ready: KubeletNotReady: container runtime is down" in result.exit.fault
 
 
 def test_a_worker_whose_probe_fails_is_not_lost(
@@ -177,9 +177,9 @@ def test_a_pod_that_kubernetes_calls_lost_is(
 ) -> None:
     begin(scheduler, happen, task())
     happen.workers(**{**READY, **status})
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "node w1 of pod" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "node w1 of pod" in result.exit.fault
 
 
 def test_a_pod_that_is_to_go_and_does_not_is_given_up(
@@ -200,9 +200,9 @@ def test_a_pod_that_is_to_go_and_does_not_is_given_up(
     pod["status"] = {**READY, "conditions": [*READY["conditions"], why]}
     api.apply("pods", pod)
     stands(scheduler, clock, one, 46)
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "DeletionByTaintManager: taint; it does not end" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "DeletionByTaintManager: taint; it does not end" in result.exit.fault
 
 
 def fail_silently(scheduler: KubernetesScheduler, happen: Happenings, one: Task) -> None:
@@ -221,9 +221,9 @@ def test_a_run_that_fails_before_kubernetes_knows_of_its_lost_node_is_no_program
     assert scheduler.wait() == []
     api.apply("nodes", node("w2", "Unknown", **SILENT))
     stands(scheduler, clock, one, 6)
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "node w2 of pod" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "node w2 of pod" in result.exit.fault
     assert "pods" in [query["plural"] for query in api.deletions if query.get("gracePeriodSeconds") == "0"]
 
 
@@ -234,13 +234,13 @@ def test_nothing_stays_of_a_run_whose_results_were_lost_with_a_node(
     one = task()
     launcher = begin(scheduler, happen, one)
     small = {name: text.encode() for name, text in record(1).items() if name != "after.1"}
-    api.logs[launcher] = told(listed(small), tarred(small), waits="lost")
+    api.logs[launcher] = sent_lines(listed(small), tarred(small), waits="lost")
     happen.launcher(**over(1))
     wait_until(scheduler, lambda: seen(scheduler, one).failed)
     api.apply("nodes", node("w2", "Unknown", **SILENT))
     stands(scheduler, clock, one, 6)
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
     scheduler.close()
     assert api.names("pods") == api.names("configmaps") == []
 
@@ -251,17 +251,17 @@ def test_a_run_that_fails_on_nodes_that_live_is_the_program_s_fault_after_all(
     one = task()
     fail_silently(scheduler, happen, one)
     clock.ahead += 76
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.exit.fault) == (1, None)
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.exit.fault) == (1, None)
 
 
-def test_a_run_that_fails_while_all_its_nodes_answer_is_told_at_once(
+def test_a_run_that_fails_while_all_its_nodes_answer_is_reported_at_once(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make
 ) -> None:
     begin(scheduler, happen, task())
     happen.succeed(code=1)
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.exit.fault) == (1, None)
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.exit.fault) == (1, None)
 
 
 def test_a_worker_that_was_killed_for_memory_is_named_though_it_is_reported_after_its_launcher(
@@ -269,5 +269,5 @@ def test_a_worker_that_was_killed_for_memory_is_named_though_it_is_reported_afte
 ) -> None:
     fail_silently(scheduler, happen, task())
     happen.workers(**over(137, "OOMKilled"))
-    (landed,) = wait_for(scheduler)
-    assert "-worker-0 took more memory than it may (OOMKilled)" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "-worker-0 took more memory than it may (OOMKilled)" in result.reason

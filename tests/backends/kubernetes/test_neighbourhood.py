@@ -42,7 +42,7 @@ def node(api: SimulatedApiServer, name: str, **more: Doc) -> None:
     api.apply("nodes", {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
 
 
-def test_nodes_are_told_with_whom_they_are_shared(
+def test_nodes_are_reported_with_whom_they_are_shared(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation
 ) -> None:
     for name in ("w1", "w2", "w3", "w4"):
@@ -52,12 +52,12 @@ def test_nodes_are_told_with_whom_they_are_shared(
         meta = {"name": f"p{number}", "namespace": space}
         spec = {"nodeName": at, "containers": [{"resources": {"requests": {"cpu": "250m"}}}]}
         api.apply("pods", {"metadata": meta, "spec": spec, "status": {"phase": "Running"}})
-    told = found(cluster, situation)
-    assert told["nodes of programs"].found == "4 of 5: w1, w2, w3, w4"
-    assert told["neighbours on w1, w2"].found == "1 of monitoring; they ask for 0.25 CPUs"
-    assert told["neighbours on w3"].is_met is None
-    assert "isolation" in told["neighbours on w3"].cure
-    assert (told["neighbours on w4"].found, told["neighbours on w4"].is_met) == ("none", True)
+    reported = found(cluster, situation)
+    assert reported["nodes of programs"].found == "4 of 5: w1, w2, w3, w4"
+    assert reported["neighbours on w1, w2"].found == "1 of monitoring; they ask for 0.25 CPUs"
+    assert reported["neighbours on w3"].is_met is None
+    assert "isolation" in reported["neighbours on w3"].cure
+    assert (reported["neighbours on w4"].found, reported["neighbours on w4"].is_met) == ("none", True)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_nodes_of_programs_are_those_that_pods_may_be_on(
     node(api, "set-apart", labels={"bench": "only"}, spec={"taints": [taint]})
     node(api, "plain")
     node(api, "cordoned", spec={"unschedulable": True})
-    told = found(cluster, situation.with_options(**options))["nodes of programs"]
-    assert told.is_met is bool(n_usable)
+    reported = found(cluster, situation.with_options(**options))["nodes of programs"]
+    assert reported.is_met is bool(n_usable)
     if n_usable:
-        assert told.found.startswith(f"{n_usable} of 3")
+        assert reported.found.startswith(f"{n_usable} of 3")
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_a_launcher_that_keeps_apart_needs_a_node(
 ) -> None:
     for number in range(n_nodes):
         node(api, f"w{number}")
-    told = found(cluster, situation.with_options(**options)).get("a node for the launcher")
-    assert (told.is_met if told else None) is is_met
-    if told and not told.is_met:
-        assert "place: beside" in told.cure
+    reported = found(cluster, situation.with_options(**options)).get("a node for the launcher")
+    assert (reported.is_met if reported else None) is is_met
+    if reported and not reported.is_met:
+        assert "place: beside" in reported.cure
 
 
 @pytest.mark.parametrize(("n_nodes", "in_flight", "is_met"), [(4, 2, None), (5, 2, True), (4, 1, True)])
-def test_runs_at_a_time_that_may_leave_their_launchers_no_node_are_told(
+def test_runs_at_a_time_that_may_leave_their_launchers_no_node_are_reported(
     cluster: Cluster,
     api: SimulatedApiServer,
     situation: Situation,
@@ -122,11 +122,11 @@ def test_runs_at_a_time_that_may_leave_their_launchers_no_node_are_told(
 ) -> None:
     for number in range(n_nodes):
         node(api, f"w{number}")
-    told = found(cluster, situation.with_options(in_flight=in_flight))["a node for the launcher"]
-    assert told.is_met is is_met
+    reported = found(cluster, situation.with_options(in_flight=in_flight))["a node for the launcher"]
+    assert reported.is_met is is_met
     if is_met is None:
-        assert "2 runs at a time (in_flight) may leave none" in told.found
-        assert "lower 'in_flight'" in told.cure
+        assert "2 runs at a time (in_flight) may leave none" in reported.found
+        assert "lower 'in_flight'" in reported.cure
 
 
 def policy(api: SimulatedApiServer, **spec: object) -> None:
@@ -148,13 +148,13 @@ def policy(api: SimulatedApiServer, **spec: object) -> None:
         ({"podSelector": {"matchLabels": {"app": "x"}}, "policyTypes": ["Ingress"]}, True, "reach"),
     ],
 )
-def test_a_policy_that_closes_ports_between_pods_is_told(
+def test_a_policy_that_closes_ports_between_pods_is_reported(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation, spec: Doc, is_met: bool | None, says: str
 ) -> None:
     policy(api, **spec)
-    told = found(cluster, situation)["network policies"]
-    assert (told.is_met, says in told.found) == (is_met, True), told.found
-    assert is_met or "network-policy.yaml" in told.cure
+    reported = found(cluster, situation)["network policies"]
+    assert (reported.is_met, says in reported.found) == (is_met, True), reported.found
+    assert is_met or "network-policy.yaml" in reported.cure
 
 
 def test_an_attachment_of_another_namespace_is_warned_of(
@@ -165,11 +165,11 @@ def test_an_attachment_of_another_namespace_is_warned_of(
         name: Network(interface="net1", pod=PodNetwork(attachment=attachment))
         for name, attachment in (("own", "hsn"), ("other", "networks/hsn"), ("default", "default/hsn"))
     }
-    told = found(cluster, situation, **networks)
-    assert [name for name in told if name.endswith("of another namespace")] == [
+    reported = found(cluster, situation, **networks)
+    assert [name for name in reported if name.endswith("of another namespace")] == [
         "network other, of another namespace"
     ]
-    assert "namespaceIsolation" in told["network other, of another namespace"].found
+    assert "namespaceIsolation" in reported["network other, of another namespace"].found
 
 
 def definition(spec: Doc) -> Doc:
@@ -182,9 +182,9 @@ def test_an_operator_of_version_0_4_lacks_a_field_that_jobs_have(
     cluster: Cluster, api: SimulatedApiServer, situation: Situation
 ) -> None:
     api.apply("customresourcedefinitions", definition({"sshAuthMountPath": {}, "mpiImplementation": {}}))
-    told = found(cluster, situation)["MPIJob's fields"]
-    assert (told.is_met, "lacks launcherCreationPolicy" in told.found) == (False, True)
-    assert "0.5 or later" in told.cure
+    reported = found(cluster, situation)["MPIJob's fields"]
+    assert (reported.is_met, "lacks launcherCreationPolicy" in reported.found) == (False, True)
+    assert "0.5 or later" in reported.cure
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_an_operator_of_version_0_4_lacks_a_field_that_jobs_have(
         ([], "MPI Operator's gang scheduling", False, "no flag --gang-scheduling"),
     ],
 )
-def test_the_operator_s_own_limits_are_told(
+def test_the_operator_s_own_limits_are_reported(
     cluster: Cluster,
     api: SimulatedApiServer,
     situation: Situation,
@@ -213,8 +213,8 @@ def test_the_operator_s_own_limits_are_told(
     pod = {"spec": {"containers": [{"image": "mpioperator/mpi-operator:0.8.2", "args": args}]}}
     meta = {"name": "mpi-operator", "namespace": "mpi-operator", "labels": labels}
     api.apply("deployments", {"metadata": meta, "spec": {"template": pod}, "status": {"readyReplicas": 1}})
-    told = found(cluster, situation.with_options(scheduling_policy=SchedulingPolicy()))[name]
-    assert (told.is_met, says in told.found) == (is_met, True), told.found
+    reported = found(cluster, situation.with_options(scheduling_policy=SchedulingPolicy()))[name]
+    assert (reported.is_met, says in reported.found) == (is_met, True), reported.found
 
 
 def test_an_operator_whose_deployment_may_not_be_read_is_not_known(
@@ -222,5 +222,5 @@ def test_an_operator_whose_deployment_may_not_be_read_is_not_known(
 ) -> None:
     api.apply("customresourcedefinitions", definition({}))
     api.refusals["deployments"] = (403, "deployments.apps is forbidden")
-    told = found(cluster, situation)["MPI Operator's limits"]
-    assert (told.is_met, told.found.startswith("not known: ")) == (None, True)
+    reported = found(cluster, situation)["MPI Operator's limits"]
+    assert (reported.is_met, reported.found.startswith("not known: ")) == (None, True)

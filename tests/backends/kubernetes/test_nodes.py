@@ -58,7 +58,7 @@ def test_a_list_that_is_forgotten_on_the_way_is_asked_for_again(
         list(pods)
 
 
-def test_a_run_s_nodes_alone_are_asked_about(api: SimulatedApiServer, cluster: Cluster) -> None:
+def test_a_run_s_nodes_alone_are_requested(api: SimulatedApiServer, cluster: Cluster) -> None:
     facts = NodeFacts(cluster, lambda: 100.0).of(["n1", "n2"], OWN, began=99.0)
     assert [facts[name]["kubernetes.labels"] for name in ("n1", "n2")] == ["rack=1", "rack=2"]
     assert facts["n1"]["kubernetes.neighbours"] == "1 of others"
@@ -75,7 +75,7 @@ def test_many_nodes_are_asked_about_at_once(api: SimulatedApiServer, cluster: Cl
     assert len(api.requests) == 2
 
 
-def test_many_runs_that_land_on_other_nodes_each_cost_no_more_than_a_few_requests(
+def test_many_runs_on_other_nodes_each_cost_no_more_than_a_few_requests(
     api: SimulatedApiServer, cluster: Cluster
 ) -> None:
     asked = NodeFacts(cluster, lambda: 100.0)

@@ -39,7 +39,7 @@ def test_a_pod_that_runs_alone_waits_for_itself() -> None:
     assert queued_s([LAUNCHER], None) == 0.0
 
 
-def test_nothing_is_told_of_what_never_had_a_node_or_of_damaged_times() -> None:
+def test_nothing_is_known_of_what_never_had_a_node_or_of_damaged_times() -> None:
     never = pod("worker", "2026-11-23T07:00:10Z", None)
     assert queued_s([*WORKERS, never], job("2026-11-23T07:00:00Z")) is None
     assert queued_s([pod("worker", "yesterday", "2026-11-23T07:00:40Z")], None) is None

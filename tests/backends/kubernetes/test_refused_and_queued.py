@@ -49,7 +49,7 @@ def tell(api: SimulatedApiServer) -> Tell:
 
 
 @pytest.fixture
-def told(scheduler: KubernetesScheduler) -> list[str]:
+def reported(scheduler: KubernetesScheduler) -> list[str]:
     found: list[str] = []
     scheduler.report_waits(lambda names, reason: found.append(reason))
     return found
@@ -74,7 +74,7 @@ def forbidden(why: str) -> str:
         "exceeded quota: few, requested: limits.cpu=2, used: limits.cpu=2, limited: limits.cpu=4",
     ],
 )
-def test_a_pod_that_will_never_be_let_in_ends_its_run_at_once_with_the_words(
+def test_a_pod_that_will_never_be_let_in_ends_its_run_at_once_with_the_message(
     scheduler: KubernetesScheduler, task: Make, tell: Tell, clock: Clock, why: str
 ) -> None:
     one = task()
@@ -82,9 +82,9 @@ def test_a_pod_that_will_never_be_let_in_ends_its_run_at_once_with_the_words(
     tell("MPIJobFailed", forbidden(why))
     wait_until(scheduler, lambda: seen(scheduler, one).events)
     clock.ahead += 6
-    (landed,) = wait_for(scheduler)
-    assert why in landed.reason
-    assert landed.exit.fault is None, "another try would come to the same"
+    (result,) = wait_for(scheduler)
+    assert why in result.reason
+    assert result.exit.fault is None, "another try would come to the same"
 
 
 def test_a_job_whose_pods_are_refused_ends_at_once_too(
@@ -92,13 +92,13 @@ def test_a_job_whose_pods_are_refused_ends_at_once_too(
 ) -> None:
     one = task(of=SITUATIONS["one-node"])
     scheduler.submit([one])
-    said = 'Error creating: pods "x-abc" is forbidden: violates PodSecurity "baseline:latest"'
-    tell("FailedCreate", said, kind="Job")
+    text = 'Error creating: pods "x-abc" is forbidden: violates PodSecurity "baseline:latest"'
+    tell("FailedCreate", text, kind="Job")
     wait_until(scheduler, lambda: seen(scheduler, one).events)
     clock.ahead += 6
-    (landed,) = wait_for(scheduler)
-    assert "FailedCreate" in landed.reason
-    assert 'violates PodSecurity "baseline:latest"' in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "FailedCreate" in result.reason
+    assert 'violates PodSecurity "baseline:latest"' in result.reason
 
 
 def test_a_refusal_that_passes_costs_nothing(
@@ -113,8 +113,8 @@ def test_a_refusal_that_passes_costs_nothing(
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 20
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_container_that_will_never_start_ends_its_run(
     if after_s > 1:
         wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += after_s
-    (landed,) = wait_for(scheduler)
-    assert f"{reason}: {message}" in landed.reason
-    assert landed.exit.fault is None
+    (result,) = wait_for(scheduler)
+    assert f"{reason}: {message}" in result.reason
+    assert result.exit.fault is None
 
 
 def test_a_volume_of_what_is_not_there_ends_its_run(
@@ -149,54 +149,54 @@ def test_a_volume_of_what_is_not_there_ends_its_run(
     one = task()
     scheduler.submit([one])
     happen.workers(**waiting("ContainerCreating"))
-    said = 'MountVolume.SetUp failed for volume "licence" : secret "licence" not found'
-    tell("FailedMount", said, kind="Pod", name=api.names("pods")[0])
+    text = 'MountVolume.SetUp failed for volume "licence" : secret "licence" not found'
+    tell("FailedMount", text, kind="Pod", name=api.names("pods")[0])
     wait_until(scheduler, lambda: seen(scheduler, one).events and len(seen(scheduler, one).pods) == 2)
     clock.ahead += 31
-    (landed,) = wait_for(scheduler)
-    assert f"FailedMount: {said}" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert f"FailedMount: {text}" in result.reason
 
 
 @pytest.mark.parametrize("message", [FULL, "0/2 nodes are available: 2 Too many pods."])
-def test_a_pod_that_waits_for_others_to_leave_is_queued_without_limit_and_says_so(
+def test_a_pod_that_waits_for_others_to_leave_is_queued_without_limit_and_is_reported(
     scheduler: KubernetesScheduler,
     happen: Happenings,
     task: Make,
     clock: Clock,
-    told: list[str],
+    reports: list[str],
     message: str,
 ) -> None:
     one = task()
     scheduler.submit([one])
     happen.workers(**unscheduled(message))
-    wait_until(scheduler, lambda: told)
+    wait_until(scheduler, lambda: reports)
     for _ in range(3):
         clock.ahead += 86_400
         assert scheduler.wait() == []
-    assert told == [f"queued: Unschedulable: {message}"]
+    assert reports == [f"queued: Unschedulable: {message}"]
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 @pytest.mark.parametrize("message", [TOO_SMALL, NO_MATCH])
-def test_a_pod_that_no_node_can_take_is_told_at_once_and_ends_in_time(
+def test_a_pod_that_no_node_can_take_is_reported_at_once_and_ends_in_time(
     scheduler: KubernetesScheduler,
     happen: Happenings,
     task: Make,
     clock: Clock,
-    told: list[str],
+    reports: list[str],
     message: str,
 ) -> None:
     one = task()
     scheduler.submit([one])
     happen.workers(**unscheduled(message))
-    wait_until(scheduler, lambda: told)
-    assert told[0].startswith("waits for nodes, for 600 s at most: pod ")
-    assert message in told[0]
+    wait_until(scheduler, lambda: reports)
+    assert reports[0].startswith("waits for nodes, for 600 s at most: pod ")
+    assert message in reports[0]
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert message in landed.reason
+    (result,) = wait_for(scheduler)
+    assert message in result.reason
 
 
 def test_a_run_that_holds_a_node_while_it_waits_for_another_lets_go_in_time_and_tries_again(
@@ -212,13 +212,13 @@ def test_a_run_that_holds_a_node_while_it_waits_for_another_lets_go_in_time_and_
     api.pod(f"{job['metadata']['name']}-worker-1", job, template, **unscheduled(FULL))
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "Insufficient cpu" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "Insufficient cpu" in result.exit.fault
 
 
 def test_gates_and_other_schedulers_are_queues(
-    scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make, told: list[str],
+    scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make, reports: list[str],
     clock: Clock, tell: Tell,
 ) -> None:  # fmt: skip
     one = task(of=situation.with_options(scheduler="volcano"))
@@ -226,40 +226,40 @@ def test_gates_and_other_schedulers_are_queues(
     tell("Unschedulable", "2/2 tasks in gang unschedulable: pod group is not ready", kind="PodGroup")
     wait_until(scheduler, lambda: seen(scheduler, one).events)
     happen.workers(**unscheduled("pod group is not ready, 2 Pending, 2 minAvailable"))
-    wait_until(scheduler, lambda: told)
+    wait_until(scheduler, lambda: reports)
     clock.ahead += 86_400
     assert scheduler.wait() == []
-    assert told[-1].startswith("queued: Unschedulable: pod group is not ready, 2 Pending, 2 minAvailable")
-    assert "PodGroup reports Unschedulable: 2/2 tasks in gang" in told[-1]
+    assert reports[-1].startswith("queued: Unschedulable: pod group is not ready, 2 Pending, 2 minAvailable")
+    assert "PodGroup reports Unschedulable: 2/2 tasks in gang" in reports[-1]
     gated = unscheduled("Scheduling is blocked due to non-empty scheduling gates")
     gated["conditions"][0]["reason"] = "SchedulingGated"
     happen.workers(**gated)
-    wait_until(scheduler, lambda: "SchedulingGated" in told[-1])
+    wait_until(scheduler, lambda: "SchedulingGated" in reports[-1])
 
 
-def test_a_suspended_job_is_queued_by_kueue_whose_words_are_told(
-    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, told: list[str],
-    clock: Clock, tell: Tell,
+def test_a_suspended_job_is_queued_by_kueue_whose_message_is_reported(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make,
+    reports: list[str], clock: Clock, tell: Tell,
 ) -> None:  # fmt: skip
     one = task()
     scheduler.submit([one])
     job = happen.job()
-    said = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor default"
+    text = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor default"
     tell("SetPodTemplateRestartPolicy", "Restart policy in pod template overridden")
-    tell("Pending", said, kind="Workload", name=f"mpijob-{job['metadata']['name']}-1a2b3")
+    tell("Pending", text, kind="Workload", name=f"mpijob-{job['metadata']['name']}-1a2b3")
     wait_until(scheduler, lambda: len(seen(scheduler, one).events) == 2)
     job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "benchmarks"
     job["spec"]["runPolicy"]["suspend"] = True
     api.apply("mpijobs", job)
-    wait_until(scheduler, lambda: told)
+    wait_until(scheduler, lambda: reports)
     clock.ahead += 86_400
     assert scheduler.wait() == []
-    assert told == [f"queued: suspended in Kueue's queue benchmarks; Workload reports Pending: {said}"]
+    assert reports == [f"queued: suspended in Kueue's queue benchmarks; Workload reports Pending: {text}"]
     job["spec"]["runPolicy"]["suspend"] = False
     api.apply("mpijobs", job)
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 def test_a_run_that_is_suspended_while_it_runs_is_tried_again(
@@ -279,25 +279,30 @@ def test_a_run_that_is_suspended_while_it_runs_is_tried_again(
     wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
     wait_until(scheduler, lambda: (job := seen(scheduler, one).seen) and job.is_suspended)
     clock.ahead += 11
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault == "its job was suspended while it ran"
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault == "its job was suspended while it ran"
 
 
 def test_a_quota_that_others_use_is_waited_for(
-    scheduler: KubernetesScheduler, happen: Happenings, task: Make, tell: Tell, told: list[str], clock: Clock
+    scheduler: KubernetesScheduler,
+    happen: Happenings,
+    task: Make,
+    tell: Tell,
+    reports: list[str],
+    clock: Clock,
 ) -> None:
     one = task()
     scheduler.submit([one])
     why = "exceeded quota: all, requested: limits.cpu=2, used: limits.cpu=7, limited: limits.cpu=8"
     tell("MPIJobFailed", forbidden(why))
-    wait_until(scheduler, lambda: told)
+    wait_until(scheduler, lambda: reports)
     clock.ahead += 86_400
     assert scheduler.wait() == []
-    assert "queued: " in told[0]
-    assert why in told[0]
+    assert "queued: " in reports[0]
+    assert why in reports[0]
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
 def test_a_launcher_that_a_full_quota_keeps_out_lets_its_workers_go_and_tries_again(
@@ -307,13 +312,13 @@ def test_a_launcher_that_a_full_quota_keeps_out_lets_its_workers_go_and_tries_ag
     scheduler.submit([one])
     happen.workers()
     why = "exceeded quota: all, requested: pods=1, used: pods=9, limited: pods=9"
-    said = f'Error creating: pods "x-launcher-abc" is forbidden: {why}'
-    tell("FailedCreate", said, kind="Job", name="tare-ca-ab12-1-1-launcher")
+    text = f'Error creating: pods "x-launcher-abc" is forbidden: {why}'
+    tell("FailedCreate", text, kind="Job", name="tare-ca-ab12-1-1-launcher")
     wait_until(scheduler, lambda: seen(scheduler, one).events and len(seen(scheduler, one).pods) == 2)
     clock.ahead += 301
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert why in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert why in result.exit.fault
 
 
 def quota_of(api: SimulatedApiServer, name: str, hard: int, used: int) -> None:
@@ -324,9 +329,9 @@ def quota_of(api: SimulatedApiServer, name: str, hard: int, used: int) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"), [("services", "Service"), ("count/configmaps", "ConfigMap"), ("secrets", "Secret")]
 )
-def test_what_a_full_quota_keeps_the_operator_from_making_without_a_word_is_waited_for(
+def test_what_a_full_quota_keeps_the_operator_from_making_without_a_message_is_waited_for(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make, tell: Tell,
-    told: list[str], clock: Clock, name: str, kind: str,
+    reports: list[str], clock: Clock, name: str, kind: str,
 ) -> None:  # fmt: skip
     """It tells of pods that are refused, and of nothing else."""
     one = task()
@@ -335,19 +340,19 @@ def test_what_a_full_quota_keeps_the_operator_from_making_without_a_word_is_wait
     tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
     wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).seen)
     clock.ahead += 16
-    wait_until(scheduler, lambda: told)
-    assert f"quota small has no room for its {kind}: {name} 3 of 3" in told[-1]
-    assert told[-1].startswith("queued: ")
+    wait_until(scheduler, lambda: reports)
+    assert f"quota small has no room for its {kind}: {name} 3 of 3" in reports[-1]
+    assert reports[-1].startswith("queued: ")
     for _ in range(3):
         clock.ahead += 3600
         assert scheduler.wait() == []
     quota_of(api, name, hard=3, used=2)
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
 
 
-def test_a_quota_that_allows_no_service_ends_at_once_with_its_words(
+def test_a_quota_that_allows_no_service_ends_at_once_with_its_message(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, tell: Tell, clock: Clock
 ) -> None:
     one = task()
@@ -356,12 +361,12 @@ def test_a_quota_that_allows_no_service_ends_at_once_with_its_words(
     tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
     wait_until(scheduler, lambda: seen(scheduler, one).events and seen(scheduler, one).seen)
     clock.ahead += 16
-    (landed,) = wait_for(scheduler)
-    assert "quota small has no room for its Service: services 0 of 0" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "quota small has no room for its Service: services 0 of 0" in result.reason
 
 
-def test_an_operator_that_has_taken_a_job_up_is_not_told_as_one_that_does_not_run(
-    scheduler: KubernetesScheduler, task: Make, tell: Tell, told: list[str], clock: Clock
+def test_an_operator_that_has_taken_a_job_up_is_not_reported_as_one_that_does_not_run(
+    scheduler: KubernetesScheduler, task: Make, tell: Tell, reports: list[str], clock: Clock
 ) -> None:
     """A limit of 5 requests a second keeps the real one busy for minutes where many jobs are in flight."""
     one = task()
@@ -369,8 +374,8 @@ def test_an_operator_that_has_taken_a_job_up_is_not_told_as_one_that_does_not_ru
     tell("MPIJobCreated", "MPIJob bench/x is created.", of="Normal")
     wait_until(scheduler, lambda: seen(scheduler, one).events)
     clock.ahead += 16
-    wait_until(scheduler, lambda: told)
-    assert told[-1].endswith("the MPI Operator has taken it up, and made no pods yet")
+    wait_until(scheduler, lambda: reports)
+    assert reports[-1].endswith("the MPI Operator has taken it up, and made no pods yet")
 
 
 def test_a_full_quota_is_not_to_blame_where_no_operator_took_the_job_up(
@@ -381,8 +386,8 @@ def test_a_full_quota_is_not_to_blame_where_no_operator_took_the_job_up(
     quota_of(api, "services", hard=3, used=3)
     wait_until(scheduler, lambda: seen(scheduler, one).seen)
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert "is the MPI Operator running" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "is the MPI Operator running" in result.reason
 
 
 @pytest.mark.parametrize("name", ["pair", "pod-network"])
@@ -390,7 +395,7 @@ def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     scheduler: KubernetesScheduler,
     api: SimulatedApiServer,
     task: Make,
-    told: list[str],
+    reports: list[str],
     clock: Clock,
     name: str,
 ) -> None:
@@ -398,8 +403,8 @@ def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     used = f"requested: count/{plural}=1, used: count/{plural}=3, limited: count/{plural}=3"
     api.refusals[f"POST .*/{plural}"] = (403, f'{plural} "x" is forbidden: exceeded quota: q, {used}')
     scheduler.submit([task(of=SITUATIONS[name])])
-    wait_until(scheduler, lambda: told)
-    assert told[0].startswith("queued: the API server answered 403")
+    wait_until(scheduler, lambda: reports)
+    assert reports[0].startswith("queued: the API server answered 403")
     for _ in range(3):
         clock.ahead += 3600
         assert scheduler.wait() == []
@@ -407,7 +412,7 @@ def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     api.refusals.clear()
     clock.ahead += 11
     wait_until(scheduler, lambda: api.names(plural))
-    wait_until(scheduler, lambda: told[-1] == "")
+    wait_until(scheduler, lambda: reports[-1] == "")
 
 
 def test_a_client_that_may_not_be_created_ends_its_pair_and_no_campaign(
@@ -419,8 +424,8 @@ def test_a_client_that_may_not_be_created_ends_its_pair_and_no_campaign(
     template = {"metadata": one["metadata"], "spec": one["spec"]}
     api.refusals["POST .*/pods"] = (403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest"')
     api.pod(server, one, template, node="w1", podIP="10.1.0.7", **READY)
-    (landed,) = wait_for(scheduler)
-    assert 'violates PodSecurity "restricted:latest"' in landed.reason
+    (result,) = wait_for(scheduler)
+    assert 'violates PodSecurity "restricted:latest"' in result.reason
 
 
 def test_a_quota_in_any_unit_may_be_too_small_for_ever() -> None:

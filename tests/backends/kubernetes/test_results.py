@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from backends.kubernetes.conftest import Clock, Happenings, begin, over, record, wait_for, wait_until
-from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed, piece, tarred, told
+from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed, piece, sent_lines, tarred
 from backends.kubernetes.situations import Situation
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task
@@ -28,7 +28,7 @@ def waiting(api: SimulatedApiServer, large: dict[str, bytes]) -> bytes:
     """Return the log of a pod that carries the record, while `large` files wait in it to be fetched."""
     small = {name: text.encode() for name, text in record().items()}
     api.files |= {f"/tare/work/{name}": data for name, data in large.items()}
-    return b"words\n" + told(listed(small | large), tarred(small), waits="yes")
+    return b"words\n" + sent_lines(listed(small | large), tarred(small), waits="yes")
 
 
 def outlast(scheduler: KubernetesScheduler, clock: Clock) -> None:
@@ -45,8 +45,8 @@ def test_files_that_wait_in_the_pod_are_fetched_and_it_is_deleted_then(
     files = {f"out/field.{number}": LARGE[number : 500_000 + number] for number in range(24)}
     api.logs[launcher] = waiting(api, files)
     outlast(scheduler, clock)
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.problems) == (0, ())
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.problems) == (0, ())
     assert {name: (one.folder / name).read_bytes() for name in files} == files
     scheduler.close()
     assert api.objects == {}
@@ -102,8 +102,8 @@ def test_a_log_that_a_proxy_cuts_is_read_on_from_its_end(
     api.logs[launcher] = packed(record() | {"noise": noise})
     api.log_cuts[launcher] = [30_000, 50_000, 10, 90_000]
     happen.launcher(**over(0))
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.exit.fault) == (0, None)
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.exit.fault) == (0, None)
     assert (one.folder / "noise").read_text() == noise
 
 
@@ -118,9 +118,9 @@ def test_what_no_log_holds_any_more_is_no_fault_of_the_program_and_the_pod_stays
     api.logs[launcher] = log[:-60] if lost == "end" else log
     api.log_begins[launcher] = 0 if lost == "end" else 2
     happen.launcher(**over(0, message=record()["landed"]))
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "was cut, or rotated away" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "was cut, or rotated away" in result.exit.fault
     scheduler.close()
     assert launcher in api.names("pods")
     later = make_scheduler()
@@ -145,7 +145,7 @@ def test_output_is_there_while_its_program_runs(
     wait_until(scheduler, lambda: (one.folder / "stdout").read_bytes().endswith(b"step 3\n"))
     small = {name: text.encode() for name, text in record().items() if name != "stdout"}
     every = small | {"stdout": b"step 1\nstep 2\nstep 3\n"}
-    api.logs[launcher] += told(listed(every), tarred(small))
+    api.logs[launcher] += sent_lines(listed(every), tarred(small))
     happen.launcher(**over(0))
     assert wait_for(scheduler)[0].exit.code == 0
 
@@ -158,13 +158,13 @@ def test_a_gap_in_what_was_streamed_is_fetched(
     small = {name: text.encode() for name, text in record().items() if name != "stdout"}
     api.files["/tare/work/stdout"] = LARGE
     streamed = piece("stdout", 0, LARGE[:1000]) + piece("stdout", 500_000, LARGE[500_000:600_000])
-    api.logs[launcher] = streamed + told(listed(small | {"stdout": LARGE}), tarred(small), waits="yes")
+    api.logs[launcher] = streamed + sent_lines(listed(small | {"stdout": LARGE}), tarred(small), waits="yes")
     outlast(scheduler, clock)
     assert wait_for(scheduler)[0].exit.code == 0
     assert (one.folder / "stdout").read_bytes() == LARGE
 
 
-def test_more_than_is_allowed_is_invalid_and_told(
+def test_more_than_is_allowed_is_invalid_and_reported(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make,
     clock: Clock, situation: Situation,
 ) -> None:  # fmt: skip
@@ -173,10 +173,10 @@ def test_more_than_is_allowed_is_invalid_and_told(
     launcher = begin(scheduler, happen, one)
     api.logs[launcher] = waiting(api, {"large": LARGE, "other": LARGE[:1_000_000]})
     outlast(scheduler, clock)
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 0
-    assert "large (" in landed.problems[0]
-    assert "raise it, or give a claim as 'work'" in landed.problems[0]
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
+    assert "large (" in result.problems[0]
+    assert "raise it, or give a claim as 'work'" in result.problems[0]
     assert not (one.folder / "large").exists()
     assert (one.folder / "other").read_bytes() == LARGE[:1_000_000]
 
@@ -190,11 +190,11 @@ def test_a_claim_that_shows_less_than_the_pod_wrote_is_received(
     launcher = begin(scheduler, happen, one)
     (one.folder / "landed").write_text(record()["landed"])
     (one.folder / "stdout").write_text("half")
-    api.logs[launcher] = told(listed({"stdout": b"halfway"}, has_sums=False), b"")
+    api.logs[launcher] = sent_lines(listed({"stdout": b"halfway"}, has_sums=False), b"")
     happen.launcher(**over(0))
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "the claim shows 4 of 7 bytes of stdout" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "the claim shows 4 of 7 bytes of stdout" in result.exit.fault
     assert (one.folder / "stdout").read_text() == "half"
 
 
@@ -206,12 +206,12 @@ def test_what_a_launcher_could_not_get_from_its_worker_is_the_infrastructures_fa
     one = task()
     launcher = begin(scheduler, happen, one)
     small = {name: text.encode() for name, text in record(code).items()}
-    api.logs[launcher] = told(listed(small), tarred(small), waits="lost")
+    api.logs[launcher] = sent_lines(listed(small), tarred(small), waits="lost")
     happen.launcher(**over(code))
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == (None if code == 0 else 3)
-    assert (landed.exit.fault is not None) == (code == 0)
-    assert "could not all be copied" in (landed.exit.fault or "could not all be copied")
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == (None if code == 0 else 3)
+    assert (result.exit.fault is not None) == (code == 0)
+    assert "could not all be copied" in (result.exit.fault or "could not all be copied")
 
 
 @pytest.mark.parametrize("there", [b"step 1\n", b"step 1\nste", b"\0\0\0\0\0\0\0\0\0"])
@@ -226,7 +226,7 @@ def test_what_a_killed_session_left_of_a_stream_is_gone_on_with_unless_it_is_dam
     small = {name: text.encode() for name, text in record().items() if name != "stdout"}
     every = small | {"stdout": b"step 1\nstep 2\n"}
     streamed = piece("stdout", 0, b"step 1\n") + piece("stdout", 7, b"step 2\n")
-    api.logs[launcher] = streamed + told(listed(every), tarred(small))
+    api.logs[launcher] = streamed + sent_lines(listed(every), tarred(small))
     happen.launcher(**over(0))
     alive = make_scheduler()
     assert list(alive.adopt([one])) == [one.name]

@@ -27,22 +27,22 @@ from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 Make = Callable[..., Task]
 
 
-def test_a_task_lands_with_its_record_its_files_and_the_evidence(
+def test_a_task_ends_with_its_record_its_files_and_the_evidence(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make
 ) -> None:
     one = task()
     scheduler.submit([one])
     happen.succeed(files={"out/field.txt": "1 2 3\n"})
-    (landed,) = wait_for(scheduler)
-    assert (landed.name, landed.exit.code, landed.exit.elapsed_s, landed.started_at) == (
+    (result,) = wait_for(scheduler)
+    assert (result.name, result.exit.code, result.exit.elapsed_s, result.started_at) == (
         one.name,
         0,
         2.5,
         100.5,
     )
-    assert landed.nodes == ("w1", "w2")
-    assert "eth0" in landed.after["w2"]["/proc/net/dev"]
-    assert landed.problems == ()
+    assert result.nodes == ("w1", "w2")
+    assert "eth0" in result.after["w2"]["/proc/net/dev"]
+    assert result.problems == ()
     assert (one.folder / "stdout").read_text() == "value: 1.0\n"
     assert (one.folder / "out" / "field.txt").read_text() == "1 2 3\n"
     assert "-worker-1 w2\n" in (one.folder / "nodes.txt").read_text()
@@ -50,16 +50,16 @@ def test_a_task_lands_with_its_record_its_files_and_the_evidence(
     assert (one.folder / "launcher.log").read_bytes().startswith(b"words\n")
 
 
-def test_a_program_that_fails_lands_with_its_exit_code(
+def test_a_program_that_fails_ends_with_its_exit_code(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make
 ) -> None:
     scheduler.submit([task()])
     happen.succeed(code=3)
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.exit.fault, landed.reason) == (3, None, "")
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.exit.fault, result.reason) == (3, None, "")
 
 
-def test_what_has_landed_is_deleted_from_the_cluster(
+def test_what_has_ended_is_deleted_from_the_cluster(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     scheduler.submit([task()])
@@ -91,8 +91,8 @@ def test_a_job_that_does_not_end_is_ended_when_its_time_is_over(
     one = task()
     begin(scheduler, happen, one)
     clock.ahead += one.timeout_s + 301
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.is_timeout
+    (result,) = wait_for(scheduler)
+    assert result.exit.is_timeout
     scheduler.close()
     assert api.objects == {}
 
@@ -161,20 +161,20 @@ def test_versions_that_are_forgotten_are_listed_anew_and_what_went_meanwhile_is_
 def test_a_campaign_that_goes_on_adopts_its_jobs_and_deletes_what_no_run_waits_for(
     make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
-    first, second, landed = task("1.1"), task("2.1"), task("3.1")
+    first, second, result = task("1.1"), task("2.1"), task("3.1")
     dead = make_scheduler()
     dead.submit([first])
     dead.submit([second])
-    (landed.folder / "landed").write_text("began 1.0\nstep run 0 1.0 2.0\n")
+    (result.folder / "landed").write_text("began 1.0\nstep run 0 1.0 2.0\n")
     alive = make_scheduler()
-    assert set(alive.adopt([first, landed, task("4.1")])) == {first.name, landed.name}
+    assert set(alive.adopt([first, result, task("4.1")])) == {first.name, result.name}
     assert api.names("mpijobs") == ["tare-ca-ab12-1-1"]
     happen.succeed()
     names = {one.name: one.exit.code for one in wait_for(alive, 2)}
-    assert names == {first.name: 0, landed.name: 0}
+    assert names == {first.name: 0, result.name: 0}
 
 
-def test_what_is_cancelled_goes_and_does_not_land(
+def test_what_is_cancelled_goes_and_has_no_result(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     first, second = task("1.1"), task("2.1")
@@ -198,8 +198,8 @@ def test_a_single_node_is_a_job(
     files = {"landed": "began 1.0\nstep run 0 1.0 2.0\n", "before.0": probe("w1")}
     api.logs[name] = packed(files | {"after.0": probe("w1", {0: "w1", 1: "w1"})})
     api.pod(name, job, job["spec"]["template"], node="w1", **over(0))
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.nodes, landed.problems) == (0, ("w1",), ())
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.nodes, result.problems) == (0, ("w1",), ())
 
 
 def pair_of(network: str) -> Situation:
@@ -249,8 +249,8 @@ def test_the_client_of_a_pair_comes_when_the_server_is_ready_and_knows_its_addre
     api.pod(client, made, {"metadata": made["metadata"], "spec": made["spec"]}, node="w2", **over(0))
     wait_until(scheduler, lambda: "activeDeadlineSeconds" in api.objects["pods", server]["spec"])
     api.pod(server, one, template, **over(143))
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.code, landed.nodes, landed.problems) == (0, ("w1", "w2"), ())
+    (result,) = wait_for(scheduler)
+    assert (result.exit.code, result.nodes, result.problems) == (0, ("w1", "w2"), ())
 
 
 @pytest.mark.parametrize(
@@ -288,16 +288,16 @@ def test_the_client_of_a_pair_comes_when_the_server_is_ready_and_knows_its_addre
         ),
     ],
 )
-def test_a_run_that_was_not_what_was_asked_for_says_so(
+def test_a_run_that_was_not_what_was_asked_for_is_reported(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make, files: dict[str, str], says: str
 ) -> None:
     scheduler.submit([task()])
     happen.succeed(files=files)
-    (landed,) = wait_for(scheduler)
-    assert says in landed.problems[0]
+    (result,) = wait_for(scheduler)
+    assert says in result.problems[0]
 
 
-def test_the_facts_of_a_run_tell_what_else_ran_on_its_nodes(
+def test_the_facts_of_a_run_show_what_else_ran_on_its_nodes(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, happen: Happenings, task: Make
 ) -> None:
     for name in ("w1", "w2"):
@@ -317,12 +317,12 @@ def test_the_facts_of_a_run_tell_what_else_ran_on_its_nodes(
     )
     scheduler.submit([task()])
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.facts["w1"]["kubernetes.neighbours"] == "1 of logging"
-    assert landed.facts["w1"]["kubernetes.neighbours_cpus"] == "0.25"
-    assert landed.facts["w2"]["kubernetes.neighbours"] == "none"
-    assert landed.facts["w2"]["kubernetes.labels"] == "bench=only"
-    assert landed.facts["w2"]["kubernetes.taints"] == "bench=:NoSchedule"
+    (result,) = wait_for(scheduler)
+    assert result.facts["w1"]["kubernetes.neighbours"] == "1 of logging"
+    assert result.facts["w1"]["kubernetes.neighbours_cpus"] == "0.25"
+    assert result.facts["w2"]["kubernetes.neighbours"] == "none"
+    assert result.facts["w2"]["kubernetes.labels"] == "bench=only"
+    assert result.facts["w2"]["kubernetes.taints"] == "bench=:NoSchedule"
 
 
 @pytest.mark.parametrize(
@@ -354,8 +354,8 @@ def test_neighbours_are_all_pods_that_are_not_the_run_s_own(
     pod = {"metadata": meta, "spec": {"nodeName": "w1"}, "status": {"phase": "Running"}}
     api.apply("pods", pod)
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert landed.facts["w1"]["kubernetes.neighbours"] == expected
+    (result,) = wait_for(scheduler)
+    assert result.facts["w1"]["kubernetes.neighbours"] == expected
 
 
 @pytest.mark.parametrize(
@@ -365,13 +365,13 @@ def test_neighbours_are_all_pods_that_are_not_the_run_s_own(
         ("w3", ["on a node without ranks", "on a node without ranks"]),
     ],
 )
-def test_the_facts_of_a_run_tell_where_its_launcher_was(
+def test_the_facts_of_a_run_show_where_its_launcher_was(
     scheduler: KubernetesScheduler,
     api: SimulatedApiServer,
     happen: Happenings,
     task: Make,
     node: str,
-    told: list[str],
+    reported: list[str],
 ) -> None:
     for name in ("w1", "w2"):
         api.apply("nodes", {"metadata": {"name": name}})
@@ -379,8 +379,8 @@ def test_the_facts_of_a_run_tell_where_its_launcher_was(
     happen.workers()
     happen.launcher(node=node, phase="Pending")
     happen.succeed(launcher_node=node)
-    (landed,) = wait_for(scheduler)
-    assert [landed.facts[one]["kubernetes.launcher"] for one in ("w1", "w2")] == told
+    (result,) = wait_for(scheduler)
+    assert [result.facts[one]["kubernetes.launcher"] for one in ("w1", "w2")] == reported
 
 
 def test_facts_that_tare_may_not_ask_for_cost_no_run(
@@ -389,5 +389,5 @@ def test_facts_that_tare_may_not_ask_for_cost_no_run(
     api.refusals["GET /api/v1/nodes"] = (403, "nodes is forbidden")
     scheduler.submit([task()])
     happen.succeed()
-    (landed,) = wait_for(scheduler)
-    assert "nodes is forbidden" in landed.facts["w1"]["kubernetes.neighbours"]
+    (result,) = wait_for(scheduler)
+    assert "nodes is forbidden" in result.facts["w1"]["kubernetes.neighbours"]

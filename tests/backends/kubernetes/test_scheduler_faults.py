@@ -37,7 +37,7 @@ def waiting(reason: str, message: str = "") -> Doc:
     }
 
 
-def test_a_pod_without_a_node_is_waited_for_and_then_the_reason_is_said(
+def test_a_pod_without_a_node_is_waited_for_and_then_the_reason_is_reported(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
 ) -> None:
     one = task()
@@ -45,13 +45,13 @@ def test_a_pod_without_a_node_is_waited_for_and_then_the_reason_is_said(
     happen.workers(**unscheduled())
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert "waited 600 s for nodes: pod" in landed.reason
-    assert "Unschedulable: 0/2 nodes are available: 2 node(s) had untolerated taint" in landed.reason
-    assert landed.exit.fault is None
+    (result,) = wait_for(scheduler)
+    assert "waited 600 s for nodes: pod" in result.reason
+    assert "Unschedulable: 0/2 nodes are available: 2 node(s) had untolerated taint" in result.reason
+    assert result.exit.fault is None
 
 
-def test_workers_that_never_get_ready_are_told_from_pods_without_nodes(
+def test_workers_that_never_get_ready_are_distinguished_from_pods_without_nodes(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
 ) -> None:
     one = task()
@@ -59,11 +59,11 @@ def test_workers_that_never_get_ready_are_told_from_pods_without_nodes(
     happen.workers(**{**READY, "conditions": []})
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 301
-    (landed,) = wait_for(scheduler)
-    assert "waited 300 s for workers to be ready: not ready: " in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "waited 300 s for workers to be ready: not ready: " in result.reason
 
 
-def test_a_launcher_that_is_not_made_though_its_workers_are_ready_is_told_as_that(
+def test_a_launcher_that_is_not_made_though_its_workers_are_ready_is_reported_as_that(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock
 ) -> None:
     one = task()
@@ -71,13 +71,13 @@ def test_a_launcher_that_is_not_made_though_its_workers_are_ready_is_told_as_tha
     happen.workers()
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 121
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault == (
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault == (
         "waited 120 s for its launcher: its 2 pods are ready, and the one that starts the program is not made"
     )
 
 
-def test_a_scheduler_that_says_nothing_of_a_pod_is_doubted(
+def test_a_scheduler_that_reports_nothing_of_a_pod_may_not_run(
     scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make, clock: Clock
 ) -> None:
     one = task(of=situation.with_options(scheduler="volcano"))
@@ -85,20 +85,20 @@ def test_a_scheduler_that_says_nothing_of_a_pod_is_doubted(
     happen.workers(node="", phase="Pending", conditions=[], containerStatuses=[])
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert "scheduler 'volcano' says nothing: does it run?" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "scheduler 'volcano' says nothing: does it run?" in result.reason
 
 
-def test_without_any_pods_the_operator_is_doubted(
+def test_without_any_pods_the_operator_may_not_run(
     scheduler: KubernetesScheduler, task: Make, clock: Clock
 ) -> None:
     scheduler.submit([task()])
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert "is the MPI Operator running" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "is the MPI Operator running" in result.reason
 
 
-def test_what_the_operator_says_in_an_event_alone_is_said(
+def test_what_the_operator_reports_in_an_event_alone_is_reported(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
     one = task()
@@ -113,9 +113,9 @@ def test_what_the_operator_says_in_an_event_alone_is_said(
     api.apply("events", event)
     wait_until(scheduler, lambda: len(seen(scheduler, one).events) == 1)
     clock.ahead += 601
-    (landed,) = wait_for(scheduler)
-    assert "ValidationError" in landed.reason
-    assert "replicas: Invalid value: 0" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "ValidationError" in result.reason
+    assert "replicas: Invalid value: 0" in result.reason
 
 
 def test_an_image_that_does_not_come_is_the_infrastructures_fault(
@@ -126,9 +126,9 @@ def test_an_image_that_does_not_come_is_the_infrastructures_fault(
     happen.workers(**waiting("ImagePullBackOff", "no such host"))
     wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
     clock.ahead += 901
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "waits: ImagePullBackOff: no such host" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "waits: ImagePullBackOff: no such host" in result.exit.fault
 
 
 def test_a_name_that_is_no_image_is_not_waited_for(
@@ -136,8 +136,8 @@ def test_a_name_that_is_no_image_is_not_waited_for(
 ) -> None:
     scheduler.submit([task()])
     happen.workers(**waiting("InvalidImageName", "not a reference"))
-    (landed,) = wait_for(scheduler)
-    assert "InvalidImageName: not a reference" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "InvalidImageName: not a reference" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_a_worker_that_the_cluster_takes_away_is_the_infrastructures_fault(
     happen.workers()
     happen.launcher()
     happen.workers(**{**over(137), **status})
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "-worker-" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "-worker-" in result.exit.fault
 
 
 def test_a_worker_whose_sshd_ends_is_no_fault_of_the_infrastructure_and_its_log_is_kept(
@@ -176,22 +176,22 @@ def test_a_worker_whose_sshd_ends_is_no_fault_of_the_infrastructure_and_its_log_
     name = f"{api.names('mpijobs')[0]}-worker-0"
     api.logs[name] = b"Bind to port 22 on 0.0.0.0 failed: Address already in use.\n"
     happen.workers(**over(255))
-    (landed,) = wait_for(scheduler)
-    assert "ended with exit code 255" in landed.reason
-    assert landed.exit.fault is None
+    (result,) = wait_for(scheduler)
+    assert "ended with exit code 255" in result.reason
+    assert result.exit.fault is None
     assert b"Address already in use" in (one.folder / f"{name}.log").read_bytes()
 
 
-def test_a_launcher_killed_for_its_memory_says_so_with_its_limit(
+def test_a_launcher_killed_for_its_memory_is_reported_with_its_limit(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     scheduler.submit([task()])
     happen.workers()
     api.logs[happen.launcher()] = b"half a lo"
     happen.launcher(**over(137, "OOMKilled"))
-    (landed,) = wait_for(scheduler)
-    assert "took more memory than it may (OOMKilled): the container's limit is 512Mi" in landed.reason
-    assert landed.exit.fault is None
+    (result,) = wait_for(scheduler)
+    assert "took more memory than it may (OOMKilled): the container's limit is 512Mi" in result.reason
+    assert result.exit.fault is None
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_launcher_killed_for_its_memory_says_so_with_its_limit(
         ),
     ],
 )
-def test_a_rank_killed_for_memory_whose_container_lives_is_told_from_one_that_somebody_killed(
+def test_a_rank_killed_for_memory_whose_container_lives_is_distinguished_from_one_that_somebody_killed(
     scheduler: KubernetesScheduler, happen: Happenings, situation: Situation, task: Make,
     counters: tuple[str, str, str],
 ) -> None:  # fmt: skip
@@ -218,13 +218,13 @@ def test_a_rank_killed_for_memory_whose_container_lives_is_told_from_one_that_so
     }
     scheduler.submit([task(of=situation.with_options(memory_bytes=2**29))])
     happen.succeed(code=137, files=files)
-    (landed,) = wait_for(scheduler)
-    assert "killed a process of the pod on w2 for memory" in landed.reason
-    assert "the container's limit is 536870912" in landed.reason
-    assert landed.exit.fault is None
+    (result,) = wait_for(scheduler)
+    assert "killed a process of the pod on w2 for memory" in result.reason
+    assert "the container's limit is 536870912" in result.reason
+    assert result.exit.fault is None
 
 
-def test_a_worker_killed_for_memory_is_named_where_the_launcher_only_says_137(
+def test_a_worker_killed_for_memory_is_named_where_the_launcher_only_exits_with_137(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     one = task()
@@ -233,8 +233,8 @@ def test_a_worker_killed_for_memory_is_named_where_the_launcher_only_says_137(
     api.logs[name] = packed(record(code=137))
     happen.workers(**over(137, "OOMKilled"))
     happen.launcher(**over(137))
-    (landed,) = wait_for(scheduler)
-    assert "-worker-0 took more memory than it may (OOMKilled)" in landed.reason
+    (result,) = wait_for(scheduler)
+    assert "-worker-0 took more memory than it may (OOMKilled)" in result.reason
 
 
 @pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfcpu", "NodeAffinity", "Preempting"])
@@ -243,21 +243,21 @@ def test_a_pod_that_its_kubelet_does_not_take_is_the_infrastructures_fault(
 ) -> None:
     scheduler.submit([task()])
     happen.workers(phase="Failed", reason=reason, message="Allocate failed", containerStatuses=[])
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert f"{reason}: Allocate failed" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert f"{reason}: Allocate failed" in result.exit.fault
 
 
 def test_an_eviction_for_what_the_pod_itself_wrote_is_not_tried_again(
     scheduler: KubernetesScheduler, happen: Happenings, task: Make
 ) -> None:
-    said = 'Usage of EmptyDir volume "shm" exceeds the limit "64Mi". '
+    text = 'Usage of EmptyDir volume "shm" exceeds the limit "64Mi". '
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
     scheduler.submit([task()])
-    happen.workers(**{**over(137), "reason": "Evicted", "message": said, "conditions": [condition]})
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is None
-    assert 'Usage of EmptyDir volume "shm" exceeds the limit "64Mi".' in landed.reason
+    happen.workers(**{**over(137), "reason": "Evicted", "message": text, "conditions": [condition]})
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is None
+    assert 'Usage of EmptyDir volume "shm" exceeds the limit "64Mi".' in result.reason
 
 
 def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(
@@ -267,31 +267,31 @@ def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(
     happen.workers()
     happen.launcher()
     happen.launcher(**over(0))
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.fault is not None
-    assert "its log could not be read: the API server answered 404" in landed.exit.fault
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault is not None
+    assert "its log could not be read: the API server answered 404" in result.exit.fault
 
 
-def test_the_termination_message_tells_of_the_steps_where_the_log_is_cut(
+def test_the_termination_message_has_the_steps_where_the_log_is_cut(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     scheduler.submit([task()])
     happen.workers()
     api.logs[happen.launcher()] = packed(record())[:-60]
     happen.launcher(**over(4, message="began 100.5\nstep run 4 101.0 102.0\n"))
-    (landed,) = wait_for(scheduler)
-    assert landed.exit.code == 4
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 4
 
 
-def test_the_operators_failure_without_a_launcher_is_told(
+def test_the_operators_failure_without_a_launcher_is_reported(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
     scheduler.submit([task()])
     job = happen.job()
     condition = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded/Error", "message": "why"}
     api.apply("mpijobs", {**job, "status": {"conditions": [condition]}})
-    (landed,) = wait_for(scheduler)
-    assert landed.reason == "BackoffLimitExceeded/Error: why"
+    (result,) = wait_for(scheduler)
+    assert result.reason == "BackoffLimitExceeded/Error: why"
 
 
 def test_pods_that_somebody_deletes_are_not_tried_again(
@@ -302,5 +302,5 @@ def test_pods_that_somebody_deletes_are_not_tried_again(
     api.remove("pods", launcher)
     wait_until(scheduler, lambda: seen(scheduler, one).gone_since is not None)
     clock.ahead += 11
-    (landed,) = wait_for(scheduler)
-    assert (landed.exit.fault, landed.reason) == (None, "its pods were deleted from outside")
+    (result,) = wait_for(scheduler)
+    assert (result.exit.fault, result.reason) == (None, "its pods were deleted from outside")

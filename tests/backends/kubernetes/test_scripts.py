@@ -125,7 +125,7 @@ def step(*argv: str, name: str = "run", **fields: object) -> Step:
     )
 
 
-def test_where_ssh_reaches_no_worker_its_words_are_what_is_told(workers: Pods, tmp_path: Path) -> None:
+def test_where_ssh_reaches_no_worker_its_message_is_reported(workers: Pods, tmp_path: Path) -> None:
     """Nothing was lost on the way: no rank has run there."""
     ssh = workers.root / "bin" / "ssh"
     ssh.write_text("#!/bin/sh\necho 'This account is currently not available.'\nexit 1\n")
@@ -143,14 +143,14 @@ def test_a_task_of_one_pod_sends_its_files_and_exit_code(pods: Pods, tmp_path: P
     assert bring_home(log, one.folder, "launcher") == []
     assert code == 3
     assert (one.folder / "d" / "made").read_text() == (one.folder / "stdout").read_text() == "a b\n"
-    landed = read_result(one, [], None)
-    assert (landed.exit.code, landed.nodes, landed.step) == (3, ("w0",), "run")
-    assert landed.before["w0"]["facts"] == "here"
-    assert "lo:" in landed.after["w0"]["/proc/net/dev"]
+    result = read_result(one, [], None)
+    assert (result.exit.code, result.nodes, result.step) == (3, ("w0",), "run")
+    assert result.before["w0"]["facts"] == "here"
+    assert "lo:" in result.after["w0"]["/proc/net/dev"]
 
 
 @pytest.mark.parametrize("n_nodes", [1, 2])
-def test_the_sampler_watches_each_pod_and_what_it_wrote_comes_home(
+def test_the_sampler_watches_each_pod_and_what_it_wrote_is_received(
     pods: Pods, tmp_path: Path, n_nodes: int, request: pytest.FixtureRequest
 ) -> None:
     if n_nodes == 2:
@@ -161,18 +161,18 @@ def test_the_sampler_watches_each_pod_and_what_it_wrote_comes_home(
     one = msgspec.structs.replace(one, sampler=SharedSampler(path, 0.1))
     code, log = pods.run(one)
     bring_home(log, one.folder, "launcher")
-    landed = read_result(one, [], None)
+    result = read_result(one, [], None)
     assert code == 0
     nodes = ["w0"] if n_nodes == 1 else ["w1", "w2"]
     assert sorted(one.name for one in one.folder.glob("telemetry*")) == [
         f"telemetry.{n}.jsonl" for n in nodes
     ]
-    figures = settle(one.folder, Span(hosts={node: Host() for node in nodes}, epochs=landed.epochs))
+    figures = settle(one.folder, Span(hosts={node: Host() for node in nodes}, epochs=result.epochs))
     assert "cpu_user" in figures
 
 
 @pytest.mark.parametrize("n_nodes", [1, 2])
-def test_each_pod_counts_from_before_the_first_step_until_after_the_last_and_what_it_said_comes_home(
+def test_each_pod_counts_from_before_the_first_step_until_after_the_last_and_what_it_printed_is_received(
     pods: Pods, tmp_path: Path, n_nodes: int, request: pytest.FixtureRequest
 ) -> None:
     if n_nodes == 2:
@@ -187,12 +187,12 @@ def test_each_pod_counts_from_before_the_first_step_until_after_the_last_and_wha
     bring_home(log, one.folder, "launcher")
     assert code == 0
     assert (one.folder / "stdout").read_text() == n_nodes * "it's $(x)\n"
-    said = {path.name: path.read_text() for path in one.folder.glob("packets.*")}
+    message = {path.name: path.read_text() for path in one.folder.glob("packets.*")}
     nodes = ["w0"] if n_nodes == 1 else ["w1", "w2"]
-    assert said == {f"packets.{node}.txt": "it's $(x)\nover\n" for node in nodes}
+    assert message == {f"packets.{node}.txt": "it's $(x)\nover\n" for node in nodes}
 
 
-def test_a_pod_without_python_is_not_watched_and_says_why(pods: Pods, tmp_path: Path) -> None:
+def test_a_pod_without_python_is_not_watched_and_gets_a_reason(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("true"))
     (pods.root / "bin" / "python3").symlink_to("/bin/false")
     one = msgspec.structs.replace(one, sampler=SharedSampler(SCRIPTS / "probe.sh", 0.1))
@@ -211,14 +211,14 @@ def test_pods_that_have_one_address_are_named_as_the_cause(pods: Pods, tmp_path:
     assert one.network is not None
     status = msgspec.json.encode([{"interface": one.network.interface, "ips": ["10.91.0.2"]}]).decode()
     seen = [SeenPod(metadata=SeenMeta(name=name, annotations={STATUS: status})) for name in ("a", "b")]
-    landed = read_result(one, seen, None)
-    said = landed.problems[0] if code == 0 else landed.reason
-    assert said.startswith(f"two pods have the address 10.91.0.2 on {one.network.interface}")
+    result = read_result(one, seen, None)
+    message = result.problems[0] if code == 0 else result.reason
+    assert message.startswith(f"two pods have the address 10.91.0.2 on {one.network.interface}")
     alone = read_result(one, seen[:1], None)
     assert "two pods" not in alone.reason + " ".join(alone.problems)
 
 
-def test_the_client_of_a_pair_need_not_wait_for_the_word_of_a_server_in_another_pod(
+def test_the_client_of_a_pair_need_not_wait_for_the_ready_file_of_a_server_in_another_pod(
     pods: Pods, tmp_path: Path
 ) -> None:
     case = Case(id="ab12", workload="w", platform="p", layout=Layout(nodes=2, ranks=2))
@@ -246,12 +246,12 @@ def test_steps_share_the_time_of_their_task_and_the_first_that_fails_is_the_last
     one = task_of(tmp_path / "home", step("sleep", "30", name="slow"), step("true"), timeout_s=1)
     _, log = pods.run(one)
     bring_home(log, one.folder, "launcher")
-    landed = read_result(one, [], None)
-    assert landed.exit.is_timeout
-    assert landed.step == "slow"
+    result = read_result(one, [], None)
+    assert result.exit.is_timeout
+    assert result.step == "slow"
 
 
-def test_the_workers_are_probed_and_what_the_first_one_made_comes_home(workers: Pods, tmp_path: Path) -> None:
+def test_workers_are_probed_and_files_of_the_first_one_are_received(workers: Pods, tmp_path: Path) -> None:
     rank = f"{workers.root}/scripts/rank.sh"
     start = (
         'for host in job-worker-0.job job-worker-1.job; do ssh $host "PMI_RANK=${host:11:1} sh $0  $1"; done'
@@ -262,13 +262,13 @@ def test_the_workers_are_probed_and_what_the_first_one_made_comes_home(workers: 
     bring_home(log, one.folder, "launcher")
     assert code == 0
     assert (one.folder / "result").read_text() == "of rank 0\n"
-    landed = read_result(one, [], None)
-    assert landed.nodes == ("w1", "w2")
-    assert [landed.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
-    assert landed.problems == ()
+    result = read_result(one, [], None)
+    assert result.nodes == ("w1", "w2")
+    assert [result.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
+    assert result.problems == ()
 
 
-def test_what_the_first_worker_made_and_could_not_be_copied_is_told(workers: Pods, tmp_path: Path) -> None:
+def test_files_of_the_first_worker_that_cannot_be_copied_are_reported(workers: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("true"), nodes=2)
     tar = workers.root / "bin" / "tar"
     tar.write_text(f'#!/bin/sh\ncase "$*" in *-cf*) exit 2;; esac\nexec {shutil.which("tar")} "$@"\n')
@@ -277,7 +277,7 @@ def test_what_the_first_worker_made_and_could_not_be_copied_is_told(workers: Pod
     assert b"\x1etare end lost " in log
 
 
-def test_what_ranks_and_libraries_said_in_each_worker_comes_home(workers: Pods, tmp_path: Path) -> None:
+def test_what_ranks_and_libraries_wrote_in_each_worker_is_received(workers: Pods, tmp_path: Path) -> None:
     stage = with_files(Stage(argv=("true",)), reports_transport=True)
     for place in (workers.root, *tmp_path.glob("job-worker-*")):
         for name, text in stage.files.items():
@@ -350,7 +350,7 @@ def test_what_a_program_prints_is_in_the_log_while_it_runs(
     assert (one.folder / "stdout").stat().st_size == 1_000_000
 
 
-def test_nothing_is_called_home_of_a_log_that_was_cut(pods: Pods, tmp_path: Path) -> None:
+def test_nothing_counts_as_received_of_a_log_that_was_cut(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("true"))
     _, log = pods.run(one)
     for cut in (log[:-30], log[: len(log) // 2], log[40:]):
@@ -358,7 +358,7 @@ def test_nothing_is_called_home_of_a_log_that_was_cut(pods: Pods, tmp_path: Path
         assert not (one.folder / "landed").exists()
 
 
-def test_names_of_every_kind_come_home(pods: Pods, tmp_path: Path) -> None:
+def test_names_of_every_kind_are_received(pods: Pods, tmp_path: Path) -> None:
     names = ["a b", "new\nline", "-n", "*", "\\back", "é", "'q'"]
     one = task_of(tmp_path / "home", step("python3", "-c", f"[open(n, 'w').write(n) for n in {names!r}]"))
     _, log = pods.run(one)
@@ -366,7 +366,7 @@ def test_names_of_every_kind_come_home(pods: Pods, tmp_path: Path) -> None:
     assert [(one.folder / name).read_text() for name in names] == names
 
 
-def test_a_server_that_is_told_to_end_tells_its_counters(pods: Pods, tmp_path: Path) -> None:
+def test_a_server_that_is_asked_to_end_reports_its_counters(pods: Pods, tmp_path: Path) -> None:
     program = f"until [ -e {pods.root}/work/done ]; do sleep 0.05; done"
     one = task_of(tmp_path / "home", step("sh", "-c", program, is_pair=True))
     with pods.start(one) as process:

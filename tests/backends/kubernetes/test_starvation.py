@@ -44,8 +44,8 @@ def test_one_of_two_runs_whose_launchers_starve_each_other_makes_room(
     assert scheduler.wait() == [], "it is alone now, and waits for the nodes of the other"
     number = both.index(left)
     happen.succeed(happen.job(number=number if len(happen.api.names("mpijobs")) == 2 else 0))
-    (landed,) = wait_for(scheduler)
-    assert (landed.name, landed.exit.code) == (left.name, 0)
+    (result,) = wait_for(scheduler)
+    assert (result.name, result.exit.code) == (left.name, 0)
 
 
 def test_a_launcher_that_waits_beside_a_run_that_goes_on_waits_for_its_end(
@@ -57,7 +57,7 @@ def test_a_launcher_that_waits_beside_a_run_that_goes_on_waits_for_its_end(
     assert scheduler.wait() == []
 
 
-def test_launchers_that_wait_for_anything_else_are_not_told_to_make_room(
+def test_launchers_that_wait_for_anything_else_are_not_stopped(
     scheduler: KubernetesScheduler, happen: Happenings, both: list[Task], clock: Clock
 ) -> None:
     for number in (0, 1):

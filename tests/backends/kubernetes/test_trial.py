@@ -99,12 +99,12 @@ def room(one: Quota, *pods: tuple[int, SeenPod], in_flight: int = 2) -> list[str
     return [found.found for found in check_room([one], "a job", "MPIJob", pods, in_flight)]
 
 
-def test_room_is_for_all_pods_of_all_jobs_in_flight() -> None:
+def test_a_quota_must_cover_all_pods_of_all_jobs_in_flight() -> None:
     """Two jobs of 1 + 3 pods of 2 CPUs each are 16 CPUs."""
     pods = ((1, pod()), (3, pod()))
     assert room(quota({"requests.cpu": "16"}), *pods) == []
-    (said,) = room(quota({"requests.cpu": "16"}, {"requests.cpu": "1"}), *pods)
-    assert "8 pods in all: requests.cpu 16 of 15 that are left" in said
+    (message,) = room(quota({"requests.cpu": "16"}, {"requests.cpu": "1"}), *pods)
+    assert "8 pods in all: requests.cpu 16 of 15 that are left" in message
 
 
 def test_overhead_of_a_runtime_class_counts() -> None:
