@@ -7,7 +7,6 @@ limits there.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from tare.plugins.collectors.source import Facts, Records, Source, one_line
 
@@ -28,14 +27,11 @@ def _read(records: Records) -> Facts:
             facts[_LIMITS[columns[0]]] = columns[1]  # the soft limit, which is the effective one
     for name in _CGROUP:
         upwards = [one_line(text) for record, text in records.items() if record.partition(" ")[0] == name]
-        if upwards:
-            facts[f"cgroup.{name}"] = upwards[0] if name.startswith("cpuset.") else _least(upwards)
+        if upwards and name.startswith("cpuset."):
+            facts[f"cgroup.{name}"] = upwards[0]
+        elif upwards:  # the smallest limit is the effective one
+            facts[f"cgroup.{name}"] = min(map(_as_version_2, upwards), key=_size)
     return facts
-
-
-def _least(limits: Sequence[str]) -> str:
-    """Return the effective limit, which is the smallest one; ``max`` means no limit."""
-    return min(map(_as_version_2, limits), key=_size)
 
 
 def _as_version_2(limit: str) -> str:

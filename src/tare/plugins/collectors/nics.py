@@ -5,6 +5,7 @@ Interfaces of other containers are left out: they come and go, and are no proper
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from tare.plugins.collectors.source import Facts, Records, Source, listed, one_line
@@ -31,7 +32,8 @@ def _read(records: Records) -> Facts:
         kind, _, nic = record.partition(" ")
         if kind == "driver" and not _OTHERS.match(nic):
             facts |= {f"nic.{nic}.{name}": value for name, value in _driver(text).items()}
-    for device, name in ((device, name) for device in _devices(records) for name in _RDMA_FACTS):
+    devices = {path.split("/")[4] for path in records if path.startswith(f"{_RDMA}/")}
+    for device, name in itertools.product(sorted(devices), _RDMA_FACTS):
         facts[f"rdma.{device}.{_RDMA_FACTS[name]}"] = one_line(records.get(f"{_RDMA}/{device}/{name}", ""))
     return facts | _ports(records)
 
@@ -42,10 +44,6 @@ def _driver(text: str) -> Facts:
     return {
         fact: one_line(fields[name]) for name, fact in _DRIVER_FACTS.items() if fields.get(name, "").strip()
     }
-
-
-def _devices(records: Records) -> list[str]:
-    return sorted({path.split("/")[4] for path in records if path.startswith(f"{_RDMA}/")})
 
 
 def _ports(records: Records) -> Facts:

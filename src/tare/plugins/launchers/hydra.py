@@ -18,12 +18,12 @@ def hydra_command(
     *,
     own: Mapping[str, str],
     options: Sequence[str] = (),
-    agent_words_variable: str,
+    agent_options_variable: str,
 ) -> Invocation:
     """Return hydra's command line with `options`, and `own` variables in the environment of every rank.
 
     Hydra sends the environment over its own sockets, so any value is allowed. The agent may have options,
-    which hydra reads from `agent_words_variable`. Raises UsageError for an agent of any other kind.
+    which hydra reads from `agent_options_variable`. Raises UsageError for an agent of any other kind.
     """
     layout = placement.layout
     env = rank_environment(launcher, program, placement, own)
@@ -37,7 +37,7 @@ def hydra_command(
         if agent:
             argv += ["-bootstrap", "ssh", "-bootstrap-exec", agent[0]]
         if len(agent) > 1:
-            launcher_env[agent_words_variable] = " ".join(_agent_options(launcher, agent))
+            launcher_env[agent_options_variable] = " ".join(_agent_options(launcher, agent))
         if placement.management:
             argv += ["-iface", placement.management[0]]
         argv += ["-f", placement.hostfile] if placement.hostfile else ["-hosts", ",".join(hosts)]

@@ -41,7 +41,7 @@ class IntelMpi:
             program,
             placement,
             own=own,
-            agent_words_variable="I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
+            agent_options_variable="I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
         )
 
 

@@ -24,7 +24,7 @@ class Mpich:
             placement,
             own=ask_mpich(placement) | network,
             options=["-bind-to", _binding(placement.layout)],
-            agent_words_variable="HYDRA_LAUNCHER_EXTRA_ARGS",
+            agent_options_variable="HYDRA_LAUNCHER_EXTRA_ARGS",
         )
 
 

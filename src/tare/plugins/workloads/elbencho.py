@@ -13,7 +13,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import port_parameter
-from tare.plugins.workloads.common.services import services_stage
+from tare.plugins.workloads.common.services import block_faults, services_stage
 from tare.plugins.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
 
 
@@ -62,13 +62,9 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
 
     phases: tuple[str, ...]
 
-    def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each setting that elbencho would refuse or silently change."""
-        block, size = int(case.parameters["block"]), int(case.parameters["size"])
-        if block > size:
-            yield f"block {block} is more than the size of a file, {size}; set size: {block}"
-        if case.parameters["direct"] and block % 512:
-            yield f"block {block} is no multiple of 512 as direct I/O needs; set block: 4096 or direct: false"
+    def faults(self, case: Case) -> Iterable[str]:
+        """Return a fault for each setting that elbencho would refuse or silently change."""
+        return block_faults(case)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of elbencho; a read workload has a stage before it that writes the files."""

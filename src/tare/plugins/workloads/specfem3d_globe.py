@@ -126,7 +126,8 @@ def _element_faults(nex: int, sides: tuple[int, int]) -> Iterator[str]:
     steps = {"16": 16, "8 × nproc_xi": 8 * sides[0], "8 × nproc_eta": 8 * sides[1]}
     for name, step in steps.items():
         if nex % step:
-            fitting = _multiple(nex, math.lcm(*steps.values()))
+            divisor = math.lcm(*steps.values())
+            fitting = max(round(nex / divisor), 1) * divisor
             value = "" if name == "16" else f", which is {step}"
             yield f"nex {nex} is not a multiple of {name}{value}; set nex: {fitting}"
             return
@@ -139,11 +140,6 @@ def _shape_fault(ranks: int, chunks: int, aspect: int) -> str:
         f"{ranks} ranks are not {chunks} × {aspect} × a square (chunks × aspect × NPROC_ETA²); "
         f"set ranks: {chunks * aspect * side * side}"
     )
-
-
-def _multiple(number: int, divisor: int) -> int:
-    """Return the multiple of `divisor` nearest to `number`, at least `divisor`."""
-    return max(round(number / divisor), 1) * divisor
 
 
 _FLAT_GLOBE_NEX = 32
