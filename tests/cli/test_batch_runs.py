@@ -125,7 +125,8 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
     unread = tare("clean").stdout
     for job in own:
         assert (
-            f"{system.title} job {job} of {campaign}: whether its campaign goes on cannot be read" in unread
+            f"{system.title} job {job} of {campaign}: whether its campaign still runs cannot be read"
+            in unread
         )
     for job, number in ((named, 1), (path, 2)):
         assert f"{system.title} job {job} of tare-0123456789ab-c-1.{number}: its mark is not" in unread

@@ -178,8 +178,8 @@ def test_stated_settings_must_be_the_printed_ones(tmp_path: Path, told: tuple[st
     put(tmp_path / "r" / "b" / "1.txt", hpcg(2, 20.0))
     with pytest.raises(UsageError) as caught:
         run("hpcg", tmp_path / "r", "--out", tmp_path / "c", "--pattern", "{platform}/{repeat}.txt", *told)
-    assert "hpcg printed 4 ranks, and 512 were told" in str(caught.value)
-    assert "hpcg printed 2 ranks, and 512 were told" in str(caught.value)
+    assert "hpcg printed 4 ranks, and 512 were stated" in str(caught.value)
+    assert "hpcg printed 2 ranks, and 512 were stated" in str(caught.value)
     assert not (tmp_path / "c").exists()
 
 
@@ -187,7 +187,7 @@ def test_parse_compares_stated_with_printed_settings(tmp_path: Path) -> None:
     log = put(tmp_path / "1.txt", hpcg(4, 10.0))
     done = CliRunner().invoke(parse.command, ["hpcg", str(log), "--set", "ranks=512"], catch_exceptions=False)
     assert done.exit_code == 1
-    assert "hpcg printed 4 ranks, and 512 were told" in done.stderr
+    assert "hpcg printed 4 ranks, and 512 were stated" in done.stderr
     good = CliRunner().invoke(parse.command, ["hpcg", str(log), "--set", "ranks=4"], catch_exceptions=False)
     assert good.exit_code == 0
 
@@ -197,7 +197,7 @@ def test_a_contradiction_is_an_invalid_run_with_both_values(tmp_path: Path) -> N
     put(tmp_path / "r" / "b" / "4.txt", hpcg(2, 20.0))
     run("hpcg", tmp_path / "r", "--out", tmp_path / "c", "--pattern", "{platform}/{ranks}.txt")
     reasons = {one.reason for one in read_campaign(tmp_path / "c").attempts}
-    assert reasons == {"", "hpcg printed 2 ranks, and 4 were told"}
+    assert reasons == {"", "hpcg printed 2 ranks, and 4 were stated"}
 
 
 def test_before_anything_is_written_a_table_reports_what_is_known_and_where_from(

@@ -79,7 +79,7 @@ def test_stated_ranks_that_differ_from_the_printed_ones_are_refused(
     named = ("--pattern", "{platform}/{block}.txt", "--set")
     ended = tare_here("import", workload, "r", "--out", "c", *named, "ranks=512")
     assert ended.returncode != 0
-    assert "printed 4 ranks, and 512 were told" in ended.stderr
+    assert "printed 4 ranks, and 512 were stated" in ended.stderr
     assert tare_here("import", workload, "r", "--out", "d", *named, "ranks=4").returncode == 0
 
 
@@ -98,7 +98,7 @@ def test_ranks_that_each_solve_the_whole_alone_are_no_parallel_run(tare_here: Ta
     put(tmp_path / "r/1.log", openfoam())
     told = tare_here("import", "openfoam.motorbike", "r", "--out", "c", "--set", "ranks=2")
     assert told.returncode != 0, "it prints nProcs : 1"
-    assert "printed 1 rank, and 2 were told" in told.stderr
+    assert "printed 1 rank, and 2 were stated" in told.stderr
 
 
 def test_doubled_lines_are_refused_with_their_reason(tare_here: Tare, tmp_path: Path) -> None:

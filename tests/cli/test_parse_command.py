@@ -114,7 +114,7 @@ def test_a_format_without_an_end_does_not_show_whether_it_is_complete(
     assert completeness(tare_here, "osu.latency", "osu.out") == "not told by this format"
     ended = tare_here("parse", "osu.latency", "osu.out")
     assert ended.returncode == 0
-    assert "osu.out: whether it is complete is not told by this format (see --set), 25" in ended.stdout
+    assert "osu.out: this format does not show whether it is complete (see --set), 25" in ended.stdout
     (tmp_path / "qperf.out").write_text("tcp_bw:\n    bw  =  1.17 GB/sec\n")
     assert completeness(tare_here, "qperf", "qperf.out") == "not told by this format"
     assert completeness(tare_here, "qperf", "qperf.out", "--set", "tests=tcp_bw") == "complete"

@@ -29,7 +29,7 @@ def compare(campaign: Campaign, folder: Path, *options: str) -> str:
 
 def test_a_serious_quality_warning_is_a_line_below_the_table(tmp_path: Path) -> None:
     out = compare(troubled(), tmp_path)
-    assert "Not to be taken at its word" in out
+    assert "Results to treat with caution" in out
     [line] = [line for line in out.splitlines() if "stands apart" in line]
     assert line.startswith("  overlay · synthetic.pingpong · 2 nodes, latency: block 1 stands apart")
 

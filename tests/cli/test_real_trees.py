@@ -111,7 +111,7 @@ def test_a_tree_whose_ranks_are_not_those_of_its_paths_is_refused(tmp_path: Path
         command,
         ["imb.sendrecv", str(tmp_path / "r"), "--out", str(tmp_path / "c"), "--pattern", "n{ranks}/imb.out"],
     )
-    assert "printed 4 ranks, and 8 were told" in str(done.exception) + done.output
+    assert "printed 4 ranks, and 8 were stated" in str(done.exception) + done.output
 
 
 # elbencho

@@ -133,7 +133,7 @@ ABORT = "Abort(0) on node 3 (rank 3 in comm 0): application called MPI_Abort(MPI
             "exit code is 0, but rank 3 called MPI_Abort with 0",
         ),
         ("echo valu", State.INVALID, "no line 'value:'"),
-        ("echo ERROR: no mesh", State.INVALID, "no line 'value:'; the program had said: ERROR: no mesh"),
+        ("echo ERROR: no mesh", State.INVALID, "no line 'value:'; the program had printed: ERROR: no mesh"),
         ("true", State.INVALID, "no line 'value:'"),
     ],
 )

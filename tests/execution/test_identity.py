@@ -71,8 +71,8 @@ def test_an_output_with_two_results_is_not_the_one_that_was_asked_for() -> None:
 
 def test_a_contradiction_becomes_a_problem() -> None:
     hpcg = registry.workloads()["hpcg"]
-    parsed = with_contradictions(hpcg, said("hpcg", ranks=(4,)), {"ranks": 512}, "told")
-    assert parsed.problems == ("hpcg printed 4 ranks, and 512 were told",)
+    parsed = with_contradictions(hpcg, said("hpcg", ranks=(4,)), {"ranks": 512}, "stated")
+    assert parsed.problems == ("hpcg printed 4 ranks, and 512 were stated",)
 
 
 def test_the_third_of_five_is_never_paired_with_the_third_of_three() -> None:

@@ -278,7 +278,7 @@ def test_without_counters_the_mpi_decides(pair: Pair) -> None:
     judged = pair.judge(NETWORKS["mlx5"], needs(7 * GB), is_reported=True)
     assert (judged.proof, judged.evidence) == (
         Proof.REPORTED,
-        "n1 tells no counters of an adapter for verbs",
+        "n1 reports no counters of an adapter for verbs",
     )
     assert pair.judge(NETWORKS["mlx5"], needs(7 * GB)).proof is Proof.NOT_PROVEN
 
@@ -437,7 +437,9 @@ def test_software_rdma_has_only_the_report_of_its_mpi(pair: Pair) -> None:
     assert (judged.proof, judged.fault) == (Proof.REPORTED, None)
     judged = pair.judge(network, needs(7 * GB))
     assert (judged.proof, judged.fault) == (Proof.NOT_PROVEN, None), "it goes through the kernel, as TCP does"
-    assert judged.evidence.endswith("; what eth0 carried is not told apart: RDMA in software, TCP or others")
+    assert judged.evidence.endswith(
+        "; what eth0 carried cannot be distinguished: RDMA in software, TCP or others"
+    )
     for node in pair.nodes.values():
         node.interface("eth1", 9 * GB).interface("eth0", 0)
     assert "the data took another way; eth1 carried" in str(pair.judge(network, needs(7 * GB)).fault)
@@ -472,7 +474,7 @@ def test_a_port_that_could_be_read_only_once_does_not_prove_another_way(pair: Pa
 
 def test_a_host_that_reports_nothing_lacks_no_interface() -> None:
     judged = prove(FAB, HOSTS, {}, needs(GB), is_reported=True)
-    assert (judged.proof, judged.evidence) == (Proof.REPORTED, "n1 told no counters of its interfaces")
+    assert (judged.proof, judged.evidence) == (Proof.REPORTED, "n1 reported no counters of its interfaces")
 
 
 @pytest.mark.parametrize("is_before", [True, False])

@@ -74,7 +74,7 @@ def test_clean_deletes_nothing_that_may_be_alive(campaign: Campaign, tare: Tare)
     assert f"of {campaign.out}: it is of host" in elsewhere.stdout, elsewhere.stderr
     moved = campaign.out.rename(campaign.out.with_name("moved"))
     unread = tare("clean", "--site", campaign.site)
-    assert f"of {campaign.out}: whether its campaign goes on cannot be read" in unread.stdout
+    assert f"of {campaign.out}: whether its campaign still runs cannot be read" in unread.stdout
     moved.rename(campaign.out)
     _annotate(campaign, "tare/session-")
     forged = tare("clean", "--site", campaign.site)

@@ -72,7 +72,7 @@ def _end_process(pid: int, label: str, uid: int) -> bool:
 def _groups(judge_session: Judge) -> Iterator[Leftover]:
     for group, label in control_groups.left():
         if group.is_populated():
-            what = f"processes without a mark in the control group of {label}"
+            what = f"processes without a job label in the control group of {label}"
             verdict = judge_session(label, group.path.stat().st_uid)
             yield Leftover("end", what, verdict, partial(_end_group, group))
 
@@ -103,19 +103,19 @@ def _of_backends(judge_session: Judge, site: str | None) -> Iterator[Leftover]:
             yield Leftover(one.verb, one.what, verdict, partial(_end_in_backend, one))
 
 
-def _of_campaign(judge_session: Judge, mark: str, folder: str) -> SessionFate:
-    """Judge what the session `mark` has submitted; another session of its campaign may have taken it over."""
-    parsed = parse(mark)
+def _of_campaign(judge_session: Judge, label: str, folder: str) -> SessionFate:
+    """Judge what the session `label` has submitted; another session of its campaign may have taken it over."""
+    parsed = parse(label)
     is_held = hold_of(Path(folder, JOURNAL)) if folder else None
     if is_held:
         return SessionFate(Fate.ALIVE)
-    verdict = judge_session(mark, None)
+    verdict = judge_session(label, None)
     if verdict.fate is not Fate.DEAD:
         return verdict
     if parsed is None or parsed.session.campaign != campaign_hash(Path(folder)):
         return SessionFate(Fate.UNKNOWN, f"its mark is not that of the campaign in {folder}")
     if is_held is None:
-        why = f"whether its campaign goes on cannot be read in {folder} here"
+        why = f"whether its campaign still runs cannot be read in {folder} here"
         return SessionFate(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")
     return verdict
 

@@ -103,7 +103,7 @@ def remaining_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: b
         n_guessed=len(runs.keys() - took.keys()),
         is_least=loop.may_go_on(),
         needs_extend=needs_extend,
-        is_budget_spent=bool(passings) and not loop.has_room(passings[0].order[0]),
+        is_budget_spent=bool(passings) and not loop.fits_budget(passings[0].order[0]),
     )
 
 

@@ -360,7 +360,7 @@ def _signals_as_interrupts(arguments: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         leave_dead_terminal()
-        echo(f"tare: interrupted; go on with: tare run {arguments}", err=True)
+        echo(f"tare: interrupted; continue with: tare run {arguments}", err=True)
         raise click.exceptions.Exit(130) from None
     finally:
         for number, handler in before.items():

@@ -86,4 +86,4 @@ def check_stated(workload: Workload, case: Case, parsed: Parsed) -> Parsed:
     nodes, per_node = stated.get("nodes"), stated.get("ranks_per_node")
     if isinstance(nodes, int) and isinstance(per_node, int):
         stated.setdefault("ranks", nodes * per_node)
-    return parsed if parsed.problems else with_contradictions(workload, parsed, stated, "told")
+    return parsed if parsed.problems else with_contradictions(workload, parsed, stated, "stated")

@@ -63,7 +63,7 @@ def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison],
     differing = _differing(found, {*ours.plan.varied, *theirs.plan.varied})
     if differing:
         echo(f"Not the same on both sides: {differing}.")
-    echo("What a publication does not tell, such as the size of the problem, may differ too.")
+    echo("What a publication does not state, such as the size of the problem, may differ too.")
 
 
 def _settings_text(settings: Settings, varied: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ def _print_quality_warnings(campaign: Campaign) -> None:
     if n_odd:
         lines.append(f"  {n_odd} {'run lies' if n_odd == 1 else 'runs lie'} far off the others of a case")
     if lines:
-        echo("", "Not to be taken at its word ('tare report' says what to do):", *lines)
+        echo("", "Results to treat with caution ('tare report' shows what to do):", *lines)
 
 
 def _warning_body(one: QualityWarning, campaign: Campaign) -> dict[str, object]:

@@ -18,7 +18,7 @@ _TOGETHER = {
     "{alpha} %; so is the chance that any 'equivalent' is.",
     Correction.FDR: "Among {n} comparisons at most {alpha} % of those called worse or better are not, in the "
     "mean; so with those called equivalent.",
-    Correction.NONE: "Each of {n} comparisons is judged by itself: where nothing differs {alpha} of 100 are "
+    Correction.NONE: "Each of {n} comparisons is judged by itself: if nothing differs, {alpha} of 100 are "
     "called worse or better.",
 }
 """The error rate of all verdicts of one family, as a sentence."""
@@ -146,18 +146,16 @@ def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
             yield _TOGETHER[correction].format(n=size, alpha=f"{100 - confidence * 100:.3g}")
     if any(one.look > 1 for one in found):
         yield (
-            "Blocks were added after a look: verdicts share the error that is allowed with those before; "
-            "intervals do not, and miss the truth in 6 instead of 5 of 100 studies."
+            "Blocks were added after results had been read: verdicts share the allowed error with the earlier "
+            "ones; intervals do not, and miss the true value in 6 instead of 5 of 100 studies."
         )
     if any(one.planned_blocks for one in found):
-        yield "Preliminary: more blocks are planned; what is read of fewer may change."
+        yield "Preliminary: more blocks are planned, and these results may change."
     mean = found[0].mean
     if any(one.mean_cost is not None and one.mean_cost.is_notable for one in found):
         rest = "median" if mean is Mean.MEDIAN else f"{mean} mean"
-        yield (
-            "Where the mean of what adds up (of costs arithmetic, of rates harmonic) tells something else,"
-        )
-        yield (f"it stands beside; verdicts rest on the {rest} (docs/trust.md).")
+        yield "If the mean of what adds up (arithmetic for costs, harmonic for rates) differs, it is shown, too;"
+        yield f"verdicts rest on the {rest} (docs/trust.md)."
     else:
         yield averaged_words(mean)
     yield misasked_words(mean, [one.better for one in found])

@@ -171,26 +171,26 @@ def _last(frame: LauncherFrame | None, printed: list[list[str]]) -> str:
     if not lasts:
         return frame.sentence if frame else ""
     stream, last = (weighty or lasts)[0]
-    told = f"the last that was printed: {last}"
+    text = f"the last that was printed: {last}"
     if frame is None:
-        return last if weighty and stream == 0 else told
+        return last if weighty and stream == 0 else text
     if match := re.match(r"rank (\d+)\b", frame.sentence):
         own = re.compile(rf"^\[{match[1]}\]\s|^{match[1]}:\s|\brank[ =:#]*{match[1]}\b", re.IGNORECASE)
         its = (line for lines in stripped for line in reversed(lines) if own.search(line))
-        told = next((f"it printed: {line}" for line in its), told)
-    return f"{frame.sentence}; {told}"
+        text = next((f"it printed: {line}" for line in its), text)
+    return f"{frame.sentence}; {text}"
 
 
 def _system(lines: list[str]) -> str:
     """Return the first operating system error in `lines`; empty if there is none that matters."""
-    told = (line for line in lines if _OF_SYSTEM.search(line) and not _OF_NO_WEIGHT.search(line))
-    return next((_without_rank(line) for line in told), "")
+    found = (line for line in lines if _OF_SYSTEM.search(line) and not _OF_NO_WEIGHT.search(line))
+    return next((_without_rank(line) for line in found), "")
 
 
 def _warning(printed: list[list[str]]) -> str:
     """Return the first warning of a failed operation; empty if there is none."""
-    told = (line for lines in printed for line in lines if _WARNED.search(line))
-    return next((_without_rank(line) for line in told if not _OF_NO_WEIGHT.search(line)), "")
+    found = (line for lines in printed for line in lines if _WARNED.search(line))
+    return next((_without_rank(line) for line in found if not _OF_NO_WEIGHT.search(line)), "")
 
 
 def abort_of(work: Path, outputs: Iterable[str]) -> str:
@@ -205,8 +205,8 @@ def abort_of(work: Path, outputs: Iterable[str]) -> str:
 
 def _error(texts: list[str], printed: list[list[str]]) -> str:
     blocks = (_opening(block) for text in texts for block in blocks_of(text))
-    told = (block for block in blocks if block and not _is_harmless(block))
-    return start_fault(texts) or _first(_STRONG, printed) or next(told, "")
+    messages = (block for block in blocks if block and not _is_harmless(block))
+    return start_fault(texts) or _first(_STRONG, printed) or next(messages, "")
 
 
 def _first(pattern: re.Pattern[str], printed: Iterable[list[str]]) -> str:

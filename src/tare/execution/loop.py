@@ -175,7 +175,7 @@ class Loop:
                 )
             yield block, [case.id for case in self.plan.order(block) if case.id in cases]
 
-    def has_room(self, case: str) -> bool:
+    def fits_budget(self, case: str) -> bool:
         """Return whether a run of `case` is expected to fit into the budget."""
         return self._spent.can_afford([case])
 
@@ -304,7 +304,7 @@ class Loop:
         if self._faults_in_a_row >= _MOST_FAULTS_IN_A_ROW:
             raise BackendError(
                 f"{_MOST_FAULTS_IN_A_ROW} runs in a row could not be run: {attempt.reason}; when that is "
-                "mended, run the same command again to go on"
+                "mended, run the same command again to continue"
             )
 
     def _add_result(self, run: Run, attempt: Attempt, *, is_settled: bool) -> None:

@@ -220,7 +220,7 @@ def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -
         return Outcome(State.FAILED, f"{where}{ended.excess}", "output")
     if ended.is_timeout:
         error = error_of(work, names)
-        printed = f"; it had said: {error}" if error else ""
+        printed = f"; it had printed: {error}" if error else ""
         why = f"{where}was still running after {timeout_s:g} s and was ended (time-out){printed}"
         return Outcome(State.FAILED, why, "timeout")
     if ended.signal is not None:
@@ -283,7 +283,7 @@ def _quoted(outcome: Outcome, work: Path, names: Sequence[str]) -> Outcome:
     error = error_of(work, names) if outcome.check in {"output", "complete"} else ""
     if not error or error in outcome.reason:
         return outcome
-    return outcome._replace(reason=f"{outcome.reason}; the program had said: {error}")
+    return outcome._replace(reason=f"{outcome.reason}; the program had printed: {error}")
 
 
 def judge_network(

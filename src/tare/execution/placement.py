@@ -158,7 +158,7 @@ def _wrong_ranks(ranks: Sequence[RankPlacement], layout: Layout) -> str | None:
     if doubles:
         return f"rank {doubles[0]} is there more than once: programs of their own, not ranks of one"
     sizes = {one.size for one in ranks if one.size is not None} - {layout.ranks}
-    return f"ranks are told a world of {sizes.pop()}, not of {layout.ranks}" if sizes else None
+    return f"ranks are in a world of {sizes.pop()}, not of {layout.ranks}" if sizes else None
 
 
 def _wrong_threads(ranks: Sequence[RankPlacement], layout: Layout) -> str | None:

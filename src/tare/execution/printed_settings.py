@@ -37,7 +37,7 @@ def requested_settings(workload: Workload, case: Case) -> dict[str, Scalar]:
 def contradictions(workload: Workload, parsed: Parsed, expected: Settings, verb: str) -> Iterator[str]:
     """Yield a sentence for each printed setting that differs from `expected`.
 
-    `verb` says where the expected value comes from: "asked for" or "told". An expected value of 0, or an
+    `verb` says where the expected value comes from: "asked for" or "stated". An expected value of 0, or an
     empty text, leaves the choice to the program and is not compared.
     """
     sizes = {one.name for one in workload.parameters if one.kind is ParameterKind.BYTES}

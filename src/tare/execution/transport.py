@@ -139,7 +139,7 @@ class _HostCheck:
         if self.network.provider in OVER_SOCKETS:
             return self._interface()
         if interface in self.counters and self.counters[interface].known_link.carries_rdma and not self.ports:
-            mixed = f"what {interface} carried is not told apart: RDMA in software, TCP or others"
+            mixed = f"what {interface} carried cannot be distinguished: RDMA in software, TCP or others"
             return self._interface()._replace(unproven=mixed)
         if self.network.provider == "ucx" and interface in self.counters:
             through = own_bytes(self.counters, interface)
@@ -150,7 +150,7 @@ class _HostCheck:
     def _interface(self) -> _Evidence:
         name = self.network.interface
         if all(is_port(one) for one in self.counters):
-            return _Evidence(name, None, f"{self.host} told no counters of its interfaces")
+            return _Evidence(name, None, f"{self.host} reported no counters of its interfaces")
         if name not in self.counters:
             absent = f"host {self.host} has no interface {name}; mend the site file's network"
             return _Evidence(name, None, fault=absent)
@@ -191,7 +191,9 @@ class _HostCheck:
     def _no_ports(self) -> _Evidence:
         if fault := self._through_the_kernel():
             return _Evidence("", None, fault=fault)
-        return _Evidence("", None, f"{self.host} tells no counters of an adapter for {self.network.provider}")
+        return _Evidence(
+            "", None, f"{self.host} reports no counters of an adapter for {self.network.provider}"
+        )
 
     def _through_the_kernel(self) -> str | None:
         """Return the fault if an interface carried data that should have bypassed the kernel."""

@@ -180,7 +180,7 @@ def _body(read: Sequence[_File]) -> dict[str, object]:
 
 _STATES = {
     Completeness.NO: "not complete",
-    Completeness.UNKNOWN: "whether it is complete is not told by this format (see --set)",
+    Completeness.UNKNOWN: "this format does not show whether it is complete (see --set)",
     Completeness.YES: "complete",
 }
 
