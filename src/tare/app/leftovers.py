@@ -104,7 +104,7 @@ def _of_backends(judge_session: Judge, site: str | None) -> Iterator[Leftover]:
 
 
 def _of_campaign(judge_session: Judge, label: str, folder: str) -> SessionFate:
-    """Judge what the session `label` has submitted; another session of its campaign may have taken it over."""
+    """Judge what the session `label` has submitted; another session may have taken it over."""
     parsed = parse(label)
     is_held = hold_of(Path(folder, JOURNAL)) if folder else None
     if is_held:

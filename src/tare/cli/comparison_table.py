@@ -146,15 +146,15 @@ def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
             yield _TOGETHER[correction].format(n=size, alpha=f"{100 - confidence * 100:.3g}")
     if any(one.look > 1 for one in found):
         yield (
-            "Blocks were added after results had been read: verdicts share the allowed error with the earlier "
-            "ones; intervals do not, and miss the true value in 6 instead of 5 of 100 studies."
+            "Blocks were added after results had been read: verdicts share the allowed error with the "
+            "earlier ones; intervals do not, and miss the true value in 6 instead of 5 of 100 studies."
         )
     if any(one.planned_blocks for one in found):
         yield "Preliminary: more blocks are planned, and these results may change."
     mean = found[0].mean
     if any(one.mean_cost is not None and one.mean_cost.is_notable for one in found):
         rest = "median" if mean is Mean.MEDIAN else f"{mean} mean"
-        yield "If the mean of what adds up (arithmetic for costs, harmonic for rates) differs, it is shown, too;"
+        yield "If the mean of what adds up (of costs arithmetic, of rates harmonic) differs, it is shown;"
         yield f"verdicts rest on the {rest} (docs/trust.md)."
     else:
         yield averaged_words(mean)
