@@ -12,8 +12,7 @@ import msgspec
 from tare.core.bounds import Link, Peaks
 from tare.core.case import Case
 from tare.core.memo import Memo
-from tare.core.study import DESIGN_SETTINGS, Repeats, Scaling
-from tare.core.telemetry_options import TelemetryOptions
+from tare.core.study import DESIGN_SETTINGS, Design
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, ParameterKind, written
 
@@ -41,7 +40,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     n_cases: int = 0
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Plan(Design, frozen=True, kw_only=True, dict=True):
     """What a campaign will do.
 
     - `varied` names the settings that differ between cases, `sizes` those in bytes.
@@ -57,20 +56,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """
 
     study: str
-    question: str = ""
     site: str
     cases: tuple[Case, ...]
     varied: tuple[str, ...] = ()
-    reference: Settings = {}
-    repeats: Repeats = Repeats()
-    warmup: int = 0
-    margin: float = 0.02
-    timeout_s: float = 600.0
-    retries: int = 2
-    seed: int = 1
     foms: Mapping[str, tuple[Fom, ...]] = {}
-    scaling: Scaling = Scaling()
-    telemetry: TelemetryOptions = TelemetryOptions()
     sizes: tuple[str, ...] = ()
     links: Mapping[str, Link] = {}
     peaks: Peaks = Peaks()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -120,24 +120,17 @@ class Scaling(msgspec.Struct, frozen=True):
     weak: tuple[str, ...] = ()
 
 
-class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """A question and how to answer it.
+class Design(msgspec.Struct, frozen=True, kw_only=True):
+    """How a question is answered, in a study and in its plan.
 
-    `common` holds the settings that all cases share. A case takes each setting from the most special place
-    that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
-    `common`. If it `is_aa`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
-    Exclusion, which gives a reason. `origins` says where the top entries of its file are, by name.
+    - Cases are compared with those that have the settings of `reference`.
+    - `warmup` blocks are run first and do not count.
+    - A relative difference below `margin` counts as none.
+    - A run ends after `timeout_s`; one that the infrastructure broke is tried again `retries` times.
+    - `seed` determines the order of runs.
     """
 
-    name: str
     question: str = ""
-    site: str = "local"
-    workloads: tuple[InlineDefinition, ...] = ()
-    factors: tuple[Factor, ...] = ()
-    cases: tuple[Level, ...] = ()
-    common: Settings = {}
-    exclude: tuple[Condition, ...] = ()
-    where: tuple[Condition, ...] = ()
     reference: Settings = {}
     repeats: Repeats = Repeats()
     warmup: int = 0
@@ -147,6 +140,29 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     scaling: Scaling = Scaling()
     telemetry: TelemetryOptions = TelemetryOptions()
+
+    def design(self) -> dict[str, Any]:
+        """Return these fields alone, by name."""
+        return {name: getattr(self, name) for name in Design.__struct_fields__}
+
+
+class Study(Design, frozen=True, kw_only=True):
+    """A question and how to answer it.
+
+    `common` holds the settings that all cases share. A case takes each setting from the most special place
+    that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
+    `common`. If it `is_aa`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
+    Exclusion, which gives a reason. `origins` says where the top entries of its file are, by name.
+    """
+
+    name: str
+    site: str = "local"
+    workloads: tuple[InlineDefinition, ...] = ()
+    factors: tuple[Factor, ...] = ()
+    cases: tuple[Level, ...] = ()
+    common: Settings = {}
+    exclude: tuple[Condition, ...] = ()
+    where: tuple[Condition, ...] = ()
     is_aa: bool = False
     origins: Mapping[str, Origin] = {}
 

@@ -60,21 +60,12 @@ def _plan(gathering: Gathering) -> Plan:
     used = sorted({case.workload for case in cases})
     kinds = {name: {one.name: one.kind for one in workloads[name].parameters} for name in used}
     return Plan(
+        **study.design(),
         study=study.name,
-        question=study.question,
         site=gathering.site.name,
         cases=cases,
         varied=varied_settings(cases),
-        reference=study.reference,
-        repeats=study.repeats,
-        warmup=study.warmup,
-        margin=study.margin,
-        timeout_s=study.timeout_s,
-        retries=study.retries,
-        seed=study.seed,
         foms={name: tuple(workloads[name].foms) for name in used},
-        scaling=study.scaling,
-        telemetry=study.telemetry,
         sizes=_sizes(kinds),
         links={
             name: Link(interface=one.interface, rate_bits_per_s=one.rate_bits_per_s)
