@@ -57,7 +57,7 @@ def test_text_that_is_no_usable_yaml_is_one_fault(text: str, message: str) -> No
 
 def test_an_object_tag_builds_no_object() -> None:
     faults = faults_of("study: !!python/object/apply:os.system ['touch /tmp/x']\n")
-    assert "tag 'tag:yaml.org,2002:python/object/apply:os.system' means nothing here; remove it" in "\n".join(
+    assert "tag 'tag:yaml.org,2002:python/object/apply:os.system' is not supported; remove it" in "\n".join(
         faults
     )
 

@@ -91,7 +91,7 @@ def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
     [
         (", namespace: Bench", "site.yaml:7:54: platforms.pods.kubernetes.namespace: 'Bench' is not a name"),
         (", storage: {scratsh: s}", "did you mean 'scratch'"),
-        (", work: {claim: c, path: c}", "'c' is relative, and to nothing"),
+        (", work: {claim: c, path: c}", "'c' is a relative path"),
         (", isolation: bench", "'bench' has no value; write LABEL=VALUE"),
         (", ssh_port: 22", "only root may listen on port 22; use 2222"),
         (", home: me", "'me' is relative"),
@@ -147,7 +147,7 @@ def test_where_pods_go_and_the_options_of_queues_are_read() -> None:
 @pytest.mark.parametrize(
     ("network", "says"),
     [
-        ("{host: true, attachment: hsn}", "pods in the network of their node need none"),
+        ("{host: true, attachment: hsn}", "pods in the network of their node need no attachment"),
         ("{definition: {kind: macvlan, master: e, subnet: 10.0.0.0/8}}", "add 'attachment: hsn'"),
         ("{attachment: 'a b'}", "'a b' is not a name of Kubernetes"),
         ("{attachment: a, definition: {kind: macvlan, subnet: 10.0.0.0/8}}", "add 'master: ens1f0'"),

@@ -130,7 +130,7 @@ class ConditionReader:
         """Return the condition of ``{where: CONDITION, because: REASON}``."""
         for name, entry in node.entries.items():
             if name not in (_WHERE, _BECAUSE):
-                message = f"{shown(name)} has no place beside 'where'; add it to the condition, with 'and'"
+                message = f"{shown(name)} is not allowed beside 'where'; add it to the condition, with 'and'"
                 self.faults.add(entry, (*path, name), message)
         stated = node.entries[_WHERE].value
         if not isinstance(stated, ScalarNode) or not isinstance(stated.value, str):

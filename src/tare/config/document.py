@@ -184,7 +184,7 @@ class _Builder:
         self._check_tag(event, _TEXT_TAGS)
         start = _start_of(event)
         if "\0" in event.value:
-            self.faults.add(start, self._path(), "nothing here can hold a NUL; remove it")
+            self.faults.add(start, self._path(), "text cannot hold a NUL character; remove it")
         text = event.value.replace("\0", "")  # a second fault for it would not help
         is_plain = event.implicit[0] and event.tag is None
         return ScalarNode(start.line, start.column, text, resolve(text) if is_plain else text)
@@ -194,7 +194,7 @@ class _Builder:
     ) -> None:
         if event.tag is not None and event.tag not in known:
             what = f"tag {shown(event.tag)}" if self._open else "a tag"  # see _alias: it may be a password
-            self.faults.add(_start_of(event), self._path(), f"{what} means nothing here; remove it")
+            self.faults.add(_start_of(event), self._path(), f"{what} is not supported; remove it")
 
     def _start(self, event: events.CollectionStartEvent) -> None:
         self._check_tag(event, ("!",))

@@ -65,7 +65,7 @@ def expand_nodes(text: str) -> tuple[str, ...]:
             raise ValueError(f"{shown(text)} stands for more than {MOST_NODES} nodes; name fewer")
         names = [_RANGES.sub(number, name, count=1) for name in names for number in numbers]
     if "[" in names[0] or "]" in names[0]:
-        raise ValueError(f"{shown(text)} has a bracket alone; write a range such as n[1-4]")
+        raise ValueError(f"{shown(text)} has an unmatched bracket; write a range such as n[1-4]")
     return tuple(names)
 
 

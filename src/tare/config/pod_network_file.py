@@ -16,9 +16,9 @@ _OVERLAID = {AttachmentKind.MACVLAN, AttachmentKind.IPVLAN, AttachmentKind.HOST_
 def pod_network_faults(pod: PodNetwork) -> Iterator[tuple[Path, str]]:
     """Yield every fault of how a network is made available in pods: its path in `pod`, and the message."""
     if pod.is_host and pod.attachment is not None:
-        yield ("attachment",), "pods in the network of their node need none; remove it, or 'host'"
+        yield ("attachment",), "pods in the network of their node need no attachment; remove it, or 'host'"
     if pod.definition is not None and pod.attachment is None:
-        yield ("definition",), "what is made needs a name; add 'attachment: hsn'"
+        yield ("definition",), "a definition needs a name; add 'attachment: hsn'"
     for part in (pod.attachment or "x").split("/", 1):
         if not _NAME.fullmatch(part):
             yield ("attachment",), f"{shown(part)} is not a name of Kubernetes; write NAMESPACE/NAME"
@@ -29,13 +29,13 @@ def pod_network_faults(pod: PodNetwork) -> Iterator[tuple[Path, str]]:
 
 def _attachment_faults(one: Attachment) -> Iterator[tuple[Path, str]]:
     if one.kind in _OVERLAID and one.master is None:
-        yield (), f"{one.kind} lies on an interface of the node; add 'master: ens1f0'"
+        yield (), f"{one.kind} needs an interface of the node; add 'master: ens1f0'"
     if one.kind is AttachmentKind.SRIOV and one.resource is None:
         yield (), "sriov takes functions from a device plug-in; add 'resource: intel.com/vf'"
     if one.kind is not AttachmentKind.SRIOV:
         for key in ("resource", "vlan"):
             if getattr(one, key) is not None:
-                yield (key,), f"{one.kind} has none; remove it, or use kind: sriov"
+                yield (key,), f"{one.kind} takes no {key}; remove it, or use kind: sriov"
     if one.addressing is Addressing.STATIC:
         if len(one.addresses) != 2:
             yield ("addresses",), "static gives one address to a server, and one to its client; write two"

@@ -211,7 +211,7 @@ class _SiteReader:
     def _folder(self, text: str, path: KeyPath) -> str:
         folder = self.expand(text, path)
         if not folder.startswith(("/", "${", "~")):
-            self.fault(path, f"{shown(text)} is relative, and to nothing; write /…, ~/… or ${{NAME}}/…")
+            self.fault(path, f"{shown(text)} is a relative path; write /…, ~/… or ${{NAME}}/…")
         return folder
 
     def _nodes(self, file: SiteFile, lab: LabSpec | None) -> tuple[str, ...]:
@@ -314,7 +314,7 @@ class _SiteReader:
             self.fault(("staging",), "nodes of a lab share the files of this machine; remove it")
         folder = self.expand(file.staging, ("staging",))
         if not folder.startswith("/"):
-            self.fault(("staging",), f"{shown(folder)} is relative, and to nothing; write /…")
+            self.fault(("staging",), f"{shown(folder)} is a relative path; write /…")
         return folder
 
     def _redact(self, file: SiteFile) -> tuple[str, ...]:

@@ -174,7 +174,7 @@ class _StudyReader:
         levels = reader.workload(node, ("workload",)) if node is not None else []
         if len(levels) > 1:
             self.faults.add(
-                node or root, ("workload",), "a list has no place here; use 'factors: {workload: [...]}'"
+                node or root, ("workload",), "a list is not allowed here; use 'factors: {workload: [...]}'"
             )
         for level in levels[:1]:
             common.update(level.settings)

@@ -130,7 +130,7 @@ class Merging:
             if level is not None:
                 where = f" ({level.origin.file}:{level.origin.line})" if level.origin else ""
                 return (
-                    f"the level {_level(plan, level)}{where} sets {name} itself and has the last word; "
+                    f"the level {_level(plan, level)}{where} sets {name} itself and takes precedence; "
                     "set it in one place"
                 )
         missing = [name for name in names if name not in (*DESIGN_SETTINGS, *one.example.case.parameters)]

@@ -55,7 +55,7 @@ class Spool(BatchBackend[SpoolOptions]):
             return SpoolOptions()
         folder = reader.expand(written.folder, "folder")
         if not folder.startswith("/"):
-            reader.fault(f"{shown(folder)} is relative, and to nothing; write /…", "folder")
+            reader.fault(f"{shown(folder)} is a relative path; write /…", "folder")
         return msgspec.structs.replace(written, folder=folder)
 
     @contextmanager

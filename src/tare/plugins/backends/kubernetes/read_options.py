@@ -50,7 +50,7 @@ def _check_names(written: KubernetesOptions, reader: OptionsReader) -> None:
             reader.fault(f"{shown(name)} is not a storage path of this site; {cure}", "storage", name)
     work, isolation = written.work, written.isolation
     if work is not None and not work.path.startswith("/"):
-        reader.fault(f"{shown(work.path)} is relative, and to nothing; write /…", "work", "path")
+        reader.fault(f"{shown(work.path)} is a relative path; write /…", "work", "path")
     if isolation is not None and "=" not in isolation:
         reader.fault(f"{shown(isolation)} has no value; write LABEL=VALUE: bench=only", "isolation")
 
@@ -62,7 +62,7 @@ def _check_user(written: KubernetesOptions, reader: OptionsReader) -> None:
     if written.user != 0 and written.capabilities:
         reader.fault("programs of other users have none; remove it, or add user: 0", "capabilities")
     if not written.home.startswith("/"):
-        reader.fault(f"{shown(written.home)} is relative, and to nothing; write /home/…", "home")
+        reader.fault(f"{shown(written.home)} is a relative path; write /home/…", "home")
 
 
 def _check_launcher(launcher: LauncherOptions, nodes: tuple[str, ...], reader: OptionsReader) -> None:
