@@ -94,7 +94,7 @@ def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
         (", work: {claim: c, path: c}", "'c' is a relative path"),
         (", isolation: bench", "'bench' has no value; write LABEL=VALUE"),
         (", ssh_port: 22", "only root may listen on port 22; use 2222"),
-        (", home: me", "'me' is relative"),
+        (", home: me", "'me' is a relative path"),
         (", capabilities: [NET_RAW]", "programs of other users have none; remove it, or add user: 0"),
         (", merge: {kind: Job}", "not Tare's to watch"),
         (", cpus: 0.5", "cpus"),
