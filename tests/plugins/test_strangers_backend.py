@@ -106,7 +106,7 @@ def test_the_schema_and_the_faults_of_a_site_know_its_options(folder: Path, tare
     (folder / "site.yaml").write_text(SITE.replace("SPOOL, in_flight: 2", "up, in_flite: 3"))
     told = tare("plan", write_study(folder))
     assert told.returncode != 0
-    assert "site.yaml:4:43: platforms.queue.spool.folder: 'up' is relative" in told.stderr
+    assert "site.yaml:4:43: platforms.queue.spool.folder: 'up' is a relative path" in told.stderr
     unknown = "unknown key 'in_flite'; did you mean 'in_flight'?"
     assert f"site.yaml:4:47: platforms.queue.spool.in_flite: {unknown}" in told.stderr
 
