@@ -125,7 +125,7 @@ def lease(node: str, holder: str, renewed: datetime) -> str:
 
 
 @pytest.mark.parametrize(
-    ("age_s", "told", "left"), [(0, "held by campaign other", 4), (3600, "held by this campaign", 2)]
+    ("age_s", "reported", "left"), [(0, "held by campaign other", 4), (3600, "held by this campaign", 2)]
 )
 def test_two_campaigns_on_a_node_see_each_other_by_its_lease(
     lab: Lab, campaign: Campaign, age_s: int, reported: str, left: int

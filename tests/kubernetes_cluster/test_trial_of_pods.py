@@ -110,7 +110,7 @@ def test_what_pod_security_only_warns_of_is_reported(lab: Lab, campaign: Campaig
 
 
 @pytest.mark.parametrize(
-    ("options", "said", "cure"),
+    ("options", "message", "cure"),
     [
         ({"service_account": "nobody"}, 'serviceaccount "nobody" not found', "service_account"),
         ({"priority_class": "urgent"}, "no PriorityClass with name urgent was found", "priorityclasses"),

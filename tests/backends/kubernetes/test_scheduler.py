@@ -359,7 +359,7 @@ def test_neighbours_are_all_pods_that_are_not_the_run_s_own(
 
 
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("node", "reported"),
     [
         ("w1", ["on this node", "on a node of the run"]),
         ("w3", ["on a node without ranks", "on a node without ranks"]),
