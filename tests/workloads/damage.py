@@ -27,8 +27,14 @@ DISGUISES = (
     lambda text: text.replace("\n", "\r\n"),
     lambda text: "\ufeff" + text,
     lambda text: "".join(f"\x1b[32m{line}\x1b[0m\n" for line in text.splitlines()),
+    lambda text: "".join(f"[pod/globe-launcher-x7/mpi] {line}\n" for line in text.splitlines()),
+    lambda text: "".join(f"2026-01-02T03:04:05.6789012Z {line}\n" for line in text.splitlines()),
+    lambda text: "".join(
+        f"[pod/globe-launcher-x7/mpi] 2026-01-02T03:04:05.{number}+01:00 {line}\n"
+        for number, line in enumerate(text.splitlines())
+    ),
 )
-"""The same text as other systems and terminals keep it."""
+"""The same text as other systems, terminals and `kubectl logs` keep it."""
 
 
 def cuts(text: str, count: int = 40) -> Iterator[str]:

@@ -184,12 +184,38 @@ def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
     assert any("broken row: 2 1000" in problem for problem in parsed.problems)
 
 
-def test_a_row_that_gives_up_is_a_problem_and_keeps_the_run_from_being_complete() -> None:
-    parsed = parse(
-        "PingPong", PINGPONG.replace(LAST_ROW, "            4 out-of-mem.; needed X=   0.017 GB\n")
-    )
+REFUSALS = (
+    'out-of-mem.; needed X=   1.001 GB; use flag "-mem X" or MAX_MEM_USAGE>=X (IMB_mem_info.h)',
+    "int-overflow; The production rank*size caused int overflow;",
+)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_sizes_that_imb_refuses_for_their_memory_end_the_table(refusal: str) -> None:
+    parsed = parse("PingPong", PINGPONG.replace(LAST_ROW, f"            4 {refusal}\n"))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "latency") == [0.31, 0.32, 0.33]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refused_size_does_not_hide_a_lost_row(refusal: str) -> None:
+    lines = PINGPONG.replace(LAST_ROW, f"            4 {refusal}\n").splitlines(keepends=True)
+    lost = next(number for number, line in enumerate(lines) if " 0.33 " in line)
+    parsed = parse("PingPong", "".join(lines[:lost] + lines[lost + 1 :]))
     assert not parsed.is_complete
-    assert "the table of PingPong on 2 ranks gave up at 4 out-of-mem.; needed X= 0.017 GB" in parsed.problems
+    assert "the table of PingPong on 2 ranks stops at 1 of 4 bytes" in parsed.problems
+
+
+def test_a_table_without_any_size_that_has_memory_is_not_complete() -> None:
+    head = PINGPONG[: PINGPONG.index("            0 ")]
+    tail = PINGPONG[PINGPONG.index(LAST_ROW) + len(LAST_ROW) :]
+    assert not parse("PingPong", f"{head}            0 {REFUSALS[0]}\n{tail}").is_complete
+
+
+def test_a_size_out_of_time_is_a_problem() -> None:
+    parsed = parse("PingPong", PINGPONG.replace(LAST_ROW, "            4 time-out.; Time limit\n"))
+    assert not parsed.is_complete
+    assert "the table of PingPong on 2 ranks gave up at 4 time-out.; Time limit" in parsed.problems
 
 
 def test_a_lost_row_keeps_the_run_from_being_complete() -> None:

@@ -196,6 +196,32 @@ def test_a_barrier_has_no_sizes() -> None:
     assert not parse("barrier", text.replace("             8.63", "")).is_complete
 
 
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("       Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)", (8.77, 5.32, 22.08)),
+        ("# Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)", (8.77, 5.32, 22.08)),
+    ],
+    ids=["versions 4 to 6", "version 7"],
+)
+def test_a_non_blocking_barrier_has_no_sizes(head: str, row: tuple[float, ...]) -> None:
+    overall, compute, overlap = row
+    text = (
+        "\n# OSU MPI Non-blocking Barrier Latency Test v5.8\n"
+        f"# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n{head}\n"
+        f"{overall:>18}{compute:>18}{4.43:>18}{overlap:>18}\n"
+    )
+    parsed = parse("ibarrier", text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert {one.fom: one.value for one in parsed.measurements} == {
+        "overall": overall,
+        "compute": compute,
+        "communication": 4.43,
+        "overlap": overlap,
+    }
+    assert not parse("ibarrier", text.replace("8.77", "")).is_complete
+
+
 def test_only_the_settings_show_where_a_table_should_end() -> None:
     assert not parse("latency", LATENCY).is_end_known
     assert parse("latency", f"+ ./osu_latency -m 4194304\n{LATENCY}").is_end_known

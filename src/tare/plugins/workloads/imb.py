@@ -71,7 +71,8 @@ _EFFORT = (
 
 _DESCRIPTION = """\
 Runs IMB-MPI1 once, on exactly one group of ranks (-npmin), over messages of 0 (or min_bytes), 1, 2, 4 … to
-max_bytes. Point-to-point benchmarks run on two ranks, on two nodes where the case has them.
+max_bytes. Point-to-point benchmarks run on two ranks, on two nodes where the case has them. IMB leaves out
+sizes whose messages take more than 1 GiB of a rank's memory: of an alltoall of n ranks, 2 n max_bytes.
 
 The program comes with Intel MPI and with the `impi-rt` wheel; it needs an MPI of the MPICH ABI, so the same
 binary runs over MPICH."""

@@ -79,6 +79,8 @@ class _Table:
     ranks: int | None = None
     waiting: int = 0
     width: int | None = None
+    unaffordable: int | None = None
+    """The first size that IMB refused, and all larger ones: for its limit of memory (-mem), or of a count."""
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
 
     def faults(self) -> Iterator[str]:
@@ -93,7 +95,7 @@ class _Table:
             for size, following in pairwise(sizes):
                 if size and following != 2 * size:
                     yield f"goes on from {size} bytes to {following} instead of {2 * size}"
-            if sizes[-1] != self.largest:
+            if sizes[-1] != self.largest and self.unaffordable != (2 * sizes[-1] or 1):
                 yield f"stops at {sizes[-1]} of {self.largest} bytes"
 
 
@@ -174,7 +176,9 @@ class ImbLog(LogParser):
         words = line.split()
         if len(words) < 2 or not words[0].isdecimal():
             return
-        if words[1] in {"time-out.;", "out-of-mem.;"}:
+        if words[1] in {"out-of-mem.;", "int-overflow;"} and self._workload.has_sizes:
+            table.unaffordable = min(int(words[0]), table.unaffordable or int(words[0]))
+        elif words[1] == "time-out.;":
             self._findings.problem(f"{self._name(table)} gave up at {' '.join(words)}")
         elif len(words) == len(columns) and words[1].isdigit():
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")

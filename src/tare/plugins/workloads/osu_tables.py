@@ -37,6 +37,7 @@ COLUMNS = {
     "overall(us)": "overall",
     "compute(us)": "compute",
     "coll. init(us)": "init",
+    "init(us)": "init",
     "mpi_test(us)": "test",
     "mpi_wait(us)": "wait",
     "pure comm.(us)": "communication",
@@ -238,7 +239,8 @@ class OsuLog(LogParser):
             if first.isdigit():
                 self._read_row(table, line)
                 return
-            if first in {"#", "S"} and self._read_heads(table, line):
+            # Before version 7, the heads of a non-blocking barrier begin with "Overall(us)" and without "#".
+            if first in {"#", "S", "O"} and self._read_heads(table, line):
                 return
             if first in {"#", "["}:
                 self._read_fact(table, line)

@@ -30,6 +30,8 @@ _FOMS = (
 )
 _MESHER_FOMS = (*_FOMS[:2], msgspec.structs.replace(_FOMS[2], is_primary=True))
 
+_COMPILERS = "mpif90 gfortran gcc"
+
 _PARAMETERS = (
     declare.whole("nex", 64, "elements along each side of a chunk (NEX_XI, NEX_ETA)", minimum=16),
     declare.whole(
@@ -46,7 +48,7 @@ _PARAMETERS = (
     declare.text("sources", "/opt/specfem3d_globe", "the source tree, after ./configure FC=… MPIFC=…"),
     declare.text(
         "compilers",
-        "mpif90 gfortran gcc",
+        _COMPILERS,
         "the compilers with which the tree is configured; an update of one builds anew",
     ),
 )
@@ -178,7 +180,8 @@ def _build(program: str, case: Case) -> Stage:
         is_mpi=False,
         keeps=(f"bin/{program}",),
         inputs=(sources,),
-        programs=tuple(str(case.parameters["compilers"]).split()),
+        # A campaign that began before the parameter came has none.
+        programs=tuple(str(case.parameters.get("compilers", _COMPILERS)).split()),
     )
 
 

@@ -27,6 +27,11 @@ _TAG = re.compile(r"\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s\]]+\])?<std(?:out|er
 _BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}")
 """Other prefixes of lines: a rank (srun --label, mpiexec -prepend-rank), or blanks."""
 _FEWEST = 3  # lines that are needed to decide that all lines have the prefix
+_OF_PODS = re.compile(
+    r"(?:\[pod/[^\s\]]{1,320}\](?: |$))?"
+    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})(?: |$))?"
+)
+"""What `kubectl logs` puts before each line: pod and container (--prefix), and the time (--timestamps)."""
 
 
 _MOST_DIGITS = 400
@@ -76,8 +81,9 @@ def plain(
 ) -> Iterator[str]:
     """Yield `lines` without line ends and trailing blanks, and without what is not part of their text.
 
-    This removes a byte order mark, terminal colours, Open MPI's tags, and a rank or blanks that precede all
-    of the first lines. It splits lines at carriage returns, with which progress bars overwrite themselves.
+    This removes a byte order mark, terminal colours, Open MPI's tags, and what precedes all of the first
+    lines: pods and times of kubectl, a rank, or blanks. It splits lines at carriage returns, with which
+    progress bars overwrite themselves.
 
     A last line without a line end was cut short. It is left out, because half a number looks like a number,
     and is passed to `on_torn` instead, for formats that show whether a line is whole. If no line has an end
@@ -93,6 +99,9 @@ def plain(
         return
     has_ends = first.endswith("\n")
     batch = [first.removeprefix("\ufeff"), *islice(source, _BATCH)]
+    if not keeps_blanks and _are_of_pods(batch):
+        batch = list(map(_podless, batch))
+        source = map(_podless, source)
     before = "" if keeps_blanks else _before(batch)
     is_near = False
     while batch:
@@ -118,6 +127,16 @@ def plain(
         if is_torn or (limit is not None and limit.is_full_after(batch, source)):
             return
         batch = list(islice(source, _BATCH))
+
+
+def _are_of_pods(lines: Iterable[str]) -> bool:
+    """Return whether kubectl put a pod or a time before each of `lines`."""
+    filled = list(filter(str.strip, lines))
+    return len(filled) >= _FEWEST and all(_podless(line) != line for line in filled)
+
+
+def _podless(line: str) -> str:
+    return _OF_PODS.sub("", line, count=1)
 
 
 def _before(lines: Iterable[str]) -> str:
