@@ -123,7 +123,7 @@ def of_batch_systems() -> Iterator[Target]:
 
 def of_programs() -> Iterator[Target]:
     """Yield what libraries and failed programs say, and what is shown of it."""
-    said = files_of(_RUNNER / "words")
+    said = files_of(_RUNNER / "transport_reports")
     yield Target("transport", _transport, said, ())
     failures = files_of(_RUNNER / "failures")
     yield Target("reasons", _reasons, failures, ())
