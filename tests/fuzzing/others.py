@@ -49,7 +49,7 @@ def of_others() -> Iterator[Target]:
         spec=LabSpec(nodes=2, networks={}),
         is_owned=True,
         started_at=1.0,
-        holder=state.ProcessMark.of(1),
+        holder=state.ProcessIdentity.of(1),
         pids={"n1": 1},
     )
     yield Target("lab record", _lab, (msgspec.json.encode(record),), ())

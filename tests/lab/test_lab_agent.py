@@ -126,7 +126,7 @@ def test_the_environment_and_the_working_directory_come_along(hosts: Hosts, tmp_
     assert done.stdout.splitlines() == [str(folder), "one  two"]
 
 
-def test_a_working_directory_that_is_not_there_is_said(hosts: Hosts) -> None:
+def test_a_working_directory_that_is_not_there_is_reported(hosts: Hosts) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as private:
         done = hosts.call("n1", "hostname", cwd=Path(private))
 

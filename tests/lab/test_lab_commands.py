@@ -35,7 +35,7 @@ def test_up_shows_every_host_with_its_addresses(is_up: str) -> None:
     assert "10.77.101.2 eth0" in rows["n2-pod"]
 
 
-def test_up_twice_says_that_it_is_up_already(is_up: str) -> None:
+def test_up_twice_reports_that_it_is_up_already(is_up: str) -> None:
     again, same, other = (
         tare("lab", "up"),
         tare("lab", "up", "--nodes", "2"),
@@ -48,7 +48,7 @@ def test_up_twice_says_that_it_is_up_already(is_up: str) -> None:
     assert "tare lab down" in other.stderr
 
 
-def test_status_tells_programs_everything(is_up: str) -> None:
+def test_status_as_json_has_everything(is_up: str) -> None:
     body = json.loads(tare("lab", "status", "--json").stdout)
 
     assert (body["schema"], body["is_up"]) == ("tare.lab.status/1", True)
@@ -106,14 +106,14 @@ def test_down_takes_it_down_and_then_there_is_nothing_to_do(is_up: str) -> None:
     assert "not up" in again.stdout
 
 
-def test_without_a_lab_status_and_exec_say_how_to_build_one(run_folder: Path) -> None:
+def test_without_a_lab_status_and_exec_explain_how_to_build_one(run_folder: Path) -> None:
     for words in (("status",), ("exec", "n1", "--", "hostname")):
         done = tare("lab", *words)
         assert done.returncode == 3
         assert "tare lab up" in done.stdout + done.stderr
 
 
-def test_a_specification_file_says_what_is_built(run_folder: Path, tmp_path: Path) -> None:
+def test_a_specification_file_describes_what_is_built(run_folder: Path, tmp_path: Path) -> None:
     spec = tmp_path / "lab.yaml"
     spec.write_text("nodes: 1\nnetworks:\n  only: {kind: bridge, rate: 1 Gbit/s}\n")
 
@@ -136,7 +136,9 @@ def test_the_doctor_finds_what_the_lab_needs(run_folder: Path) -> None:
     assert all(requirements[name]["is_met"] for name in ("python", "nsenter", "namespaces", "vxlan", "tbf"))
 
 
-def test_the_doctor_says_how_to_get_a_missing_mpi(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_explains_how_to_get_a_missing_mpi(
+    run_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TARE_MPI", str(run_folder))
 
     done = tare("doctor")

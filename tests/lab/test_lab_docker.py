@@ -91,7 +91,7 @@ def test_an_image_without_its_root_file_system_names_the_cure(lab: Lab, rootfs: 
         lab.add_docker(["n1"], ["tare/trixie"])
 
 
-def test_what_the_daemon_says_when_it_does_not_come_up_is_told(
+def test_the_message_of_a_daemon_that_does_not_start_is_reported(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "dockerd"

@@ -90,7 +90,7 @@ def test_a_job_that_is_deleted_takes_its_processes_on_all_nodes_with_it(cluster:
     until_asleep(length, 0)
 
 
-def test_its_books_tell_how_a_job_ended(cluster: Lab, tmp_path: Path) -> None:
+def test_its_accounting_shows_how_a_job_ended(cluster: Lab, tmp_path: Path) -> None:
     (tmp_path / "job.sh").write_text("exit 7")
     words = ["qsub", "-terse", "-S", "/bin/bash", "-o", "/dev/null", "-j", "y", str(tmp_path / "job.sh")]
     number = said(cluster, "n1", *words).strip()
@@ -112,14 +112,14 @@ def test_its_daemons_end_with_the_lab(tmp_path: Path) -> None:
     assert daemons(mark) == []
 
 
-def test_a_lab_says_which_services_it_knows(cluster: Lab) -> None:
+def test_a_lab_names_the_services_it_knows(cluster: Lab) -> None:
     assert cluster.has_service("gridengine")
     assert not cluster.has_service("slurm")
     with pytest.raises(UsageError, match="no service 'pbs'; it has slurm, gridengine, containers, docker"):
         cluster.add_service("pbs")
 
 
-def test_what_is_missing_is_told_with_its_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_missing_is_reported_with_its_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(
         gridengine, "find_program", lambda name: None if name == "sge_execd" else shutil.which("true")
     )

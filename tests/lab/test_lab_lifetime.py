@@ -212,7 +212,7 @@ def test_a_process_that_has_the_pid_of_a_dead_holder_is_not_taken_for_it(
 ) -> None:
     lab = start(two_nodes, name="reused", owned=False)
     lab.stop()
-    impostor = state.ProcessMark.of(os.getpid())
+    impostor = state.ProcessIdentity.of(os.getpid())
     dead = msgspec.structs.replace(impostor, start_ticks=impostor.start_ticks - 1)
     lab.folder.mkdir()
     state.write(lab.folder, msgspec.structs.replace(lab.record, holder=dead), {}, state.FROM_OUTSIDE)
@@ -223,7 +223,7 @@ def test_a_process_that_has_the_pid_of_a_dead_holder_is_not_taken_for_it(
 
 
 def test_a_lab_of_another_pid_namespace_is_left_alone(run_folder: Path, two_nodes: LabSpec) -> None:
-    elsewhere = state.ProcessMark(pid=1, start_ticks=0, pid_namespace=1)
+    elsewhere = state.ProcessIdentity(pid=1, start_ticks=0, pid_namespace=1)
     folder = state.folder_of(state.base_folder(), "elsewhere")
     folder.mkdir()
     record = state.Record(

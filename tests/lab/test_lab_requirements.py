@@ -16,7 +16,7 @@ def by_name() -> dict[str, Requirement]:
     return {one.name: one for one in check()}
 
 
-def test_a_machine_without_nsenter_is_told_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_nsenter_gets_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     nsenter = by_name()["nsenter"]
@@ -43,7 +43,7 @@ def test_everything_that_is_missing_has_a_cure_and_a_reason() -> None:
         assert one.is_met or one.cure
 
 
-def test_mpis_go_where_the_environment_says(tmp_path: Path) -> None:
+def test_mpis_go_where_the_environment_names(tmp_path: Path) -> None:
     assert mpi_folder({"TARE_MPI": str(tmp_path)}) == tmp_path
     assert mpi_folder({}).parts[-3:] == ("share", "tare", "mpi")
 
@@ -58,7 +58,7 @@ def test_an_mpi_that_is_there_is_left_alone(tmp_path: Path, monkeypatch: pytest.
     assert install(list(DISTRIBUTIONS), tmp_path) == [tmp_path / name for name in DISTRIBUTIONS]
 
 
-def test_an_mpi_of_the_lab_that_is_not_installed_is_told_with_the_cure(
+def test_an_mpi_of_the_lab_that_is_not_installed_is_reported_with_the_cure(
     tmp_path: Path,
 ) -> None:
     program = tmp_path / "mpich/bin" / DISTRIBUTIONS["mpich"].program

@@ -81,7 +81,7 @@ def test_an_upgrade_that_fails_leaves_what_was_there(tmp_path: Path, only_index:
     assert [path.name for path in tmp_path.glob("mpich*")] == ["mpich"]
 
 
-def test_setup_tells_versions_and_that_one_is_not_the_one_that_is_locked(
+def test_setup_reports_versions_and_that_one_is_not_the_one_that_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TARE_MPI", str(tmp_path))

@@ -79,7 +79,7 @@ def test_an_ordinary_user_owns_all_of_it_and_gets_no_devices(
 
 
 @pytest.mark.parametrize("user", [0, 1000])
-def test_a_build_that_fails_leaves_nothing_and_says_why(
+def test_a_build_that_fails_leaves_nothing_and_reports_why(
     folder: Path, monkeypatch: pytest.MonkeyPatch, user: int
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
@@ -89,9 +89,7 @@ def test_a_build_that_fails_leaves_nothing_and_says_why(
     assert {path.name for path in folder.iterdir()} == {"mmdebstrap", "calls"}
 
 
-def test_a_user_without_further_ids_is_told_how_to_get_them(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_without_further_ids_gets_the_cure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     set_double(folder, "echo 'E: failed to parse /etc/subuid and /etc/subgid' >&2; exit 25")
     with pytest.raises(InfrastructureError, match="usermod --add-subuids"):
@@ -104,7 +102,7 @@ def test_without_mmdebstrap_the_cure_is_named(folder: Path, monkeypatch: pytest.
         rootfs.build("box", ["hpcc"], folder=folder)
 
 
-def test_one_that_is_not_built_is_told_with_the_cure_and_those_of_others_are_not(
+def test_one_that_is_not_built_is_reported_with_the_cure_and_those_of_others_are_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TARE_ROOTFS", str(folder))

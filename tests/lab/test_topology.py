@@ -59,7 +59,7 @@ def test_a_mac_is_locally_administered_and_spells_the_address(topology: Topology
     assert topology.fabrics[1].ports[0].mac == "02:00:0a:4d:01:01"
 
 
-def test_an_overlay_leaves_room_for_its_headers(topology: Topology) -> None:
+def test_an_overlay_leaves_space_for_its_headers(topology: Topology) -> None:
     mtus = {fabric.network: fabric.mtu for fabric in topology.fabrics}
 
     assert (mtus["host"], mtus["overlay"], mtus["macvlan"]) == (1500, 1450, 1500)

@@ -65,7 +65,7 @@ def bring_up(lab: Hosts, host: str) -> None:
     home = lab.folder / "c"
     if len(str(home)) > _LONGEST:
         raise LabError(
-            f"podman has no room for sockets in {lab.folder}; set XDG_RUNTIME_DIR to a shorter path"
+            f"{lab.folder} is too long for paths of podman's sockets; set XDG_RUNTIME_DIR to a short path"
         )
     forget_cgroups()
     favour()

@@ -51,7 +51,7 @@ def bring_up(lab: Hosts, hosts: Sequence[str], images: Iterable[str]) -> None:
         raise LabError(f"docker needs {', '.join(lacking)}, which this machine lacks; {CURE}")
     if len(str(lab.folder)) > _LONGEST:
         raise LabError(
-            f"docker has no room for sockets in {lab.folder}; set XDG_RUNTIME_DIR to a shorter path"
+            f"{lab.folder} is too long for paths of docker's sockets; set XDG_RUNTIME_DIR to a short path"
         )
     sources = [f"{name}={_source(name)}" for name in dict.fromkeys(images) if name.startswith(IMAGES)]
     containers.forget_cgroups()
@@ -69,7 +69,7 @@ def bring_up(lab: Hosts, hosts: Sequence[str], images: Iterable[str]) -> None:
         )
         for host in hosts
     }
-    problems = [f"{host}: {said}" for host, process in starting.items() if (said := _finish(process))]
+    problems = [f"{host}: {message}" for host, process in starting.items() if (message := _finish(process))]
     if problems:
         raise LabError(f"docker does not come up in the lab: {'; '.join(problems)}")
 
@@ -93,12 +93,12 @@ def _source(image: str) -> Path:
 def _finish(process: subprocess.Popen[str]) -> str:
     """Return why a daemon did not start; empty if it did."""
     try:
-        _, said = process.communicate(timeout=_TIMEOUT_S)
+        _, message = process.communicate(timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         return f"no answer within {_TIMEOUT_S:g} s"
-    return (said.strip() or f"exit code {process.returncode}") if process.returncode != 0 else ""
+    return (message.strip() or f"exit code {process.returncode}") if process.returncode != 0 else ""
 
 
 def _home(folder: Path) -> Path:

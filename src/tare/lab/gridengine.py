@@ -1,7 +1,8 @@
 """Set up Grid Engine in the lab: sge_qmaster on the first node, sge_execd on each node.
 
 All daemons are in the lab's PID namespace, so they end with it. Their files are in a tmpfs of the lab. Grid
-Engine's own interactive installation is not used: the few files and `qconf` calls are below.
+Engine's own interactive installation is not used: the few files and `qconf` calls are below. Of Grid Engine's
+configuration, only what differs from its own templates is here.
 
 Sources: bootstrap(5), sge_conf(5), sched_conf(5), sge_pe(5), queue_conf(5), and Debian's init_cluster.
 """
@@ -33,7 +34,11 @@ Grid Engine starts at most this many commands of a job on a node at a time.
 """
 
 _BINARIES = Path("/usr/lib/gridengine")
-_RESOURCES = Path("/usr/share/gridengine/util/resources")
+_SHARE = Path("/usr/share/gridengine")
+_RESOURCES = _SHARE / "util/resources"
+_CONFIGURATION = _SHARE / "default-configuration"
+_SCHEDULER = _SHARE / "util/install_modules/inst_schedd_normal.conf"
+_PARALLEL_ENVIRONMENT = _RESOURCES / "pe/mpi"
 _ARCHITECTURE = "lx-amd64"
 _READY_TIMEOUT_S = 30.0
 _GIDS_PER_NODE = 50
@@ -52,7 +57,8 @@ def environment(folder: Path) -> dict[str, str]:
 def missing() -> list[str]:
     """Return the programs that Grid Engine needs and that this machine lacks."""
     lacking = [name for name in PROGRAMS if find_program(name) is None]
-    return lacking or [str(path) for path in (_BINARIES, _RESOURCES) if not path.is_dir()]
+    needed = (_BINARIES, _RESOURCES, _CONFIGURATION, _SCHEDULER, _PARALLEL_ENVIRONMENT)
+    return lacking or [str(path) for path in needed if not path.exists()]
 
 
 def bring_up(lab: Hosts, nodes: Sequence[str]) -> None:
@@ -74,7 +80,8 @@ def bring_up(lab: Hosts, nodes: Sequence[str]) -> None:
     _wait_until_answering(lab, head, root)
     _call(lab, head, ["qconf", "-ah", ",".join(nodes)])
     _call(lab, head, ["qconf", "-as", ",".join(nodes)])
-    for option, name, text in objects(nodes):
+    queue_template = _call(lab, head, ["qconf", "-sq"])
+    for option, name, text in [*objects(nodes), ("-Aq", "queue", _queue(queue_template))]:
         path = root / "objects" / name
         write(lab, head, path, text)
         _call(lab, head, ["qconf", option, str(path)])
@@ -109,58 +116,20 @@ def configuration(root: Path) -> str:
     Root, the only user of the lab, may run jobs. Nodes report often, and accounting records are written at
     once.
     """
-    lines = {
+    changes = {
         "execd_spool_dir": f"{root}/spool",
         "mailer": "/bin/true",
-        "xterm": "/bin/false",
-        "load_sensor": "none",
-        "prolog": "none",
-        "epilog": "none",
-        "shell_start_mode": "posix_compliant",
         "login_shells": "none",
         "min_uid": "0",
         "min_gid": "0",
-        "user_lists": "none",
-        "xuser_lists": "none",
-        "projects": "none",
-        "xprojects": "none",
-        "enforce_project": "false",
-        "enforce_user": "auto",
         "load_report_time": "00:00:03",
         "max_unheard": "00:00:15",
-        "reschedule_unknown": "00:00:00",
-        "loglevel": "log_warning",
         "administrator_mail": "none",
-        "set_token_cmd": "none",
-        "pag_cmd": "none",
-        "token_extend_time": "none",
-        "shepherd_cmd": "none",
-        "qmaster_params": "none",
-        "execd_params": "none",
         "reporting_params": "accounting=true reporting=false flush_time=00:00:01 joblog=false "
         "sharelog=00:00:00",
-        "finished_jobs": "100",
         "gid_range": _gids(0),
-        "qlogin_command": "builtin",
-        "qlogin_daemon": "builtin",
-        "rlogin_command": "builtin",
-        "rlogin_daemon": "builtin",
-        "rsh_command": "builtin",
-        "rsh_daemon": "builtin",
-        "max_aj_instances": "2000",
-        "max_aj_tasks": "75000",
-        "max_u_jobs": "0",
-        "max_jobs": "0",
-        "auto_user_oticket": "0",
-        "auto_user_fshare": "0",
-        "auto_user_default_project": "none",
-        "auto_user_delete_time": "86400",
-        "delegated_file_staging": "false",
-        "reprioritize": "0",
-        "jsv_url": "none",
-        "jsv_allowed_mod": "ac,h,i,e,o,j,M,N,p,w",
     }
-    return _table(lines)
+    return _changed(_CONFIGURATION.read_text(), changes)
 
 
 def objects(nodes: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -173,16 +142,13 @@ def objects(nodes: Sequence[str]) -> list[tuple[str, str, str]]:
     found.append(("-Ahgrp", "nodes", f"group_name @allhosts\nhostlist {' '.join(nodes)}\n"))
     found.append(("-Ap", "pe.lab", _parallel_environment(PARALLEL_ENVIRONMENT, str(SLOTS_PER_NODE))))
     found.append(("-Ap", "pe.any", _parallel_environment(ANY_NODES, "$fill_up")))
-    found.append(("-Aq", "queue", _queue()))
     return found
 
 
 def _scheduler() -> str:
-    """Return sched_conf(5): schedule each second, and ignore the load of nodes."""
-    lines = {
-        "algorithm": "default",
+    """Return sched_conf(5): schedule each second, ignore the load of nodes, and reserve for large jobs."""
+    changes = {
         "schedule_interval": "0:0:1",
-        "maxujobs": "0",
         "queue_sort_method": "seqno",
         "job_load_adjustments": "NONE",
         "load_adjustment_decay_time": "0:0:0",
@@ -190,85 +156,37 @@ def _scheduler() -> str:
         "schedd_job_info": "true",
         "flush_submit_sec": "1",
         "flush_finish_sec": "1",
-        "params": "none",
-        "reprioritize_interval": "0:0:0",
-        "halftime": "168",
-        "usage_weight_list": "cpu=1.000000,mem=0.000000,io=0.000000",
-        "compensation_factor": "5.000000",
-        "weight_user": "0.250000",
-        "weight_project": "0.250000",
-        "weight_department": "0.250000",
-        "weight_job": "0.250000",
-        "weight_tickets_functional": "0",
-        "weight_tickets_share": "0",
-        "share_override_tickets": "TRUE",
-        "share_functional_shares": "TRUE",
-        "max_functional_jobs_to_schedule": "200",
-        "report_pjob_tickets": "TRUE",
-        "max_pending_tasks_per_job": "50",
-        "halflife_decay_list": "none",
-        "policy_hierarchy": "OFS",
-        "weight_ticket": "0.500000",
-        "weight_waiting_time": "0.278000",
-        "weight_deadline": "3600000.000000",
-        "weight_urgency": "0.500000",
-        "weight_priority": "0.000000",
         "max_reservation": "32",
-        "default_duration": "INFINITY",
     }
-    return _table(lines)
+    return _changed(_SCHEDULER.read_text(), changes)
 
 
 def _parallel_environment(name: str, allocation_rule: str) -> str:
-    lines = {
-        "pe_name": name,
-        "slots": "99999",
-        "user_lists": "NONE",
-        "xuser_lists": "NONE",
-        "start_proc_args": "NONE",
-        "stop_proc_args": "NONE",
-        "allocation_rule": allocation_rule,
-        "control_slaves": "TRUE",  # without it there is no qrsh -inherit
-        "job_is_first_task": "FALSE",
-        "urgency_slots": "min",
-        "accounting_summary": "FALSE",
-        "qsort_args": "NONE",
-    }
-    return _table(lines)
+    """Return sge_pe(5). The template has control_slaves TRUE, without which there is no qrsh -inherit."""
+    changes = {"pe_name": name, "allocation_rule": allocation_rule, "job_is_first_task": "FALSE"}
+    return _changed(_PARALLEL_ENVIRONMENT.read_text(), changes)
 
 
-def _queue() -> str:
+def _queue(template: str) -> str:
     """Return queue_conf(5)."""
-    lines = {
+    changes = {
         "qname": QUEUE,
         "hostlist": "@allhosts",
-        "seq_no": "0",
         "load_thresholds": "NONE",
-        "suspend_thresholds": "NONE",
-        "nsuspend": "1",
-        "suspend_interval": "00:05:00",
-        "priority": "0",
-        "min_cpu_interval": "00:05:00",
-        "processors": "UNDEFINED",
-        "qtype": "BATCH INTERACTIVE",
-        "ckpt_list": "NONE",
         "pe_list": f"{PARALLEL_ENVIRONMENT} {ANY_NODES}",
-        "rerun": "FALSE",
         "slots": str(SLOTS_PER_NODE),
         "tmpdir": "/dev/shm",  # noqa: S108  # private to each node; in /tmp two nodes' folders would collide
         "shell": "/bin/bash",
         "shell_start_mode": "posix_compliant",
         "notify": "00:00:05",
-        "initial_state": "default",
-        "calendar": "NONE",
     }
-    for name in ("prolog", "epilog", "starter_method", "suspend_method", "resume_method", "terminate_method",
-                 "owner_list", "user_lists", "xuser_lists", "subordinate_list", "complex_values", "projects",
-                 "xprojects"):  # fmt: skip
-        lines[name] = "NONE"
-    for resource in ("rt", "cpu", "fsize", "data", "stack", "core", "rss", "vmem"):
-        lines[f"s_{resource}"] = lines[f"h_{resource}"] = "INFINITY"
-    return _table(lines)
+    return _changed(template, changes)
+
+
+def _changed(template: str, changes: dict[str, str]) -> str:
+    """Return a table of Grid Engine, whose lines are a name and a value, with some of the values changed."""
+    rows = (line.split(None, 1) for line in template.splitlines() if not line.startswith("#"))
+    return _table({row[0]: row[1].strip() for row in rows if len(row) == 2} | changes)
 
 
 def _gids(number: int) -> str:
@@ -331,7 +249,7 @@ def _wait_until_reporting(lab: Hosts, nodes: Sequence[str], root: Path) -> None:
     waiting = list(nodes)
     while time.monotonic() < deadline:
         rows = [line.split() for line in _call(lab, nodes[0], ["qhost"]).splitlines()]
-        architectures = {row[0]: row[1] for row in rows if len(row) > 1}
+        architectures = {row[0]: row[1].strip() for row in rows if len(row) > 1}
         waiting = [node for node in nodes if architectures.get(node, "-") == "-"]
         if not waiting:
             return

@@ -50,9 +50,9 @@ def main() -> int:
     try:
         holder = _start_holder(request, folder)
     except LabError as error:
-        _answer(Report(error=str(error)))
+        _send(Report(error=str(error)))
         return error.exit_code
-    _answer(Report())
+    _send(Report())
     _watch(holder, owner=sys.stdin.fileno() if request.is_owned else None)
     if request.is_owned:  # its folder has a random name, which nobody else uses
         state.remove(folder)
@@ -82,7 +82,7 @@ def _start_holder(request: Request, folder: Path) -> int:
         spec=request.spec,
         is_owned=request.is_owned,
         started_at=time.time(),
-        holder=state.ProcessMark.of(pid),
+        holder=state.ProcessIdentity.of(pid),
         pids={host: outer[inner] for host, inner in report.pids.items()},
     )
     state.write(folder, record, lay_out(request.spec).aliases(), state.FROM_OUTSIDE)
@@ -102,7 +102,7 @@ def _outer_pids(holder: int) -> dict[int, int]:
     return found
 
 
-def _answer(report: Report) -> None:
+def _send(report: Report) -> None:
     """Send the report to the starter, and close the pipe to it."""
     sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.flush()
@@ -160,7 +160,7 @@ def _build(request: Request, folder: Path) -> dict[str, int]:
         spec=request.spec,
         is_owned=request.is_owned,
         started_at=time.time(),
-        holder=state.ProcessMark.of(os.getpid()),
+        holder=state.ProcessIdentity.of(os.getpid()),
         pids=pids,
     )
     state.write(folder, record, topology.aliases(), state.FROM_INSIDE)

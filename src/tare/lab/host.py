@@ -30,9 +30,9 @@ def start_hosts(names: Sequence[str], scratch: Path) -> dict[str, int]:
         pids[name], reports[name] = pid, reading
     for name, reading in reports.items():
         with os.fdopen(reading, "rb") as report:
-            said = report.read().decode()
-        if said != "ready":
-            raise LabError(f"host {name} cannot be made: {said or 'its process ended'}")
+            answer = report.read().decode()
+        if answer != "ready":
+            raise LabError(f"host {name} cannot be made: {answer or 'its process ended'}")
     return pids
 
 

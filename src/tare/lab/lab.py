@@ -236,13 +236,13 @@ def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
             cwd="/",
             start_new_session=True,
         )
-    requests, answers = cast(IO[bytes], keeper.stdin), cast(IO[bytes], keeper.stdout)
+    requests, reports = cast(IO[bytes], keeper.stdin), cast(IO[bytes], keeper.stdout)
     with _ended_on_error(keeper):
         requests.write(msgspec.json.encode(request) + b"\n")
         requests.flush()
-        ready, _, _ = select.select([answers], [], [], _START_TIMEOUT_S)
-        line = answers.readline() if ready else b""
-        answers.close()
+        ready, _, _ = select.select([reports], [], [], _START_TIMEOUT_S)
+        line = reports.readline() if ready else b""
+        reports.close()
         if not line:
             log_text = (folder / "holder.log").read_text(errors="replace").strip()
             reason = (
@@ -272,18 +272,18 @@ def _ended_on_error(keeper: subprocess.Popen[bytes]) -> Iterator[None]:
         raise
 
 
-def _kill(mark: state.ProcessMark) -> None:
-    """End the process of `mark` with SIGKILL and wait; never one that got the same pid later."""
+def _kill(process: state.ProcessIdentity) -> None:
+    """End `process` with SIGKILL and wait; never one that got the same pid later."""
     try:
-        descriptor = os.pidfd_open(mark.pid)
+        descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
         return
     try:
-        if mark.is_alive():  # so the descriptor refers to this very process
+        if process.is_alive():  # so the descriptor refers to this very process
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             if not wait_reaping(descriptor, _STOP_TIMEOUT_S):
                 raise LabError(
-                    f"the lab's process {mark.pid} does not end; some process in it hangs in the kernel"
+                    f"the lab's process {process.pid} does not end; some process in it hangs in the kernel"
                 )
     finally:
         os.close(descriptor)

@@ -120,23 +120,23 @@ def _install(name: str, prefix: Path, *, is_newest: bool) -> None:
     pip += [package] if is_newest else ["--require-hashes", "--requirement", str(_lock(name))]
     done = subprocess.run(pip, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip() or done.stdout.strip()
+        output = done.stderr.strip() or done.stdout.strip()
         what = package if is_newest else f"{package} {pinned_version(name)}"
         raise InfrastructureError(
-            f"pip cannot install {what} into {prefix}: {said}{'' if is_newest else _cure(name, said)}"
+            f"pip cannot install {what} into {prefix}: {output}{'' if is_newest else _cure(name, output)}"
         )
 
 
-def _cure(name: str, said: str) -> str:
+def _cure(name: str, output: str) -> str:
     """Return the cure if the index lacks the locked file; an empty text for other errors."""
     newest = f"tare lab setup --upgrade-mpi --mpi {name}, which checks no hash"
-    if "DO NOT MATCH THE HASHES" in said:
+    if "DO NOT MATCH THE HASHES" in output:
         return (
             f"\nThe package index gave another file than the one that this Tare was tried with "
             f"({_lock(name).name} holds its SHA-256). Ask who runs the index why; or, if you trust it, take "
             f"its newest version with: {newest}"
         )
-    if "No matching distribution" in said:
+    if "No matching distribution" in output:
         return (
             f"\nSee whether the package index can be reached, and has this version; or take its newest "
             f"with: {newest}"

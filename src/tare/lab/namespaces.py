@@ -113,18 +113,18 @@ def enter_user_namespace() -> None:
     namespace may map more than one id.
     """
     with attempting("create a user namespace", userns_cure):
-        told, tell = os.pipe()
+        signal_reading, signal_writing = os.pipe()
         parent = os.getpid()
         uid, gid = os.geteuid(), os.getegid()
         child = os.fork()
         if child == 0:
-            os._exit(_map_when_told(told, tell, parent, uid, gid))
-        os.close(told)
+            os._exit(_map_when_signalled(signal_reading, signal_writing, parent, uid, gid))
+        os.close(signal_reading)
         try:
             unshare(Namespace.USER)
-            os.write(tell, b"!")
+            os.write(signal_writing, b"!")
         finally:
-            os.close(tell)
+            os.close(signal_writing)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status != 0:
             raise OSError(status, f"write the id maps: {os.strerror(status)}")
@@ -132,9 +132,9 @@ def enter_user_namespace() -> None:
         _check(_libc().prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
 
 
-def _map_when_told(told: int, tell: int, pid: int, uid: int, gid: int) -> int:
-    os.close(tell)
-    if os.read(told, 1) != b"!":
+def _map_when_signalled(signal_reading: int, signal_writing: int, pid: int, uid: int, gid: int) -> int:
+    os.close(signal_writing)
+    if os.read(signal_reading, 1) != b"!":
         return 0
     process = Path(f"/proc/{pid}")
     try:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -36,43 +37,33 @@ def check() -> tuple[Requirement, ...]:
     return (_python(), _nsenter(), *_kernel(), *_mpis(mpi_folder()), *_containers())
 
 
-def _containers() -> tuple[Requirement, ...]:
+def _containers() -> Iterator[Requirement]:
     built = rootfs.rootfs_folder() / "debian"
-    lacking = containers.missing()
-    has_charliecloud = shutil.which("ch-run") is not None
-    return (
-        Requirement(
-            name="podman",
-            is_met=not lacking,
-            is_needed=False,
-            found=f"{', '.join(lacking)} missing" if lacking else containers.oci_runtime() or "",
-            why="the platforms podman-… of the lab, as root",
-            cure=containers.CURE,
-        ),
-        Requirement(
-            name="docker",
-            is_met=not docker.missing(),
-            is_needed=False,
-            found=f"{', '.join(docker.missing())} missing" if docker.missing() else "works",
-            why="the platforms docker-… of the lab, as root",
-            cure=docker.CURE,
-        ),
-        Requirement(
-            name="charliecloud",
-            is_met=has_charliecloud,
-            is_needed=False,
-            found="works" if has_charliecloud else "ch-run missing",
-            why="the platforms charliecloud… of the lab",
-            cure="on Debian: apt install charliecloud-runtime",
-        ),
-        Requirement(
-            name="rootfs",
-            is_met=rootfs.is_built(built),
-            is_needed=False,
-            found=str(built) if rootfs.is_built(built) else f"not in {built.parent}",
-            why="what the lab's containers are made of",
-            cure=f"tare lab rootfs ({rootfs.CURE})",
-        ),
+    runtime = containers.oci_runtime() or ""
+    yield _programs("podman", containers.missing(), "podman-… of the lab, as root", containers.CURE, runtime)
+    yield _programs("docker", docker.missing(), "docker-… of the lab, as root", docker.CURE)
+    lacking = [] if shutil.which("ch-run") else ["ch-run"]
+    cure = "on Debian: apt install charliecloud-runtime"
+    yield _programs("charliecloud", lacking, "charliecloud… of the lab", cure)
+    yield Requirement(
+        name="rootfs",
+        is_met=rootfs.is_built(built),
+        is_needed=False,
+        found=str(built) if rootfs.is_built(built) else f"not in {built.parent}",
+        why="what the lab's containers are made of",
+        cure=f"tare lab rootfs ({rootfs.CURE})",
+    )
+
+
+def _programs(name: str, lacking: list[str], platforms: str, cure: str, found: str = "works") -> Requirement:
+    """Return whether the programs are installed that some platforms with containers need."""
+    return Requirement(
+        name=name,
+        is_met=not lacking,
+        is_needed=False,
+        found=f"{', '.join(lacking)} missing" if lacking else found,
+        why=f"the platforms {platforms}",
+        cure=cure,
     )
 
 

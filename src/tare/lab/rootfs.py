@@ -137,16 +137,16 @@ def _run_unpacking(command: Sequence[str], root: Path) -> None:
     ) as building:
         unpack = ["tar", "-C", str(root), "--no-same-owner", "--exclude=./dev/*", "-xf", "-"]
         unpacked = subprocess.run(unpack, stdin=building.stdout, capture_output=True, text=True, check=False)
-        _, said = building.communicate()
+        _, output = building.communicate()
     if building.returncode != 0:
-        raise _failure(said)
+        raise _failure(output)
     if unpacked.returncode != 0:
         raise InfrastructureError(f"the root file system cannot be unpacked: {unpacked.stderr.strip()}")
 
 
-def _failure(said: str) -> InfrastructureError:
+def _failure(output: str) -> InfrastructureError:
     """Return an error with mmdebstrap's relevant message, and the cure if user ids are missing."""
-    errors = [line for line in said.splitlines() if line.startswith("E:")] or [said.strip()]
+    errors = [line for line in output.splitlines() if line.startswith("E:")] or [output.strip()]
     wants_ids = any(word in errors[0] for word in ("/etc/subuid", "newuidmap", "unshare"))
     cure = f"; {_IDS_CURE}" if wants_ids and os.geteuid() != 0 else ""
     return InfrastructureError(f"mmdebstrap builds no root file system: {errors[0]}{cure}")

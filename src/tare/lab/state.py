@@ -28,7 +28,7 @@ FROM_OUTSIDE = f"--user --preserve-credentials --pid {FROM_INSIDE}"
 """The namespaces to enter. Inside, the user and PID namespaces are the same already (setns(2): EINVAL)."""
 
 
-class ProcessMark(msgspec.Struct, frozen=True):
+class ProcessIdentity(msgspec.Struct, frozen=True):
     """A process, identified so that a later process with the same pid is not taken for it.
 
     `start_ticks` is its start time since boot in clock ticks (proc_pid_stat(5), field 22). `pid_namespace` is
@@ -40,7 +40,7 @@ class ProcessMark(msgspec.Struct, frozen=True):
     pid_namespace: int
 
     @classmethod
-    def of(cls, pid: int) -> ProcessMark:
+    def of(cls, pid: int) -> ProcessIdentity:
         """Return the identity of the running process `pid`. Raises OSError when there is none."""
         return cls(pid, _start_ticks(pid), own_pid_namespace())
 
@@ -59,7 +59,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     spec: LabSpec
     is_owned: bool
     started_at: float
-    holder: ProcessMark
+    holder: ProcessIdentity
     pids: dict[str, int]
 
 

@@ -138,12 +138,12 @@ def _bridge(
 
 
 def _attached(name: str, interface: str, pods: tuple[str, ...], network: LabNetwork, over: Fabric) -> Fabric:
-    room = VXLAN_HEADER_BYTES if network.kind is LabNetworkKind.VXLAN else 0
+    header_bytes = VXLAN_HEADER_BYTES if network.kind is LabNetworkKind.VXLAN else 0
     return Fabric(
         network=name,
         kind=network.kind,
         interface=interface,
-        mtu=network.mtu or over.mtu - room,
+        mtu=network.mtu or over.mtu - header_bytes,
         ports=_ports(pods, interface, _subnet(network.kind, interface)),
         over=over,
     )
