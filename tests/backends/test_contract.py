@@ -172,7 +172,7 @@ def test_exit_codes_are_the_programs_own(substrate: Substrate, code: int) -> Non
     assert (ended.code, ended.fault) == (code, None)
 
 
-def test_a_signal_is_told_apart_from_an_exit_code(substrate: Substrate) -> None:
+def test_a_signal_is_distinguished_from_an_exit_code(substrate: Substrate) -> None:
     ended = substrate.run("sh", "-c", "kill -SEGV $$")
     if is_launched(substrate):  # each says it in its own way; in none is it success
         assert ended.code != 0
@@ -201,7 +201,7 @@ def test_the_environment_arrives_as_it_is(substrate: Substrate) -> None:
     assert (substrate.folder / "stdout").read_text() == f"{list(HOSTILE)!a}\n"
 
 
-def test_nobody_answers_on_standard_input(substrate: Substrate) -> None:
+def test_standard_input_is_empty(substrate: Substrate) -> None:
     assert substrate.run("sh", "-c", "read line || exit 3").code == 3
 
 

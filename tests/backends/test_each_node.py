@@ -79,7 +79,7 @@ def test_a_node_that_ends_early_stops_no_other(tmp_path: Path) -> None:
     assert (tmp_path / "said.n2").read_text() == "line\n" * 20_000
 
 
-def test_a_whole_task_lands_with_its_nodes_and_a_list_of_them_for_its_mpi(tmp_path: Path) -> None:
+def test_a_whole_task_ends_with_its_nodes_and_a_list_of_them_for_its_mpi(tmp_path: Path) -> None:
     work = tmp_path / "a task's"
     work.mkdir()
     sampler = tmp_path / "sampler.py"

@@ -67,13 +67,13 @@ def test_jobs_are_read_with_their_whole_names_and_what_they_do() -> None:
     ]
 
 
-def test_a_job_in_error_waits_and_its_own_reason_is_told() -> None:
+def test_a_job_in_error_waits_and_its_own_reason_is_reported() -> None:
     (job,) = [one for one in parse_jobs(captured("error.xml")) if one.state == "Eqw"]
     assert job.phase is Phase.QUEUED
     assert "unable to find shell" in parse_reasons(captured("error-details.xml"))[job.id]
 
 
-def test_why_a_job_waits_is_what_is_said_of_it_or_else_of_the_queues() -> None:
+def test_the_reason_of_a_waiting_job_is_its_own_or_else_that_of_all_queues() -> None:
     assert parse_reasons(captured("details.xml")) == {
         "3": 'queue instance "lab@n2" dropped because it is full',
         "4": 'cannot run in PE "lab" because it only offers 0 slots',
@@ -81,11 +81,11 @@ def test_why_a_job_waits_is_what_is_said_of_it_or_else_of_the_queues() -> None:
     }
 
 
-def test_a_jobs_context_tells_whose_it_is() -> None:
+def test_a_jobs_context_names_its_owner() -> None:
     comments = parse_comments(captured("details.xml"))
     assert comments == {"3": "ca:2:n1: /home/it's", "4": "ca:2:n1: /home/it's"}
     jobs = [one._replace(comment=comments.get(one.id, "")) for one in parse_jobs(captured("jobs.xml"))]
-    assert [(one.id, one.mark, one.folder) for one in campaign_jobs(jobs)] == [
+    assert [(one.id, one.session, one.folder) for one in campaign_jobs(jobs)] == [
         ("3", "ca:2:n1:", "/home/it's"),
         ("4", "ca:2:n1:", "/home/it's"),
         ("5", "", ""),
@@ -93,7 +93,7 @@ def test_a_jobs_context_tells_whose_it_is() -> None:
     ]
 
 
-def test_of_jobs_that_are_gone_nothing_is_told() -> None:
+def test_jobs_that_are_gone_have_no_details() -> None:
     assert parse_comments(captured("unknown.xml")) == parse_reasons(captured("unknown.xml")) == {}
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_xml_is_an_outage_and_not_an_empty_queue(text: str) -> None:
         list(parse_jobs(text))
 
 
-def test_the_books_tell_a_limit_from_a_deletion() -> None:
+def test_accounting_distinguishes_a_limit_from_a_deletion() -> None:
     limit, deleted = (end_of(parse_accounting(captured(f"{name}.qacct"))) for name in ("limit", "deleted"))
     assert limit[0] is Phase.TIMED_OUT
     assert deleted[0] is Phase.CANCELLED
@@ -126,11 +126,13 @@ def test_the_books_tell_a_limit_from_a_deletion() -> None:
         ({}, Phase.ENDED),
     ],
 )  # fmt: skip
-def test_what_is_in_the_books_is_over_and_they_tell_who_ended_it(books: dict[str, str], phase: Phase) -> None:
+def test_jobs_in_the_accounting_are_over_and_it_shows_who_ended_them(
+    books: dict[str, str], phase: Phase
+) -> None:
     assert end_of(books)[0] is phase
 
 
-def test_a_job_on_too_few_nodes_is_told_with_the_cure() -> None:
+def test_a_job_on_too_few_nodes_is_reported_with_the_cure() -> None:
     assert "allocation_rule" in end_of({"failed": "0", "exit_status": "93"})[1]
 
 
@@ -138,8 +140,8 @@ def test_a_job_on_too_few_nodes_is_told_with_the_cure() -> None:
     ("state", "phase"),
     [
         ("qw", Phase.QUEUED), ("hqw", Phase.QUEUED), ("Eqw", Phase.QUEUED), ("Rq", Phase.UNKNOWN),
-        ("r", Phase.ACTIVE), ("t", Phase.ACTIVE), ("Rr", Phase.ACTIVE), ("dr", Phase.ENDING),
-        ("dt", Phase.ENDING), ("s", Phase.SUSPENDED), ("S", Phase.SUSPENDED), ("T", Phase.SUSPENDED),
+        ("r", Phase.ACTIVE), ("t", Phase.ACTIVE), ("Rr", Phase.ACTIVE), ("dr", Phase.COMPLETING),
+        ("dt", Phase.COMPLETING), ("s", Phase.SUSPENDED), ("S", Phase.SUSPENDED), ("T", Phase.SUSPENDED),
         ("tsT", Phase.SUSPENDED), ("z", Phase.ENDED), ("", Phase.UNKNOWN), ("rX", Phase.UNKNOWN),
     ],
 )  # fmt: skip
@@ -147,7 +149,7 @@ def test_states_are_read_letter_by_letter(state: str, phase: Phase) -> None:
     assert phase_of(state) is phase
 
 
-def test_nodes_that_are_not_heard_of_are_away_and_disabled_ones_only_where_asked() -> None:
+def test_nodes_that_do_not_report_are_away_and_disabled_ones_only_where_asked() -> None:
     assert list(parse_instances(captured("instances.xml"))) == [("lab@n1", ""), ("lab@n2", "")]
     assert is_out("au", is_disabled_out=False)
     assert is_out("E", is_disabled_out=False)
@@ -217,7 +219,7 @@ class Faults:
         return text
 
 
-def test_every_fault_of_options_is_told_where_it_is() -> None:
+def test_every_fault_of_options_is_reported_where_it_is() -> None:
     faults = Faults()
     written = GridEngineOptions(
         parallel_environment="a b", queue="q'", project="ok", resources={"h_rt": "1:0:0", "mem": "4G 5G"},
@@ -233,7 +235,7 @@ def test_every_fault_of_options_is_told_where_it_is() -> None:
     ]
 
 
-def test_a_platform_without_a_parallel_environment_is_told_to_name_one() -> None:
+def test_a_platform_without_a_parallel_environment_is_a_fault() -> None:
     faults = Faults()
     BACKEND.read_options(None, faults)
     assert [path for _, path in faults.found] == [()]
@@ -253,7 +255,7 @@ class SaidAtTheSeam(GridEngine):
 
 
 @pytest.mark.parametrize(("said", "number"), [("7\n", "7"), ("7.1-3:1\n", "7")])
-def test_the_number_of_a_job_is_what_qsub_says(said: str, number: str) -> None:
+def test_the_number_of_a_job_is_what_qsub_prints(said: str, number: str) -> None:
     assert SaidAtTheSeam(0, said).submit(Path("job.sh"), request_of([task()])) == number
 
 
@@ -270,10 +272,10 @@ def test_jobs_that_are_over_are_no_error_to_delete_and_an_outage_is() -> None:
         SaidAtTheSeam(1, "error: commlib error: got select error (Connection refused)\n").cancel(["4"])
 
 
-def test_without_books_nothing_is_told_of_a_job_that_is_over() -> None:
+def test_without_accounting_the_end_of_a_job_is_unknown() -> None:
     assert SaidAtTheSeam(1, "error: job id 9999 not found\n").account(["9999"]) == []
 
 
-def test_an_outage_is_told_by_the_command_that_met_it() -> None:
+def test_an_outage_is_reported_with_the_command_that_failed() -> None:
     with pytest.raises(BackendError, match=r"^qstat: error: commlib error"):
         SaidAtTheSeam(1, "error: commlib error: got select error (Connection refused)\n").jobs()

@@ -44,7 +44,7 @@ def test_a_conmon_that_stays_is_ended_with_the_container_that_waits_below_it(
     keeper: subprocess.Popen[bytes],
 ) -> None:
     (child,) = children(keeper.pid)
-    assert process_labels.end_marked(LABEL) == 1
+    assert process_labels.end_labelled(LABEL) == 1
     assert keeper.wait(5) == -9
     deadline = time.monotonic() + 10
     while is_alive(child):
@@ -52,12 +52,12 @@ def test_a_conmon_that_stays_is_ended_with_the_container_that_waits_below_it(
         time.sleep(0.01)
 
 
-def test_a_conmon_that_cleans_up_is_let_alone(keeper: subprocess.Popen[bytes]) -> None:
+def test_a_conmon_that_cleans_up_is_not_ended(keeper: subprocess.Popen[bytes]) -> None:
     (child,) = children(keeper.pid)
     os.kill(child, 15)
-    assert process_labels.end_marked(LABEL) == 0
+    assert process_labels.end_labelled(LABEL) == 0
     assert keeper.wait(5) == 0
 
 
-def test_a_conmon_is_found_by_its_mark(keeper: subprocess.Popen[bytes]) -> None:
-    assert (keeper.pid, LABEL) in [(one.pid, one.label) for one in process_labels.carriers()]
+def test_a_conmon_is_found_by_its_label(keeper: subprocess.Popen[bytes]) -> None:
+    assert (keeper.pid, LABEL) in [(one.pid, one.label) for one in process_labels.labelled_processes()]

@@ -79,7 +79,7 @@ def test_a_jobs_exit_code_of_255_is_its_own(run: Run) -> None:
     assert (ended.code, ended.fault) == (255, None)
 
 
-def test_a_signal_on_the_host_is_told(run: Run) -> None:
+def test_a_signal_on_the_host_is_reported(run: Run) -> None:
     ended = run("sh", "-c", "kill -SEGV $$")
     assert (ended.code, ended.signal, ended.fault) == (None, signal.SIGSEGV, None)
 
@@ -102,7 +102,7 @@ def test_a_host_that_lets_nobody_in_is_a_fault_with_ssh_s_words_and_the_cure(
 def test_a_connection_that_is_lost_is_a_fault_and_not_a_result(run: Run, prefix: str) -> None:
     ended = run("sh", "-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 60", timeout_s=30)
     assert "was lost while the job ran" in (ended.fault or "")
-    assert process_labels.marked(prefix) == []
+    assert process_labels.labelled_pids(prefix) == []
 
 
 def test_a_folder_that_a_host_lacks_is_a_fault_with_the_cure(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_time_out_ends_what_runs_on_the_host(run: Run, prefix: str, tmp_path: 
     ended = run("sh", "-c", "trap 'echo asked; exit' TERM; setsid sleep 60 & wait", timeout_s=3)
     assert ended.is_timeout
     assert (tmp_path / "work/stdout").read_text() == "asked\n"
-    assert process_labels.marked(prefix) == []
+    assert process_labels.labelled_pids(prefix) == []
 
 
 def working_in(folder: Path) -> list[int]:
@@ -169,12 +169,12 @@ class TestLeftOnAHost:
                 )
 
             yield run
-            process_labels.end_marked(prefix)
+            process_labels.end_labelled(prefix)
 
     def test_it_ends_with_its_job(self, run: Callable[[str], Exit], prefix: str) -> None:
         ended = run(self.LEAVES)
         assert (ended.code, ended.survivors) == (0, ())
-        assert process_labels.marked(prefix) == []
+        assert process_labels.labelled_pids(prefix) == []
 
     def test_it_is_named_with_its_host_where_it_does_not_end(
         self, run: Callable[[str], Exit], prefix: str, monkeypatch: pytest.MonkeyPatch
@@ -182,7 +182,7 @@ class TestLeftOnAHost:
         """As one that waits for a dead disk."""
         monkeypatch.setattr(stray_processes, "SWEEP", stray_processes.SWEEP.replace("kill -", ": -"))
         ended = run(self.LEAVES)
-        (pid,) = process_labels.marked(prefix)
+        (pid,) = process_labels.labelled_pids(prefix)
         assert ended.survivors == (f"{pid} (sleep 60) on one",)
         assert ended.code == 0
 
@@ -194,7 +194,7 @@ class TestLeftOnAHost:
             "mkdir deep; cd deep; (env -i sleep 60 >/dev/null 2>&1 &);",
         ],
     )
-    def test_what_lost_its_mark_ends_with_its_job(
+    def test_what_lost_its_label_ends_with_its_job(
         self, run: Callable[[str], Exit], tmp_path: Path, how: str
     ) -> None:
         ended = run(f"{how} echo value: 1")
@@ -223,7 +223,7 @@ class TestLeftOnAHost:
         assert (ended.code, ended.is_timeout) == (3, False)
         assert ended.survivors == ended.lingerers == (f"{pid} (sleep 60) on one",)
 
-    def test_what_lost_its_mark_is_named_where_it_does_not_end(
+    def test_what_lost_its_label_is_named_where_it_does_not_end(
         self, run: Callable[[str], Exit], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(stray_processes, "SWEEP", stray_processes.SWEEP.replace("kill -", ": -"))
@@ -360,10 +360,10 @@ with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
     _until(lambda: (tmp_path / "up").exists())
     (folder,) = Path(runtime).iterdir()
     assert [path for path in folder.iterdir() if path.is_socket()]
-    assert len(process_labels.marked(f"{campaign}:")) >= 2
+    assert len(process_labels.labelled_pids(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: process_labels.marked(f"{campaign}:") == [])
+    _until(lambda: process_labels.labelled_pids(f"{campaign}:") == [])
     _until(lambda: not folder.exists() and not _sharing(folder))
     Path(runtime).rmdir()
 

@@ -56,7 +56,7 @@ def test_output_and_exit_code_are_kept(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "stderr").read_text() == "err\n"
 
 
-def test_a_signal_is_told_apart_from_an_exit_code(run: Run) -> None:
+def test_a_signal_is_distinguished_from_an_exit_code(run: Run) -> None:
     ended = run("sh", "-c", "kill -SEGV $$")
     assert (ended.code, ended.signal) == (None, signal.SIGSEGV)
 
@@ -109,13 +109,13 @@ def test_a_time_out_ends_the_whole_tree(run: Run, prefix: str) -> None:
     script = "trap '' TERM; setsid sleep 60 & (sleep 60 &) ; sleep 60"
     ended = run("sh", "-c", script, timeout_s=0.3)
     assert ended.is_timeout
-    assert process_labels.marked(prefix) == []
+    assert process_labels.labelled_pids(prefix) == []
 
 
 def test_what_outlives_its_job_is_ended(run: Run, prefix: str) -> None:
     ended = run("sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & exit 0")
     assert ended.code == 0
-    assert process_labels.marked(prefix) == []
+    assert process_labels.labelled_pids(prefix) == []
 
 
 def test_no_zombie_of_an_ended_job_stays(run: Run) -> None:
@@ -144,7 +144,7 @@ def test_an_interrupt_ends_the_job_before_it_goes_on(run: Run, prefix: str) -> N
             run("sh", "-c", "setsid sleep 60 & sleep 60")
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert process_labels.marked(prefix) == []
+    assert process_labels.labelled_pids(prefix) == []
 
 
 def test_the_guard_ends_the_job_of_a_killed_runner(tmp_path: Path) -> None:
@@ -163,10 +163,10 @@ with ProcessBackend(label=prefix) as backend:
 """
     runner = subprocess.Popen([sys.executable, "-c", script])
     _until(lambda: (tmp_path / "stdout").exists() and (tmp_path / "stdout").read_text() == "up\n")
-    assert len(process_labels.marked(f"{campaign}:")) >= 2
+    assert len(process_labels.labelled_pids(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: process_labels.marked(f"{campaign}:") == [])
+    _until(lambda: process_labels.labelled_pids(f"{campaign}:") == [])
 
 
 def test_files_of_this_machine_are_read_and_missing_ones_left_out(backend: ProcessBackend) -> None:
@@ -301,8 +301,8 @@ def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
 
 
 def test_this_process_is_never_found() -> None:
-    script = "import os; from tare.plugins.backends.ownership.process_labels import marked; "
-    script += "assert not marked('own:1:'), os.getpid()"
+    script = "import os; from tare.plugins.backends.ownership.process_labels import labelled_pids; "
+    script += "assert not labelled_pids('own:1:'), os.getpid()"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "TARE_JOB": "own:1:x;"}, check=True)
 
 
@@ -320,13 +320,13 @@ def test_the_script_for_other_hosts_ends_one_job_and_none_of_a_name_that_begins_
             process.wait()
 
 
-def test_only_whole_marks_and_whole_sessions_are_ended() -> None:
+def test_only_whole_labels_and_whole_sessions_are_ended() -> None:
     labels = ["a:2:h:x/1.1;", "a:2:h:x/1.1;2", "a:2:hh:x/1.1;", ""]
     started = [subprocess.Popen(["sleep", "60"], env={process_labels.VARIABLE: one}) for one in labels]
     try:
-        assert process_labels.end_marked("a:2:h:x/1.1;") == 1
+        assert process_labels.end_labelled("a:2:h:x/1.1;") == 1
         assert [one.poll() for one in started[1:]] == [None] * 3
-        assert process_labels.end_marked("a:2:h:") == 1
+        assert process_labels.end_labelled("a:2:h:") == 1
         assert [one.poll() for one in started[2:]] == [None] * 2
     finally:
         for process in started:

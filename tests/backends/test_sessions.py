@@ -1,4 +1,4 @@
-"""A mark is read whole, and nothing else is a mark."""
+"""A job label is read whole, and nothing else is a job label."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ JOBS = st.sampled_from(["", "3f1c9a0b7d52/1.1;", "sampler;", "containers;"])
 
 
 @given(session=SESSIONS, job=JOBS)
-def test_a_mark_is_read_as_it_was_written(session: Session, job: str) -> None:
+def test_a_label_is_read_as_it_was_written(session: Session, job: str) -> None:
     assert parse(f"{session}{job}") == SessionLabel(session, job)
 
 
 @given(session=SESSIONS, job=JOBS, at=st.integers(0, 400), character=st.characters())
-def test_a_mark_with_another_character_is_another_mark_or_none(
+def test_a_label_with_another_character_is_another_label_or_none(
     session: Session, job: str, at: int, character: str
 ) -> None:
     text = f"{session}{job}"
@@ -41,18 +41,18 @@ def test_a_mark_with_another_character_is_another_mark_or_none(
 
 
 @given(text=st.text() | st.from_regex(r"[a-z]*(:[a-z0-9-]*)*"), takes_old=st.booleans())
-def test_what_is_no_mark_is_of_nobody(text: str, takes_old: bool) -> None:
+def test_what_is_no_label_is_of_nobody(text: str, takes_old: bool) -> None:
     verdict = judge(text, os.getuid() + 1, takes_old=takes_old)
     assert verdict.fate is Fate.UNKNOWN
     assert verdict.why
 
 
-def test_the_mark_of_this_process_is_read_and_alive() -> None:
+def test_the_label_of_this_process_is_read_and_alive() -> None:
     session = new_session("c")
     assert parse(f"{session}x;") == SessionLabel(session, "x;")
     assert judge(f"{session}x;", os.getuid()).fate is Fate.ALIVE
 
 
 @pytest.mark.parametrize("unsafe", [" ", "'", '"', "$", "*", "\\", "\n", "|", "&", "(", "`"])
-def test_a_mark_needs_no_quotes(unsafe: str) -> None:
+def test_a_label_needs_no_quotes(unsafe: str) -> None:
     assert unsafe not in str(new_session("c"))

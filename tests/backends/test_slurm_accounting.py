@@ -40,7 +40,7 @@ def test_all_jobs_are_asked_for_at_once_and_steps_are_left_out(folder: Path) -> 
     assert "--jobs=3,12" in (folder / "calls").read_text()
 
 
-def test_what_is_said_to_run_is_not_believed(folder: Path) -> None:
+def test_jobs_that_accounting_lists_as_running_are_left_out(folder: Path) -> None:
     """slurmdbd never hears of the end of a job that died with its controller."""
     slurm = slurm_whose_sacct(folder, "printf '1|RUNNING|a\\n2|PENDING|b\\n3|WHO_KNOWS|c\\n4|TIMEOUT|d\\n'")
     assert [job.id for job in slurm.account({"1", "2", "3", "4"})] == ["4"]

@@ -72,7 +72,7 @@ def wait_for_one(scheduler: BatchScheduler) -> JobResult:
     raise AssertionError("nothing landed")
 
 
-def test_a_task_lands_with_the_exit_code_and_time_that_its_job_recorded(
+def test_a_task_ends_with_the_exit_code_and_time_that_its_job_recorded(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
@@ -121,7 +121,7 @@ def test_what_the_nodes_or_the_queue_did_is_the_infrastructures_fault(
 @pytest.mark.parametrize(
     ("state", "says"), [("CANCELLED by 0", "cancelled by scancel"), ("OUT_OF_MEMORY", "more memory")]
 )
-def test_what_somebody_or_the_program_did_is_told_and_is_no_fault_of_the_infrastructure(
+def test_what_somebody_or_the_program_did_is_reported_and_is_no_fault_of_the_infrastructure(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
 ) -> None:
     scheduler.submit([task(tmp_path)])
@@ -159,7 +159,7 @@ def test_a_job_that_was_suspended_while_it_ran_is_no_measurement(
     assert fault is None or "job 1 was suspended while it ran" in fault
 
 
-def test_a_clock_that_was_set_during_a_step_is_told(
+def test_a_clock_that_was_set_during_a_step_is_reported(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     one = task(tmp_path)
@@ -217,7 +217,7 @@ def test_an_outage_that_lasts_is_an_error(
         wait_for_ever()
 
 
-def test_an_outage_is_told_once_and_that_it_is_over(
+def test_an_outage_and_its_end_are_each_reported_once(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     told: list[tuple[tuple[str, ...], str]] = []
@@ -255,7 +255,7 @@ def test_a_job_that_was_taken_although_sbatch_failed_is_not_submitted_twice(
     assert wait_for_one(scheduler).exit.code == 0
 
 
-def test_a_refusal_says_what_sbatch_said(
+def test_a_refusal_has_the_message_of_sbatch(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     slurm.refusal = "sbatch: error: invalid partition specified: fast"
@@ -264,7 +264,7 @@ def test_a_refusal_says_what_sbatch_said(
     assert slurm.in_queue == {}
 
 
-def test_tasks_of_one_job_land_each_by_itself(
+def test_tasks_of_one_job_end_each_by_itself(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     tasks = [task(tmp_path, number) for number in (1, 2, 3)]
@@ -278,7 +278,7 @@ def test_tasks_of_one_job_land_each_by_itself(
     assert all(rest.values())
 
 
-def test_a_new_session_adopts_what_is_queued_or_has_landed_and_nothing_else(
+def test_a_new_session_adopts_what_is_queued_or_has_ended_and_nothing_else(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     tasks = [task(tmp_path, number) for number in (1, 2, 3, 4)]
@@ -292,7 +292,7 @@ def test_a_new_session_adopts_what_is_queued_or_has_landed_and_nothing_else(
     assert wait_for_one(later).name == "tare-abc-2"
 
 
-def test_cancelled_tasks_do_not_land(
+def test_cancelled_tasks_have_no_result(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
@@ -346,7 +346,7 @@ def test_a_number_that_is_given_again_is_another_job(
     assert "no longer has job 1" in fault
 
 
-def test_a_job_that_the_controller_forgot_may_still_land(
+def test_a_job_that_the_controller_forgot_may_still_end(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     scheduler.submit([task(tmp_path)])
@@ -368,7 +368,7 @@ def test_a_job_that_the_controller_forgot_may_still_land(
         ("COMPLETED", "is COMPLETED"),
     ],
 )
-def test_accounting_tells_what_became_of_a_job_that_the_controller_has_forgotten(
+def test_accounting_shows_what_became_of_a_job_that_the_controller_has_forgotten(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, tmp_path: Path, state: str, says: str
 ) -> None:
     scheduler.submit([task(tmp_path)])
@@ -419,7 +419,7 @@ def test_a_job_that_is_cancelled_on_a_node_that_is_drained_is_tried_again(
     assert landed.exit.fault == (f"{why}, and by sinfo node n1 is {state}" if is_fault else None)
 
 
-def test_why_a_job_waits_in_the_queue_is_told_in_slurms_words(
+def test_why_a_job_waits_in_the_queue_is_reported_in_slurms_words(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     told: list[tuple[tuple[str, ...], str]] = []
@@ -473,7 +473,7 @@ def test_a_job_that_still_runs_for_a_controller_that_was_killed_is_cancelled_at_
     for number in (1, 2):
         slurm.run(number)
     slurm.set_state(1, "RUNNING")
-    while len(slurm.in_queue) - len(scheduler._flights) < 2:
+    while len(slurm.in_queue) - len(scheduler._in_flight) < 2:
         scheduler.wait()
     scheduler.close()
     assert slurm.cancelled == ["1"], "2 has ended, and 3 has not landed"

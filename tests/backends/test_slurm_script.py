@@ -13,7 +13,7 @@ from tare.core.launch import Invocation
 from tare.core.scheduler import SharedSampler, Step, Task
 from tare.core.site import Platform
 from tare.plugins.backends.batch.phases import Phase
-from tare.plugins.backends.batch.record import read_landed
+from tare.plugins.backends.batch.record import read_complete
 from tare.plugins.backends.slurm.options import SlurmOptions
 from tare.plugins.backends.slurm.script import render, sbatch_options
 from tare.plugins.backends.slurm.states import phase_of
@@ -53,7 +53,7 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
     assert text == GOLDEN.read_text()
 
 
-def test_a_job_s_comment_tells_its_session_and_its_campaign_s_folder() -> None:
+def test_a_job_s_comment_names_its_session_and_its_campaign_s_folder() -> None:
     labels = {"session": "ca:2:login1:"}
     one = msgspec.structs.replace(task(Path("/home/a b/c/attempts/a/1.1"), SOLVE), labels=labels)
     assert "--comment='ca:2:login1: /home/a b/c'" in list(sbatch_options([one], SlurmOptions()))
@@ -179,7 +179,7 @@ def test_a_task_whose_folder_the_node_does_not_see_is_left_out_and_the_next_one_
 @pytest.mark.parametrize(
     ("state", "phase"),
     [
-        ("PENDING", Phase.QUEUED), ("RUNNING", Phase.ACTIVE), ("COMPLETING", Phase.ENDING),
+        ("PENDING", Phase.QUEUED), ("RUNNING", Phase.ACTIVE), ("COMPLETING", Phase.COMPLETING),
         ("COMPLETED", Phase.ENDED), ("FAILED", Phase.ENDED), ("TIMEOUT", Phase.TIMED_OUT),
         ("CANCELLED by 1000", Phase.CANCELLED), ("CANCELLED+", Phase.CANCELLED),
         ("NODE_FAIL", Phase.NODE_FAILED),
@@ -187,7 +187,7 @@ def test_a_task_whose_folder_the_node_does_not_see_is_left_out_and_the_next_one_
         ("NEW_IN_SLURM_30", Phase.UNKNOWN),
     ],
 )  # fmt: skip
-def test_states_mean_what_squeue_says_and_new_ones_are_unknown(state: str, phase: Phase) -> None:
+def test_states_of_squeue_have_phases_and_new_ones_are_unknown(state: str, phase: Phase) -> None:
     assert phase_of(state) is phase
 
 
@@ -206,7 +206,7 @@ def test_a_step_takes_as_long_as_it_takes_when_the_wall_clock_is_set_meanwhile(
     date.chmod(0o755)
     nap = Step(name="run", invocation=Invocation(argv=("sh", "-c", f"touch {tmp_path}/set; sleep 0.3")))
     run("unset EPOCHREALTIME\n" + render([task(work, nap)], SlurmOptions()), fake_srun, tmp_path)
-    landed = read_landed(work)
+    landed = read_complete(work)
     assert landed is not None
     assert landed.began_at == pytest.approx(time.time(), abs=30)
     assert 0.25 < landed.elapsed_s < 20
@@ -214,6 +214,6 @@ def test_a_step_takes_as_long_as_it_takes_when_the_wall_clock_is_set_meanwhile(
 
 def test_steps_of_jobs_that_an_older_version_submitted_are_still_read(tmp_path: Path) -> None:
     (tmp_path / "landed").write_text("job 7 n1\nbegan 1000000000\nstep run 0 1000000000,5 1000000002,75\n")
-    landed = read_landed(tmp_path)
+    landed = read_complete(tmp_path)
     assert landed is not None
     assert (landed.began_at, landed.elapsed_s) == (1e9, 2.25)

@@ -129,7 +129,7 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
             in unread
         )
     for job, number in ((named, 1), (path, 2)):
-        assert f"{system.title} job {job} of tare-0123456789ab-c-1.{number}: its mark is not" in unread
+        assert f"{system.title} job {job} of tare-0123456789ab-c-1.{number}: its job label was not" in unread
     assert f"job {backup} " not in unread
     assert {*administrator.jobs()} == {*own, backup, named, path}
 

@@ -173,7 +173,7 @@ def test_a_job_label_that_is_not_whole_is_shown_and_its_process_lives(
     live = start(f"{new_session(dead.campaign)}case/1.1;")
     done = tare("clean")
     (line,) = lines(done, f"process {forged.pid} of")
-    assert "not by this version of Tare, or forged" in line
+    assert "not made by this version of Tare, or is forged" in line
     assert line.startswith("  ")
     assert "\x1b" not in done.stdout
     assert (forged.poll(), live.poll()) == (None, None)
@@ -359,7 +359,10 @@ def test_an_unreadable_record_is_no_proof(tare: Tare, state: Path, tmp_path: Pat
     folder.mkdir()
     for mark in ("", "c", "c:4194303:1:x;"):
         put(state / "storage", records(mark, folder)["storage"])
-        assert lines(tare("clean"), f"folder {folder}: its mark is not by this version of Tare, or forged")
+        assert lines(
+            tare("clean"),
+            f"folder {folder}: its job label was not made by this version of Tare, or is forged",
+        )
     assert folder.exists()
 
 
@@ -372,5 +375,5 @@ def test_a_record_that_another_user_has_put_there_is_shown(
     folder.mkdir()
     record = put(state / "storage", records(f"{dead}case/1.1;", folder)["storage"])
     os.chown(record, NOBODY, NOBODY)
-    assert lines(tare("clean"), "user nobody's, its mark user root's: changed or forged")
+    assert lines(tare("clean"), "user nobody's, its job label user root's: changed or forged")
     assert folder.exists()

@@ -137,11 +137,11 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     study = write_study(tmp_path, [platform], script, repeats=2)
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
     wait_for(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
-    assert process_labels.marked(f"{campaign_hash(campaign)}:")
+    assert process_labels.labelled_pids(f"{campaign_hash(campaign)}:")
     runner.kill()
     runner.wait()
     wait_for(lambda: not containers_in(shared_lab, only_running=True))
-    wait_for(lambda: not process_labels.marked(f"{campaign_hash(campaign)}:"))
+    wait_for(lambda: not process_labels.labelled_pids(f"{campaign_hash(campaign)}:"))
     assert tare("run", campaign).returncode == 0
     assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
         (1, 1, State.DONE),

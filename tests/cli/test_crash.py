@@ -77,9 +77,9 @@ def left_over(campaign: Path, within_s: float = 5) -> list[int]:
     """Return the processes of a campaign that are still there after a moment."""
     scope = f"{campaign_hash(campaign)}:"
     deadline = time.monotonic() + within_s
-    while process_labels.marked(scope) and time.monotonic() < deadline:
+    while process_labels.labelled_pids(scope) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return process_labels.marked(scope)
+    return process_labels.labelled_pids(scope)
 
 
 def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(

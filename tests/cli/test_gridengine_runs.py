@@ -69,7 +69,7 @@ def test_a_block_in_one_job_has_the_same_nodes(master: Administrator, tare: Tare
     assert (len(attempts), len(said)) == (2, 1)
 
 
-def test_a_node_whose_daemon_is_not_heard_of_is_away(master: Administrator, shared_lab: Lab) -> None:
+def test_a_node_whose_daemon_does_not_report_is_away(master: Administrator, shared_lab: Lab) -> None:
     queue = GridEngine((str(AGENT),), "n1", {**os.environ, **shared_lab.env})
 
     def away() -> list[str]:

@@ -61,7 +61,7 @@ def test_runs_at_the_same_time_have_nodes_of_their_own(tare: Tare, tmp_path: Pat
     for one in attempts:
         (host,) = one.hosts
         assert (tmp_path / "c" / one.folder / "stdout").read_text() == f"on {host}\nvalue: 1\n"
-    assert process_labels.marked(f"{campaign_hash(tmp_path / 'c')}:") == []
+    assert process_labels.labelled_pids(f"{campaign_hash(tmp_path / 'c')}:") == []
 
 
 def test_without_it_one_run_follows_the_other(tare: Tare, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_interrupt_ends_all_of_them(tmp_path: Path, number: signal.Signals) -
     finally:
         runner.kill()
         runner.wait()
-    wait_for(lambda: process_labels.marked(f"{campaign_hash(campaign)}:") == [])
+    wait_for(lambda: process_labels.labelled_pids(f"{campaign_hash(campaign)}:") == [])
     if number is not signal.SIGKILL:
         assert [one.state for one in read_campaign(campaign).attempts] == [State.LOST] * 2
 

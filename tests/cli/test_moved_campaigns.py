@@ -54,7 +54,7 @@ def test_a_campaign_that_is_removed_while_it_runs_ends_in_a_sentence(study: Stud
     assert code == 3, said
     assert f"\ntare: {campaign}" in f"\n{said}"
     assert "Traceback" not in said
-    wait_for(lambda: process_labels.marked(f"{mark}:") == [])
+    wait_for(lambda: process_labels.labelled_pids(f"{mark}:") == [])
 
 
 def test_a_campaign_that_is_moved_while_it_runs_goes_on_where_it_is(

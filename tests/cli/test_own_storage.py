@@ -142,7 +142,7 @@ workloads:
 
 def test_jobs_of_slurm_at_once_have_folders_of_their_own(tare: Tare, tmp_path: Path) -> None:
     shown = tare("plan", write(tmp_path, QUEUED), "--show").stdout
-    assert "own '/dev/shm/tare-{run}'" in shown
+    assert "make_own_folder '/dev/shm/tare-{run}'" in shown
     assert "w '/dev/shm/tare-{run}/data'" in shown
 
 

@@ -200,7 +200,7 @@ def test_ranks_on_other_hosts_end_with_tare(
     campaign = tmp_path / "c"
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=tmp_path)
     _until(lambda: len(list(campaign.glob("attempts/*/1.1/up.*"))) == 2)
-    assert process_labels.marked(f"{campaign_hash(campaign)}:")
+    assert process_labels.labelled_pids(f"{campaign_hash(campaign)}:")
     if is_killed:
         runner.kill()
     else:

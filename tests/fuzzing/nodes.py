@@ -235,11 +235,11 @@ def _landed(data: bytes) -> None:
         layout, platform = Layout(nodes=1, ranks=1, ranks_per_node=1), Platform()
         task = Task(name="t", folder=folder, steps=(), layout=layout, platform=platform, timeout_s=9.0)
         (folder / "progress").write_bytes(data)
-        record.land_without_end(task, record.read_progress(folder), Phase.ENDED, "over")
+        record.result_without_record(task, record.read_progress(folder), Phase.ENDED, "over")
         (folder / "progress").rename(folder / "landed")
         (folder / "before.n1").write_bytes(data)
-        if found := record.read_landed(folder):
-            record.land(task, found)
+        if found := record.read_complete(folder):
+            record.result_of(task, found)
 
 
 def _pods(data: bytes) -> None:
@@ -292,7 +292,7 @@ def _log(data: bytes) -> None:
                     receiver.keep_record()
             receiver.problem()
         keep_failure(as_text(data), folder)
-        record.read_landed(folder)
+        record.read_complete(folder)
         if sum(one.stat().st_size for one in folder.rglob("*")) > 2**22 or [*Path(name).iterdir()] != [
             folder
         ]:

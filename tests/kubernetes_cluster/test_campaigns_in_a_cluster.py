@@ -78,7 +78,7 @@ def test_clean_deletes_nothing_that_may_be_alive(campaign: Campaign, tare: Tare)
     moved.rename(campaign.out)
     _annotate(campaign, "tare/session-")
     forged = tare("clean", "--site", campaign.site)
-    assert f"of {campaign.out}: its mark is not by this version" in forged.stdout
+    assert f"of {campaign.out}: its job label was not made by this version" in forged.stdout
     assert len([one for one in campaign.objects("mpijobs") if "mpijob" in one]) == 3
 
 

@@ -55,7 +55,7 @@ def test_every_workload_and_runtime_has_tests(folder: str) -> None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_design_says_how_to_add_one(group: str) -> None:
+def test_the_design_explains_how_to_add_one(group: str) -> None:
     table = DESIGN.partition("## Seams")[2].partition("\n## ")[0]
     assert f"| {GROUPS[group]} |" in table
     assert f"`{group}`" in table

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.conftest import LABEL, Subject
-from tare.plugins.backends.ownership.process_labels import marked
+from tare.plugins.backends.ownership.process_labels import labelled_pids
 
 HOSTILE = (
     "it's",
@@ -88,7 +88,7 @@ def test_a_time_out_ends_all_of_it(subject: Subject) -> None:
     ended = subject.run("/bin/sh", "-c", "sleep 60 & echo begun; sleep 60", timeout_s=2.5)
     assert ended.is_timeout
     assert subject.output == b"begun\n"
-    assert marked(LABEL) == []
+    assert labelled_pids(LABEL) == []
     assert subject.containers == {}
 
 
@@ -96,20 +96,20 @@ def test_a_program_that_ignores_signals_is_ended(subject: Subject) -> None:
     started = time.monotonic()
     ended = subject.run("/bin/sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done", timeout_s=1.5)
     assert ended.is_timeout
-    assert marked(LABEL) == []
+    assert labelled_pids(LABEL) == []
     assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("timeout_s", [0.02, 0.1, 0.25])
 def test_a_kill_while_it_starts_leaves_nothing(subject: Subject, timeout_s: float) -> None:
     subject.run("/bin/sh", "-c", "sleep 60", timeout_s=timeout_s)
-    assert marked(LABEL) == []
+    assert labelled_pids(LABEL) == []
 
 
 def test_processes_that_outlive_the_program_are_ended(subject: Subject) -> None:
     ended = subject.run("/bin/sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & echo gone")
     assert ended.code == 0
-    assert marked(LABEL) == []
+    assert labelled_pids(LABEL) == []
 
 
 def test_two_at_a_time_do_not_meet(subject: Subject, tmp_path: Path) -> None:

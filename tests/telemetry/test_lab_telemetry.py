@@ -151,7 +151,7 @@ def test_a_killed_runner_leaves_its_telemetry_and_no_process(tmp_path: Path) -> 
     finally:
         runner.kill()
         runner.wait()
-    _wait_for(lambda: not process_labels.marked(f"{campaign_hash(campaign)}:"))
+    _wait_for(lambda: not process_labels.labelled_pids(f"{campaign_hash(campaign)}:"))
     (attempt,) = read_campaign(campaign).attempts
     assert attempt.state is State.LOST
     recording = read(SafeFolder(campaign / attempt.folder))
@@ -175,7 +175,7 @@ def test_a_killed_sampler_costs_the_figures_of_its_run_and_not_the_run(tmp_path:
     assert recording.span is not None
     assert sum(bool(host.fault) for host in recording.span.hosts.values()) == 1
     assert all(host.samples for host in recording.hosts), "up to its last sample, of the killed one too"
-    assert not process_labels.marked(f"{campaign_hash(campaign)}:")
+    assert not process_labels.labelled_pids(f"{campaign_hash(campaign)}:")
 
 
 def _samplers(runner: int) -> list[int]:

@@ -14,7 +14,7 @@ from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.core.site import Platform
 from tare.core.telemetry import Host, Span
-from tare.plugins.backends.batch.record import land, read_progress
+from tare.plugins.backends.batch.record import read_progress, result_of
 from tare.plugins.backends.slurm.options import SlurmOptions
 from tare.plugins.backends.slurm.script import render
 from tare.plugins.collectors.sampler import program, read, settle
@@ -72,7 +72,7 @@ def test_a_job_is_watched_from_before_its_first_step_until_after_its_last(tmp_pa
     task = _run(tmp_path, program(), "cat", "packets.n1.txt")
     progress = read_progress(task.folder)
     assert progress is not None
-    job_result = land(task, progress)
+    job_result = result_of(task, progress)
     assert [epoch.stage for epoch in job_result.epochs] == ["run"]
     figures = settle(task.folder, Span(hosts={"n1": Host()}, epochs=job_result.epochs))
     assert figures["cpu_idle"] >= 0

@@ -40,7 +40,7 @@ def samplers(agent: Path) -> Iterator[Samplers]:
 
 
 def _pids() -> list[int]:
-    return process_labels.marked(LABEL)
+    return process_labels.labelled_pids(LABEL)
 
 
 def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_sampler_that_works_again_is_forgiven_for_those_that_did_not(
         assert bool(watch.hosts()["n1"].fault) == bool(run % 2)
 
 
-def test_samplers_are_heard_however_many_files_are_open(samplers: Samplers, tmp_path: Path) -> None:
+def test_samplers_are_read_however_many_files_are_open(samplers: Samplers, tmp_path: Path) -> None:
     """As on a head with some hundred nodes, each of which takes three: select(2) ends at 1024."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits[1], limits[1]))

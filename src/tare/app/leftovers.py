@@ -58,14 +58,14 @@ def find_leftovers(judge_session: Judge, site: str | None) -> Iterator[Leftover]
 
 
 def _processes(judge_session: Judge) -> Iterator[Leftover]:
-    for pid, label, uid in process_labels.carriers():
+    for pid, label, uid in process_labels.labelled_processes():
         what = f"process {pid} of {label}"
         yield Leftover("end", what, judge_session(label, uid), partial(_end_process, pid, label, uid))
 
 
 def _end_process(pid: int, label: str, uid: int) -> bool:
     """End all processes of this user that belong to the job of a process, so that none starts again."""
-    process_labels.end_marked(label, uid=uid)
+    process_labels.end_labelled(label, uid=uid)
     return process_labels.label_of(pid) != label
 
 
@@ -113,7 +113,7 @@ def _of_campaign(judge_session: Judge, label: str, folder: str) -> SessionFate:
     if verdict.fate is not Fate.DEAD:
         return verdict
     if parsed is None or parsed.session.campaign != campaign_hash(Path(folder)):
-        return SessionFate(Fate.UNKNOWN, f"its mark is not that of the campaign in {folder}")
+        return SessionFate(Fate.UNKNOWN, f"its job label is not that of the campaign in {folder}")
     if is_held is None:
         why = f"whether its campaign still runs cannot be read in {folder} here"
         return SessionFate(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")

@@ -25,7 +25,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
-from tare.core.interrupts import heeded
+from tare.core.interrupts import not_ignored
 from tare.core.log import fields
 from tare.core.plan import Plan
 from tare.core.pseudonyms import NO_PSEUDONYMS
@@ -355,7 +355,7 @@ def _signals_as_interrupts(arguments: str) -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {one: signal.signal(one, interrupt) for one in heeded() if one is not signal.SIGINT}
+    before = {one: signal.signal(one, interrupt) for one in not_ignored() if one is not signal.SIGINT}
     try:
         yield
     except KeyboardInterrupt:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+TERMINATION_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that ask a program to end: Ctrl-C, kill(1), a closed terminal, and Ctrl-\\."""
 
 
-def heeded() -> list[signal.Signals]:
-    """Return the signals of `ENDING` that are not ignored. nohup(1) and a shell's ``&`` make some ignored."""
-    return [one for one in ENDING if signal.getsignal(one) is not signal.SIG_IGN]
+def not_ignored() -> list[signal.Signals]:
+    """Return the termination signals that are not ignored. nohup(1) and a shell's ``&`` make some ignored."""
+    return [one for one in TERMINATION_SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def interrupts_deferred() -> Iterator[None]:
     def hold(number: int, frame: FrameType | None) -> None:
         came.append(number)
 
-    before = {number: signal.signal(number, hold) for number in heeded()}
+    before = {number: signal.signal(number, hold) for number in not_ignored()}
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ import msgspec
 from tare.core.backend_plugin import BackendPlugin
 from tare.core.entry_points import installed, load, unusable
 from tare.core.errors import UsageError, nearest
-from tare.core.site import Platform
+from tare.core.site import PlatformFile
 
 GROUP = "tare.backends"
 
@@ -32,7 +32,7 @@ def backend(name: str) -> BackendPlugin[Any]:
     if not isinstance(found, BackendPlugin) or found.name != name:
         error = TypeError(f"it names no BackendPlugin called {name!r}")
         raise UsageError(unusable(known[name], error))
-    if name in Platform.__struct_fields__:
+    if name in PlatformFile.__struct_fields__:
         taken = ValueError(f"{name!r} is a setting of every platform; give it another name")
         raise UsageError(unusable(known[name], taken))
     return found

@@ -80,12 +80,12 @@ unwatch() {
   [ -s telemetry.errors ] || rm -f telemetry.errors
 }
 
-own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
+make_own_folder() { # make_own_folder FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
   clock
   local begun=$now
   if mkdir -m "$2" -- "$1" 2>"$3"; then
     [ "${4-}" = keep ] || { own_folder=$1 && printf '%s\n' "$1" >storage.left; }
-    trap disown_folder EXIT # the job may be cancelled meanwhile
+    trap remove_own_folder EXIT # the job may be cancelled meanwhile
     [ "$nodes" = 1 ] && return
     (on_each sh -c "$is_ours"' || mkdir -m "$2" -- "$1"' own "$1" "$2") </dev/null 2>>"$3" && return
   fi
@@ -97,7 +97,7 @@ own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the stora
 
 is_ours='[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]'
 
-disown_folder() { # remove it again: it is this user's, and no link
+remove_own_folder() { # remove it again: it is this user's, and no link
   [ -n "${own_folder-}" ] || return 0
   local removal="if $is_ours;"' then rm -rf --one-file-system -- "$1"; fi'
   sh -c "$removal" disown "$own_folder"
@@ -125,28 +125,28 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   begun=$now
   TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
-  leave_what_is_recorded
+  exit_if_recorded
   clock
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
   [ "$code" = 0 ] || failed=1
   return "$code"
 }
 
-leave_what_is_recorded() { # a job may outlive the daemon that runs it: its run is on record by then, with its evidence
+exit_if_recorded() { # a job may outlive the daemon that runs it: its run is on record by then, with its evidence
   [ ! -e SHA256SUMS ] || exit 0
 }
 
-# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'room' looks whether its storage takes files.
-land() { # the start on each node may say 0 of a step that died with its node; but then no other step starts
-  leave_what_is_recorded
+# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'storage_check' tries whether its storage takes files.
+finish() { # the start on each node may say 0 of a step that died with its node; but then no other step starts
+  exit_if_recorded
   unwatch
   clock
   local up=${now##* }
   local leftovers="since=$((10#${up/./} - 10#${task_up/./})); $of_task; ($sweep) | tr -d '\\036'"
   probe after "$counters"$'\n'"printf '\\036left\\036'; $leftovers"
   local probed=$?
-  disown_folder
-  [ -z "$failed" ] || [ -z "$room" ] || probe room "$room"
+  remove_own_folder
+  [ -z "$failed" ] || [ -z "$storage_check" ] || probe room "$storage_check"
   [ "$probed" = 0 ] && [ -e "after.$this_node" ] && mv progress landed
 }
 
@@ -156,7 +156,7 @@ own=$(grep -o '"'"':[^:]*/session-[^/]*\.scope$'"'"' /proc/self/cgroup 2>/dev/nu
 ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
 read -r up _ </proc/uptime; begun=$(( ${begun:-$((${up%%.*}${up#*.} - since))} * ticks / 100 ))
 real=$(cd -- "$folder" 2>/dev/null && pwd -P) || real=$folder
-marked() { grep -lzs -e "$mark" /proc/[0-9]*/environ | tr -dc '"'"'0-9\n'"'"'; }
+labelled() { grep -lzs -e "$label_pattern" /proc/[0-9]*/environ | tr -dc '"'"'0-9\n'"'"'; }
 lost() { # whatever its environment: each with why it may be the job'"'"'s
   [ "${#real}" -gt 1 ] && ls -ld /proc/[0-9]*/cwd 2>/dev/null | while IFS= read -r line; do
     case "${line#* -> }" in
@@ -175,32 +175,32 @@ is_stray() { # is_stray PID EVIDENCE
   [ "$2" = 1 ] || [ "$(cat "/proc/$2/comm" 2>/dev/null)" = systemd ]
 }
 strays() { lost | while read -r p why; do is_stray "$p" "$why" && echo "$p"; done; }
-tell() { printf '"'"'%s %s '"'"' "$1" "$2"; tr '"'"'\0\n'"'"' '"'"'  '"'"' <"/proc/$2/cmdline" 2>/dev/null; echo; }
+report() { printf '"'"'%s %s '"'"' "$1" "$2"; tr '"'"'\0\n'"'"' '"'"'  '"'"' <"/proc/$2/cmdline" 2>/dev/null; echo; }
 seen='"'"' '"'"'; n=0
 while [ $((n += 1)) -le 10 ]; do
   left=
-  for p in $(marked; strays); do
+  for p in $(labelled; strays); do
     [ -n "$spared" ] && [ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$spared" ] && continue
     left="$left $p"
-    case "$seen" in *" $p "*) ;; *) seen="$seen$p "; tell tare-found "$p" ;; esac
+    case "$seen" in *" $p "*) ;; *) seen="$seen$p "; report tare-found "$p" ;; esac
     kill -KILL "$p" 2>/dev/null
   done
   [ -n "$left" ] || break
   sleep 0.1 2>/dev/null || sleep 1
 done
-for p in $left; do tell tare-left "$p"; done
+for p in $left; do report tare-left "$p"; done
 true
 '
-counters='# Print what has crossed the network so far, each record behind its path: /proc/net/dev, then what lies in /sys/class of
-# interfaces and adapters, a path a line, with its value where it has one. In builtins of the shell as far as they go.
-# Argument: where the root of the file system is, for tests.
+counters='# Print the network counters of this node as records: /proc/net/dev, then the files of interfaces and adapters below
+# /sys/class, one path a line, with its value if it has one. Uses builtins of the shell where possible.
+# Argument: the root of the file system, for tests.
 root=${1-}
 printf '"'"'\036/proc/net/dev\036'"'"'
 cat "$root/proc/net/dev"
 printf '"'"'\036/sys/class\036'"'"'
 (
   cd "$root/sys/class" || exit
-  [ -d cxi ] && sleep 2 # its driver looks at the counters of Slingshot adapters every so often, and tells what it saw
+  [ -d cxi ] && sleep 2 # the driver of Slingshot adapters reads their counters only every other second
   for path in net/*/lower_* net/*/bonding net/*/bridge net/*/device/infiniband/* infiniband/*/ports/* \
     cxi/cxi* cxi/*/device/net/*; do
     [ -e "$path" ] && printf '"'"'%s\n'"'"' "$path"
@@ -216,7 +216,7 @@ printf '"'"'\036/sys/class\036'"'"'
     read -r value <"$path"
     [ -n "$value" ] && printf '"'"'%s %s\n'"'"' "$path" "$value"
   done
-  for path in net/*/device/infiniband/*; do # adapters that count RDMA for ethtool(8) alone
+  for path in net/*/device/infiniband/*; do # adapters whose RDMA counters only ethtool(8) shows
     device=${path##*/} rest=${path#net/}
     name=${rest%%/*}
     for port in infiniband/"$device"/ports/*; do
@@ -226,22 +226,22 @@ printf '"'"'\036/sys/class\036'"'"'
       done
     done
   done
-) 2>/dev/null || : # where there is no such thing'
+) 2>/dev/null || : # there may be no such files'
 
 # tare-1a2b-1.1: 1 of 2
-task_name=tare-1a2b-1.1 room=''
-of_task='mark='"'"'^TARE_TASK=tare-1a2b-1\.1$'"'"'; folder=/c/attempts/a/1.1; begun='"'"''"'"'; spared='"'"''"'"''
+task_name=tare-1a2b-1.1 storage_check=''
+of_task='label_pattern='"'"'^TARE_TASK=tare-1a2b-1\.1$'"'"'; folder=/c/attempts/a/1.1; begun='"'"''"'"'; spared='"'"''"'"''
 task /c/attempts/a/1.1 2 90 && {
   watch /c/telemetry-sampler.py 0.5
   step mesh mesh.stdout mesh.stderr mesher -n 4 &&
   step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
-  land
+  finish
 }
 
 # tare-1a2b-1.1: 2 of 2
-task_name=tare-1a2b-1.1 room=''
-of_task='mark='"'"'^TARE_TASK=tare-1a2b-1\.1$'"'"'; folder='"'"'/c/attempts/it'"'"'"'"'"'"'"'"'s/1.1'"'"'; begun='"'"''"'"'; spared='"'"''"'"''
+task_name=tare-1a2b-1.1 storage_check=''
+of_task='label_pattern='"'"'^TARE_TASK=tare-1a2b-1\.1$'"'"'; folder='"'"'/c/attempts/it'"'"'"'"'"'"'"'"'s/1.1'"'"'; begun='"'"''"'"'; spared='"'"''"'"''
 task '/c/attempts/it'"'"'s/1.1' 1 90 && {
   step run stdout stderr env OMP_NUM_THREADS=2 'X=a b' solver '$(touch pwned)' 'it'"'"'s'
-  land
+  finish
 }

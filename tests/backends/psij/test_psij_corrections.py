@@ -107,7 +107,7 @@ def test_one_job_with_an_odd_reason_costs_no_other_its_state(tmp_path: Path) -> 
     assert found["6"].message is None
 
 
-def test_a_server_that_forgot_a_job_still_tells_of_the_others(tmp_path: Path) -> None:
+def test_a_server_that_forgot_a_job_still_reports_the_others(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         as_it_is(Executor.PBS, tmp_path).parse_status_output(153, QSTAT + UNKNOWN)
     pbs = corrected(Executor.PBS, tmp_path)
@@ -172,7 +172,9 @@ def test_loading_psij_leaves_the_signals_of_this_process_alone() -> None:
     )
 
 
-def test_where_psij_is_not_installed_it_is_told_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_psij_is_not_installed_the_error_names_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "psij", None)
     with pytest.raises(BackendError, match=r"pip install 'tare-hpc\[psij\]'"):
         library.load()

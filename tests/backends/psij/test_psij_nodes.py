@@ -70,7 +70,7 @@ def test_nodes_keep_the_order_of_pbs(tmp_path: Path) -> None:
         {"LSB_DJOB_HOSTFILE": "/no/such/file", "LSB_MCPU_HOSTS": "hostA 4 hostB 4"},
     ],
 )
-def test_lsf_tells_its_hosts_in_one_of_three_ways(env: dict[str, str], tmp_path: Path) -> None:
+def test_lsf_gives_its_hosts_in_one_of_three_ways(env: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("hostA\nhostA\nhostA\nhostA\nhostB\nhostB\nhostB\nhostB\n")
     if env.get("LSB_DJOB_HOSTFILE") == "hosts":
         env = env | {"LSB_DJOB_HOSTFILE": str(tmp_path / "hosts")}
@@ -84,7 +84,7 @@ def test_lsf_tells_its_hosts_in_one_of_three_ways(env: dict[str, str], tmp_path:
     ]
 
 
-def test_flux_tells_its_own_instance(tmp_path: Path) -> None:
+def test_flux_gives_its_own_instance(tmp_path: Path) -> None:
     flux_double = """
 case "$*" in
 "getattr jobid") echo ƒ2oLkTLb ;;
@@ -97,7 +97,7 @@ esac"""
     assert said == ["68719476736", "fluke1,fluke2,fluke7", "fluke1", "fluke1", "fluke1", "fluke2", "fluke7"]
 
 
-def test_slurm_tells_them_by_scontrol(tmp_path: Path) -> None:
+def test_slurm_lists_them_by_scontrol(tmp_path: Path) -> None:
     scontrol_double = '[ "$*" = "show hostnames n[1-2]" ] && printf "n1\\nn2\\n"'
     env = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]"}
     assert found(Executor.SLURM, env, tmp_path, {"scontrol": scontrol_double}) == [

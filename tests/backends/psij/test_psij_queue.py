@@ -69,7 +69,7 @@ def test_a_job_of_an_earlier_session_is_found_with_its_name(
         (qstat("F", Exit_status=265), Phase.CANCELLED),
     ],
 )
-def test_what_psij_says_is_a_phase(
+def test_states_of_psij_become_phases(
     pbs: BatchSystemDouble, register: Register, state: str, phase: Phase, queue_of: QueueOf
 ) -> None:
     pbs.says("qstat", state)
@@ -121,7 +121,7 @@ def test_without_jobs_the_server_is_asked_at_once(
         queue_of(register).jobs(())
 
 
-def test_a_script_that_has_ended_is_over_before_its_server_says_so(
+def test_a_script_that_has_ended_is_over_before_its_server_reports_it(
     pbs: BatchSystemDouble, register: Register, queue_of: QueueOf
 ) -> None:
     pbs.says("qstat", qstat("R"))

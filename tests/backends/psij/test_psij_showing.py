@@ -85,7 +85,7 @@ def test_both_scripts_are_shown_with_names_for_the_folders_to_come() -> None:
         (Executor.FLUX, "Flux starts flux start /bin/bash '{work}/job.sh'"),
     ],
 )
-def test_where_psij_writes_no_script_it_is_said_what_starts(executor: Executor, started: str) -> None:
+def test_where_psij_writes_no_script_the_command_is_shown(executor: Executor, started: str) -> None:
     assert started in shown(executor)
 
 
@@ -96,7 +96,7 @@ def found(name: str, folder: Path) -> Sequence[Finding]:
     return list(check_psij(context, options_of(site.platforms[name], PsijOptions)))
 
 
-def test_doctor_tells_the_version_and_that_the_batch_system_answers(
+def test_doctor_reports_the_version_and_that_the_batch_system_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     BatchSystemDouble(tmp_path, monkeypatch, "qsub", "qstat", "qdel")
@@ -107,13 +107,13 @@ def test_doctor_tells_the_version_and_that_the_batch_system_answers(
     assert answer.found == "it answers PSI/J's executor pbs; 0 jobs of yours"
 
 
-def test_doctor_tells_which_commands_are_missing(tmp_path: Path) -> None:
+def test_doctor_reports_which_commands_are_missing(tmp_path: Path) -> None:
     _, answer = found("lsf", tmp_path)
     assert (answer.is_met, answer.found) == (False, "no command bsub, bjobs, bkill")
     assert "login" in answer.cure
 
 
-def test_doctor_tells_what_a_server_says_that_does_not_answer(
+def test_doctor_reports_the_error_of_a_server_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     double = BatchSystemDouble(tmp_path, monkeypatch, "qsub", "qstat", "qdel")
@@ -123,7 +123,9 @@ def test_doctor_tells_what_a_server_says_that_does_not_answer(
     assert "cannot connect to server hn1" in answer.found
 
 
-def test_doctor_tells_how_to_install_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_how_to_install_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "psij", None)
     (missing,) = found("local", tmp_path)
     assert not missing.is_met

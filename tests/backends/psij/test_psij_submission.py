@@ -122,7 +122,7 @@ def test_the_id_is_the_batch_systems_own(system: BatchSystemDouble, tmp_path: Pa
     assert submit(tmp_path, PsijOptions(executor=Executor.LSF)) == "4711"
 
 
-def test_lsf_reads_the_script_as_input_and_is_told_how_many_slots_a_node_gives(
+def test_lsf_reads_the_script_as_input_and_gets_how_many_slots_a_node_gives(
     system: BatchSystemDouble, tmp_path: Path
 ) -> None:
     submit(tmp_path, PsijOptions(executor=Executor.LSF, exclusive=True))
@@ -151,7 +151,7 @@ def test_the_words_of_a_refusal_arrive(system: BatchSystemDouble, tmp_path: Path
         submit(tmp_path, PsijOptions(executor=Executor.PBS))
 
 
-def test_a_batch_system_without_its_commands_is_told(tmp_path: Path) -> None:
+def test_a_batch_system_without_its_commands_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="bsub"):
         submit(tmp_path, PsijOptions(executor=Executor.LSF))
 
@@ -177,7 +177,7 @@ def test_flux_starts_the_script_under_an_instance_with_a_broker_on_each_node(tmp
     assert resources.processes_per_node is None  # which PSI/J's executor for Flux refuses
 
 
-def test_flux_without_its_bindings_is_told_as_psij_tells_it(tmp_path: Path) -> None:
+def test_flux_without_its_bindings_is_reported_in_the_words_of_psij(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="Unable to load executor flux: No module named 'flux'"):
         queue_of(tmp_path, Executor.FLUX)
 

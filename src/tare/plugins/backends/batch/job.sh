@@ -53,12 +53,12 @@ unwatch() {
   [ -s telemetry.errors ] || rm -f telemetry.errors
 }
 
-own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
+make_own_folder() { # make_own_folder FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
   clock
   local begun=$now
   if mkdir -m "$2" -- "$1" 2>"$3"; then
     [ "${4-}" = keep ] || { own_folder=$1 && printf '%s\n' "$1" >storage.left; }
-    trap disown_folder EXIT # the job may be cancelled meanwhile
+    trap remove_own_folder EXIT # the job may be cancelled meanwhile
     [ "$nodes" = 1 ] && return
     (on_each sh -c "$is_ours"' || mkdir -m "$2" -- "$1"' own "$1" "$2") </dev/null 2>>"$3" && return
   fi
@@ -70,7 +70,7 @@ own() { # own FOLDER MODE STDERR [keep]: make the task's own folder on the stora
 
 is_ours='[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]'
 
-disown_folder() { # remove it again: it is this user's, and no link
+remove_own_folder() { # remove it again: it is this user's, and no link
   [ -n "${own_folder-}" ] || return 0
   local removal="if $is_ours;"' then rm -rf --one-file-system -- "$1"; fi'
   sh -c "$removal" disown "$own_folder"
@@ -98,27 +98,27 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   begun=$now
   TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
-  leave_what_is_recorded
+  exit_if_recorded
   clock
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
   [ "$code" = 0 ] || failed=1
   return "$code"
 }
 
-leave_what_is_recorded() { # a job may outlive the daemon that runs it: its run is on record by then, with its evidence
+exit_if_recorded() { # a job may outlive the daemon that runs it: its run is on record by then, with its evidence
   [ ! -e SHA256SUMS ] || exit 0
 }
 
-# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'room' looks whether its storage takes files.
-land() { # the start on each node may say 0 of a step that died with its node; but then no other step starts
-  leave_what_is_recorded
+# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'storage_check' tries whether its storage takes files.
+finish() { # the start on each node may say 0 of a step that died with its node; but then no other step starts
+  exit_if_recorded
   unwatch
   clock
   local up=${now##* }
   local leftovers="since=$((10#${up/./} - 10#${task_up/./})); $of_task; ($sweep) | tr -d '\\036'"
   probe after "$counters"$'\n'"printf '\\036left\\036'; $leftovers"
   local probed=$?
-  disown_folder
-  [ -z "$failed" ] || [ -z "$room" ] || probe room "$room"
+  remove_own_folder
+  [ -z "$failed" ] || [ -z "$storage_check" ] || probe room "$storage_check"
   [ "$probed" = 0 ] && [ -e "after.$this_node" ] && mv progress landed
 }

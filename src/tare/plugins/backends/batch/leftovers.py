@@ -24,13 +24,13 @@ class CampaignJob(NamedTuple):
 
     id: str
     name: str
-    mark: str
+    session: str
     folder: str
 
 
-def comment(mark: str, folder: str) -> str:
+def comment(session: str, folder: str) -> str:
     """Return the comment for a job of this session and this campaign's folder."""
-    return f"{mark} {folder}" if mark else folder
+    return f"{session} {folder}" if session else folder
 
 
 def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
@@ -40,10 +40,10 @@ def campaign_jobs(jobs: Iterable[QueuedJob]) -> list[CampaignJob]:
     """
     found = []
     for job in jobs:
-        mark, _, folder = job.comment.partition(" ")
-        is_told = mark.endswith(":") and folder.startswith("/")
-        if job.phase in NOT_OVER and (is_told or _NAME.fullmatch(job.name)):
-            found.append(CampaignJob(job.id, job.name, *((mark, folder) if is_told else ("", ""))))
+        session, _, folder = job.comment.partition(" ")
+        has_owner = session.endswith(":") and folder.startswith("/")
+        if job.phase in NOT_OVER and (has_owner or _NAME.fullmatch(job.name)):
+            found.append(CampaignJob(job.id, job.name, *((session, folder) if has_owner else ("", ""))))
     return found
 
 
@@ -54,7 +54,7 @@ def left_in(queue: Queue) -> Iterator[Leftover]:
     """
     for job in campaign_jobs(queue.jobs(())):
         what = f"{queue.system} job {job.id} of {job.folder or job.name}"
-        yield Leftover("cancel", what, (Owner(job.mark, job.folder),), partial(_cancel, queue, job.id))
+        yield Leftover("cancel", what, (Owner(job.session, job.folder),), partial(_cancel, queue, job.id))
 
 
 def _cancel(queue: Queue, job: str) -> bool:

@@ -10,7 +10,7 @@ class Phase(enum.Enum):
 
     QUEUED = enum.auto()
     ACTIVE = enum.auto()
-    ENDING = enum.auto()
+    COMPLETING = enum.auto()
     """Its script has ended, but its nodes are not free yet."""
     SUSPENDED = enum.auto()
     """Its processes are stopped while the clocks continue."""
@@ -24,7 +24,7 @@ class Phase(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-RUNNING = frozenset({Phase.ACTIVE, Phase.ENDING, Phase.SUSPENDED})
+RUNNING = frozenset({Phase.ACTIVE, Phase.COMPLETING, Phase.SUSPENDED})
 """The phases of a job that has nodes."""
 NOT_OVER = RUNNING | {Phase.QUEUED}
 """The phases of a job that may still do something."""

@@ -18,7 +18,7 @@ from tare.probes.records import read_records
 
 _TIMED_OUT = {124, 137}  # timeout(1): after SIGTERM, and after SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
-_MOST_SAID = 10_000
+_MOST_CHARACTERS = 10_000
 _TIME = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{0,9})?")
 
 
@@ -33,7 +33,7 @@ class _StepEnd(NamedTuple):
 class Progress(msgspec.Struct, frozen=True):
     """The record of a task: whether it is complete, when the task began, and the steps that have ended."""
 
-    is_landed: bool
+    is_complete: bool
     began_at: float | None = None
     steps: tuple[_StepEnd, ...] = ()
 
@@ -50,18 +50,18 @@ class Progress(msgspec.Struct, frozen=True):
 
 def read_progress(folder: Path) -> Progress | None:
     """Return how far the task in `folder` came. Return None if it has not begun."""
-    return read_landed(folder) or _read(folder / "progress", is_landed=False)
+    return read_complete(folder) or _read(folder / "progress", is_complete=False)
 
 
-def read_landed(folder: Path) -> Progress | None:
+def read_complete(folder: Path) -> Progress | None:
     """Return the record of the task in `folder` if the task is complete, else None."""
-    found = _read(folder / "landed", is_landed=True)
-    return found if found is not None and found.is_landed else None
+    found = _read(folder / "landed", is_complete=True)
+    return found if found is not None and found.is_complete else None
 
 
-def _read(path: Path, *, is_landed: bool) -> Progress | None:
+def _read(path: Path, *, is_complete: bool) -> Progress | None:
     try:
-        return _parse(path.read_text(errors="replace"), is_landed=is_landed)
+        return _parse(path.read_text(errors="replace"), is_complete=is_complete)
     except OSError:
         return None
 
@@ -81,7 +81,7 @@ def is_own_folder(task: Task, folder: str) -> bool:
     )
 
 
-def land(task: Task, progress: Progress) -> JobResult:
+def result_of(task: Task, progress: Progress) -> JobResult:
     """Return the result of a task that is complete."""
     last = progress.steps[-1]
     is_timeout = last.code in _TIMED_OUT and last.elapsed_s > 0 and progress.elapsed_s >= task.timeout_s - 1
@@ -92,10 +92,10 @@ def land(task: Task, progress: Progress) -> JobResult:
         is_timeout=is_timeout,
         elapsed_s=progress.elapsed_s,
     )
-    return _landing(task, progress, ended)
+    return _result(task, progress, ended)
 
 
-def land_without_end(
+def result_without_record(
     task: Task, progress: Progress | None, phase: Phase, why: str, cancelled: str = "cancelled"
 ) -> JobResult:
     """Return the result of a task whose job is over although the task is not complete.
@@ -124,10 +124,10 @@ def land_without_end(
             ended, reason = Exit(fault=fault), ""
         case _:
             ended, reason = Exit(fault=f"{why}, before the run had ended", elapsed_s=elapsed_s), ""
-    return _landing(task, progress or Progress(is_landed=False), ended, reason)
+    return _result(task, progress or Progress(is_complete=False), ended, reason)
 
 
-def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> JobResult:
+def _result(task: Task, progress: Progress, ended: Exit, reason: str = "") -> JobResult:
     before, after = (_read_probe(task.folder, name) for name in ("before", "after"))
     left = swept({node: files.pop("left") for node, files in after.items() if "left" in files}).left
     return JobResult(
@@ -141,11 +141,11 @@ def _landing(task: Task, progress: Progress, ended: Exit, reason: str = "") -> J
         after=after,
         epochs=tuple(Epoch(one.name, one.began_at, one.began_at + one.elapsed_s) for one in progress.steps),
         clock_set_s=progress.clock_set_s,
-        storage_space=_read_room(task.folder) if task.own_storage else {},
+        storage_space=_read_storage_space(task.folder) if task.own_storage else {},
     )
 
 
-def _parse(text: str, *, is_landed: bool) -> Progress:
+def _parse(text: str, *, is_complete: bool) -> Progress:
     """Parse a record. A damaged record does not count as complete, because the missing part may be a failure.
 
     A line without its newline was cut, as on a full disk. What is left of its times would be read as other
@@ -162,8 +162,8 @@ def _parse(text: str, *, is_landed: bool) -> Progress:
             elif line.startswith("step "):
                 steps.append(_step(line.split()))
     except (ValueError, IndexError):
-        is_landed = False
-    return Progress(is_landed and bool(steps), began_at, tuple(steps))
+        is_complete = False
+    return Progress(is_complete and bool(steps), began_at, tuple(steps))
 
 
 def _step(words: list[str]) -> _StepEnd:
@@ -199,12 +199,12 @@ def _seconds(text: str) -> float:
     return float(text.replace(",", "."))  # EPOCHREALTIME has the radix of the locale (bash(1))
 
 
-def _read_room(folder: Path) -> dict[str, str]:
+def _read_storage_space(folder: Path) -> dict[str, str]:
     """Return what each node printed about its storage path (see probes.storage_space)."""
     found = {}
     for path in folder.glob("room.*"):
         with path.open(errors="replace") as file:
-            found[path.name.removeprefix("room.")] = file.read(_MOST_SAID)
+            found[path.name.removeprefix("room.")] = file.read(_MOST_CHARACTERS)
     return found
 
 

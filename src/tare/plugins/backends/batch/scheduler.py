@@ -29,7 +29,7 @@ _JOB_ENDS_S = 3.0  # from the task's record to the end of the script, on a busy 
 _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
 
 
-class _Flight(msgspec.Struct):
+class _InFlightJob(msgspec.Struct):
     """An in-flight job: a task, and the id and name of its job.
 
     `over_since` is when the job was first seen to be over. `was_suspended` is true if it was seen suspended
@@ -64,10 +64,10 @@ class BatchScheduler:
         self._render = render
         self._clock = clock
         self._sleep = sleep
-        self._flights: dict[str, _Flight] = {}
+        self._in_flight: dict[str, _InFlightJob] = {}
         self._over: dict[str, str] = {}  # names, by id, of the jobs whose tasks have ended
         self._poll_s = _FIRST_POLL_S
-        self._silent_since: float | None = None
+        self._outage_since: float | None = None
         self._on_wait: OnWait = lambda names, reason: None
 
     def report_waits(self, on_wait: OnWait) -> None:
@@ -103,12 +103,12 @@ class BatchScheduler:
             job = alive.get(number) if number is not None else None
             progress = record.read_progress(task.folder)
             if number is not None and job is not None and _is_of_campaign(job, task):
-                self._flights[task.name] = _Flight(task, number, job.name or task.name)
-            elif number is not None and progress is not None and progress.is_landed:
-                self._flights[task.name] = _Flight(task, number, task.name)
+                self._in_flight[task.name] = _InFlightJob(task, number, job.name or task.name)
+            elif number is not None and progress is not None and progress.is_complete:
+                self._in_flight[task.name] = _InFlightJob(task, number, task.name)
             else:
                 self._remove_storage(task)
-        return [task.name for task in tasks if task.name in self._flights]
+        return [task.name for task in tasks if task.name in self._in_flight]
 
     def wait(self) -> Sequence[JobResult]:
         """Wait for one poll interval, and return the results of ended tasks (see core.scheduler.Scheduler).
@@ -120,7 +120,7 @@ class BatchScheduler:
         if not job_results:
             job_results = self._poll()
         for one in job_results:
-            in_flight_job = self._flights.pop(one.name)
+            in_flight_job = self._in_flight.pop(one.name)
             _LOG.info(
                 "job ended",
                 extra=fields(
@@ -129,27 +129,27 @@ class BatchScheduler:
             )
             self._over[in_flight_job.job] = in_flight_job.job_name
         self._poll_s = _FIRST_POLL_S if job_results else min(self._poll_s * _GROWTH, _LAST_POLL_S)
-        return [self._owned(one) for one in job_results]
+        return [self._with_lost_nodes(one) for one in job_results]
 
-    def _owned(self, landed: JobResult) -> JobResult:
+    def _with_lost_nodes(self, result: JobResult) -> JobResult:
         """Return a timed-out or cancelled task as an infrastructure failure if one of its nodes was away.
 
         A node without its daemon starts no steps, and the job waits for it. Slurm drains nodes whose state it
         has lost track of, and cancels their jobs. Administrators who repair nodes do the same.
         """
-        is_cancelled = landed.reason.endswith(self._cancelled)
-        if not landed.nodes or not (landed.exit.is_timeout or is_cancelled):
-            return landed
+        is_cancelled = result.reason.endswith(self._cancelled)
+        if not result.nodes or not (result.exit.is_timeout or is_cancelled):
+            return result
         try:
-            found = self._queue.away(landed.nodes, landed.started_at, is_drained_away=is_cancelled)
+            found = self._queue.away(result.nodes, result.started_at, is_drained_away=is_cancelled)
             away = ", ".join(found)
         except BackendError:
-            return landed
+            return result
         if not away:
-            return landed
-        fault = f"{landed.reason if is_cancelled else 'it came to its time-out'}, and {away}"
-        ended = msgspec.structs.replace(landed.exit, fault=fault)
-        return msgspec.structs.replace(landed, exit=ended, reason="")
+            return result
+        fault = f"{result.reason if is_cancelled else 'it came to its time-out'}, and {away}"
+        ended = msgspec.structs.replace(result.exit, fault=fault)
+        return msgspec.structs.replace(result, exit=ended, reason="")
 
     @property
     def _cancelled(self) -> str:
@@ -161,15 +161,15 @@ class BatchScheduler:
 
         Return the results of ended tasks.
         """
-        oldest = list(itertools.islice(self._flights.values(), _MOST_WATCHED))
+        oldest = list(itertools.islice(self._in_flight.values(), _MOST_WATCHED))
         poll_at = self._clock() + self._poll_s
         while (left := poll_at - self._clock()) > 0:
             self._sleep(min(left, _LOOK_S))
-            records = {one.task.name: record.read_landed(one.task.folder) for one in oldest}
+            records = {one.task.name: record.read_complete(one.task.folder) for one in oldest}
             system = self._queue.system
-            landed = [_land(one, found, system) for one in oldest if (found := records[one.task.name])]
-            if landed:
-                return landed
+            results = [_result_of(one, found, system) for one in oldest if (found := records[one.task.name])]
+            if results:
+                return results
         return []
 
     def _poll(self) -> list[JobResult]:
@@ -178,45 +178,49 @@ class BatchScheduler:
         Return the results of tasks that have ended or can no longer end normally.
         """
         try:
-            queue = {job.id: job for job in self._queue.jobs({one.job for one in self._flights.values()})}
+            queue = {job.id: job for job in self._queue.jobs({one.job for one in self._in_flight.values()})}
         except BackendError as error:
-            self._bear(error)
+            self._note_outage(error)
             return []
-        self._hear()
+        self._end_outage()
         lost = {
-            in_flight_job.job for in_flight_job in self._flights.values() if not _is_in(queue, in_flight_job)
+            in_flight_job.job
+            for in_flight_job in self._in_flight.values()
+            if not _is_in(queue, in_flight_job)
         }
         queue |= {job.id: job for job in self._queue.account(lost)}
-        self._tell_queued(queue)
+        self._report_waits(queue)
         return [
-            found for in_flight_job in self._flights.values() if (found := self._look(in_flight_job, queue))
+            found
+            for in_flight_job in self._in_flight.values()
+            if (found := self._check(in_flight_job, queue))
         ]
 
-    def _tell_queued(self, queue: dict[str, QueuedJob]) -> None:
+    def _report_waits(self, queue: dict[str, QueuedJob]) -> None:
         """Report why jobs wait, once they have waited for some time, and report the end of the wait."""
         now = self._clock()
         changed: dict[str, list[str]] = {}
-        for name, in_flight_job in self._flights.items():
+        for name, in_flight_job in self._in_flight.items():
             job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
             is_queued = job is not None and job.phase is Phase.QUEUED
             in_flight_job.queued_since = (in_flight_job.queued_since or now) if is_queued else None
             if in_flight_job.queued_since is not None and now - in_flight_job.queued_since < _QUEUED_S:
                 continue
-            said = f"queued by {self._queue.system}: {job.reason or job.state}" if job and is_queued else ""
-            if said != in_flight_job.waits_for:
-                in_flight_job.waits_for = said
-                changed.setdefault(said, []).append(name)
-        for said, names in changed.items():
-            self._on_wait(names, said)
+            reason = f"queued by {self._queue.system}: {job.reason or job.state}" if job and is_queued else ""
+            if reason != in_flight_job.waits_for:
+                in_flight_job.waits_for = reason
+                changed.setdefault(reason, []).append(name)
+        for reason, names in changed.items():
+            self._on_wait(names, reason)
 
     def cancel(self, names: Collection[str]) -> None:
         """Cancel the jobs of these tasks (see core.scheduler.Scheduler)."""
-        jobs = {self._flights[name].job for name in names if name in self._flights}
+        jobs = {self._in_flight[name].job for name in names if name in self._in_flight}
         if jobs:
             self._queue.cancel(jobs)
             _LOG.info("jobs cancelled", extra=fields(of=self._queue.system, jobs=sorted(jobs)))
         for name in names:
-            self._flights.pop(name, None)
+            self._in_flight.pop(name, None)
 
     def close(self) -> None:
         """Cancel jobs that the system still shows as running although their tasks have ended.
@@ -232,7 +236,7 @@ class BatchScheduler:
             self._sleep(_LOOK_S)
 
     def _still_running(self) -> set[str]:
-        under_way = {in_flight_job.job for in_flight_job in self._flights.values()}
+        under_way = {in_flight_job.job for in_flight_job in self._in_flight.values()}
         over = {number: name for number, name in self._over.items() if number not in under_way}
         return {
             job.id
@@ -253,13 +257,13 @@ class BatchScheduler:
             try:
                 taken = [job.id for job in self._queue.jobs(()) if job.name == names[0]]
             except BackendError as outage:
-                self._bear(outage, names)
+                self._note_outage(outage, names)
                 return None
-            self._hear(names)
+            self._end_outage(names)
             if taken:
                 return taken[0]
             raise refusal from None
-        self._hear(names)
+        self._end_outage(names)
         return job
 
     def _record(self, job: str, tasks: Sequence[Task]) -> None:
@@ -268,18 +272,18 @@ class BatchScheduler:
         )
         for task in tasks:
             (task.folder / "job").write_text(f"{job}\n")
-            self._flights[task.name] = _Flight(task, job, tasks[0].name)
+            self._in_flight[task.name] = _InFlightJob(task, job, tasks[0].name)
         self._poll_s = _FIRST_POLL_S
 
-    def _look(self, in_flight_job: _Flight, queue: dict[str, QueuedJob]) -> JobResult | None:
+    def _check(self, in_flight_job: _InFlightJob, queue: dict[str, QueuedJob]) -> JobResult | None:
         """Return the result of a task, or None if it has not ended or its record may still appear."""
         job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
         phase = job.phase if job else Phase.UNKNOWN
         if phase is Phase.QUEUED:
             return None
         progress = record.read_progress(in_flight_job.task.folder)
-        if progress is not None and progress.is_landed:
-            return _land(in_flight_job, progress, self._queue.system)
+        if progress is not None and progress.is_complete:
+            return _result_of(in_flight_job, progress, self._queue.system)
         in_flight_job.was_suspended |= phase is Phase.SUSPENDED and progress is not None
         is_there = job is not None and phase in RUNNING | {Phase.UNKNOWN}
         if is_there:
@@ -295,7 +299,11 @@ class BatchScheduler:
         return self._end(in_flight_job, progress, phase, job)
 
     def _end(
-        self, in_flight_job: _Flight, progress: record.Progress | None, phase: Phase, job: QueuedJob | None
+        self,
+        in_flight_job: _InFlightJob,
+        progress: record.Progress | None,
+        phase: Phase,
+        job: QueuedJob | None,
     ) -> JobResult:
         """Return the result of a task whose job is over without a record of its own."""
         system = self._queue.system
@@ -304,7 +312,7 @@ class BatchScheduler:
             if job
             else f"{system} no longer has job {in_flight_job.job}"
         )
-        return record.land_without_end(in_flight_job.task, progress, phase, why, self._cancelled)
+        return record.result_without_record(in_flight_job.task, progress, phase, why, self._cancelled)
 
     def _remove_storage(self, task: Task) -> None:
         """Remove the folder on the storage path of `task` that its job left because it was ended early.
@@ -318,28 +326,28 @@ class BatchScheduler:
             if record.is_own_folder(task, folder) and self._queue.remove(folder):
                 left.unlink()
 
-    def _bear(self, error: BackendError, submitted: Collection[str] = ()) -> None:
+    def _note_outage(self, error: BackendError, submitted: Collection[str] = ()) -> None:
         """Wait during an outage of the controller, while jobs continue.
 
         Raise `error` when the outage lasts too long. The wait is reported once, for the in-flight jobs and
         for those that are being `submitted`.
         """
         now = self._clock()
-        if self._silent_since is None:
-            self._silent_since = now
+        if self._outage_since is None:
+            self._outage_since = now
             self._on_wait(
-                [*self._flights, *submitted],
+                [*self._in_flight, *submitted],
                 f"{self._queue.system} does not answer ({error}); "
                 f"it is asked again for {_OUTAGE_S / 60:.0f} minutes",
             )
-        if now - self._silent_since > _OUTAGE_S:
+        if now - self._outage_since > _OUTAGE_S:
             raise error
 
-    def _hear(self, submitted: Collection[str] = ()) -> None:
+    def _end_outage(self, submitted: Collection[str] = ()) -> None:
         """Record that the controller answers again."""
-        if self._silent_since is not None:
-            self._silent_since = None
-            self._on_wait([*self._flights, *submitted], "")
+        if self._outage_since is not None:
+            self._outage_since = None
+            self._on_wait([*self._in_flight, *submitted], "")
 
     @staticmethod
     def _recorded_job(task: Task) -> str | None:
@@ -349,9 +357,9 @@ class BatchScheduler:
             return None
 
 
-def _land(in_flight_job: _Flight, progress: record.Progress, system: str) -> JobResult:
+def _result_of(in_flight_job: _InFlightJob, progress: record.Progress, system: str) -> JobResult:
     """Return the result of a task that is complete. A task that was suspended counts as not measured."""
-    found = record.land(in_flight_job.task, progress)
+    found = record.result_of(in_flight_job.task, progress)
     if not in_flight_job.was_suspended:
         return found
     whose = f"{system}'s job {in_flight_job.job}"
@@ -359,7 +367,7 @@ def _land(in_flight_job: _Flight, progress: record.Progress, system: str) -> Job
     return msgspec.structs.replace(found, exit=msgspec.structs.replace(found.exit, fault=fault))
 
 
-def _is_in(queue: dict[str, QueuedJob], in_flight_job: _Flight) -> bool:
+def _is_in(queue: dict[str, QueuedJob], in_flight_job: _InFlightJob) -> bool:
     """Return whether a task's job is in the queue.
 
     The name is compared: a killed controller may reuse ids.
@@ -368,7 +376,7 @@ def _is_in(queue: dict[str, QueuedJob], in_flight_job: _Flight) -> bool:
     return job is not None and job.name in ("", in_flight_job.job_name)
 
 
-def _patience(in_flight_job: _Flight, job: QueuedJob | None) -> float:
+def _patience(in_flight_job: _InFlightJob, job: QueuedJob | None) -> float:
     """Return how many seconds the record of a task may take to appear after its job is over.
 
     A controller that was killed may have forgotten a job that still runs on its nodes.

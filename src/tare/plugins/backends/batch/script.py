@@ -36,8 +36,8 @@ def render(tasks: Sequence[Task], directives: Iterable[str], nodes: str, facts: 
 
 def _task(task: Task) -> Iterator[str]:
     seconds = max(math.ceil(task.timeout_s), 1)
-    room = storage_script(task.storage_path) if task.own_storage else ""
-    yield f"task_name={shlex.quote(task.name)} room={shlex.quote(room)}"
+    check = storage_script(task.storage_path) if task.own_storage else ""
+    yield f"task_name={shlex.quote(task.name)} storage_check={shlex.quote(check)}"
     yield f"of_task={shlex.quote(of_task(task.name, str(task.folder)))}"
     yield f"task {shlex.quote(str(task.folder))} {task.layout.nodes} {seconds} && {{"
     if task.sampler is not None:
@@ -45,7 +45,7 @@ def _task(task: Task) -> Iterator[str]:
     if task.counter is not None:
         yield f"  count {shlex.join([str(task.counter.program), task.counter.interface])}"
     yield "  " + " &&\n  ".join(_steps(task))
-    yield "  land"
+    yield "  finish"
     yield "}"
 
 
@@ -57,7 +57,7 @@ def _steps(task: Task) -> Iterator[str]:
     if task.own_storage:
         mode = "755" if task.platform.container is None else "1777"  # a container may run as another user
         keep = ["keep"] if task.keeps_storage else []
-        yield shlex.join(["own", task.own_storage, mode, task.steps[0].stderr, *keep])
+        yield shlex.join(["make_own_folder", task.own_storage, mode, task.steps[0].stderr, *keep])
     for step in task.steps:
         yield f"step {shlex.join(_words(step))}"
 

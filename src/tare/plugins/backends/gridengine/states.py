@@ -40,7 +40,7 @@ def phase_of(state: str) -> Phase:
     if "z" in letters:
         return Phase.ENDED
     if "d" in letters:
-        return Phase.ENDING
+        return Phase.COMPLETING
     if letters & _SUSPENDED:
         return Phase.SUSPENDED
     return Phase.ACTIVE if letters & {"r", "t"} else Phase.UNKNOWN
@@ -54,18 +54,18 @@ def is_out(state: str, *, is_disabled_out: bool) -> bool:
     return bool(set(state) & set("uE")) or (is_disabled_out and bool(set(state) & set("dD")))
 
 
-def end_of(books: Mapping[str, str]) -> tuple[Phase, str]:
+def end_of(entry: Mapping[str, str]) -> tuple[Phase, str]:
     """Return how a job ended, from qacct's output: the phase, and a description.
 
     A deleted job and a job that reached a limit may both end by SIGKILL; the run time distinguishes them.
     """
-    failed = whole_number(books.get("failed", "").split(" ")[0])
-    code = whole_number(books.get("exit_status", "").split(" ")[0])
-    told = {name: books.get(name, "?").strip() for name in ("failed", "exit_status")}
-    state = f"over: failed {told['failed']}, exit_status {told['exit_status']}"
+    failed = whole_number(entry.get("failed", "").split(" ")[0])
+    code = whole_number(entry.get("exit_status", "").split(" ")[0])
+    values = {name: entry.get(name, "?").strip() for name in ("failed", "exit_status")}
+    state = f"over: failed {values['failed']}, exit_status {values['exit_status']}"
     if failed == _DONE and code == TOO_FEW_NODES:
         return Phase.ENDED, _TOO_FEW
-    if failed == _LIMIT or (failed == _AFTER_JOB and _is_at_limit(books)):
+    if failed == _LIMIT or (failed == _AFTER_JOB and _is_at_limit(entry)):
         return Phase.TIMED_OUT, state
     if failed == _AFTER_JOB and code is not None and code > _SIGNAL_BASE:
         return Phase.CANCELLED, state
@@ -74,7 +74,7 @@ def end_of(books: Mapping[str, str]) -> tuple[Phase, str]:
     return Phase.ENDED, state  # it is over: its own record shows whether it is complete
 
 
-def _is_at_limit(books: Mapping[str, str]) -> bool:
-    limit = _RUN_TIME.search(books.get("category", ""))
-    elapsed_s = whole_number(books.get("ru_wallclock", "").rstrip("s"))
+def _is_at_limit(entry: Mapping[str, str]) -> bool:
+    limit = _RUN_TIME.search(entry.get("category", ""))
+    elapsed_s = whole_number(entry.get("ru_wallclock", "").rstrip("s"))
     return limit is not None and elapsed_s is not None and elapsed_s >= int(limit[1])

@@ -76,35 +76,38 @@ class HostCommands:
         """Return a Transfer, which copies working folders to these hosts and back."""
         return Transfer(self._queries, hosts, place, self._env)
 
-    def run(self, scripts: Mapping[str, str]) -> dict[str, str]:
-        """Run a shell script on each host, all at once; return their outputs. Raises BackendError.
+    def run(self, scripts: Mapping[str, str], *, is_lenient: bool = False) -> dict[str, str]:
+        """Run a shell script on each host, all at once; return their outputs.
 
-        Text that a login script prints before is removed.
+        Text that a login script prints before is removed. Hosts that do not answer are left out if
+        `is_lenient`; otherwise this raises BackendError.
         """
         running = {
-            host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
+            host: self._start(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
             for host, script in scripts.items()
         }
-        said: dict[str, str] = {}
+        outputs: dict[str, str] = {}
         try:
             for host, process in running.items():
-                said[host] = _answer(host, process)
+                with contextlib.suppress(*((BackendError,) if is_lenient else ())):
+                    outputs[host] = _output_of(host, process)
         finally:
             for process in running.values():
                 process.kill()
                 process.communicate()
-        return said
+        return outputs
 
     def read(self, hosts: Sequence[str], paths: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return the text of small files by host and path (see core.job.Backend.read)."""
         script = "".join(map(print_file, paths))
-        said = self.run(dict.fromkeys(hosts, script))
-        return {host: read_records(text) for host, text in said.items()}
+        outputs = self.run(dict.fromkeys(hosts, script))
+        return {host: read_records(text) for host, text in outputs.items()}
 
     def labels(self, hosts: Sequence[str], campaign: str) -> set[str]:
         """Return the labels of a campaign's processes on `hosts`. Hosts that do not answer are left out."""
         script = process_labels.remote_list_script(campaign)
-        return set().union(*map(process_labels.labels_in, self._told(dict.fromkeys(hosts, script)).values()))
+        outputs = self.run(dict.fromkeys(hosts, script), is_lenient=True)
+        return set().union(*map(process_labels.labels_in, outputs.values()))
 
     def sweep(self, job: Job, began: float, began_up_s: float | None = None, spared: str = "") -> SweepResult:
         """End the processes that `job`, which is over, left on its hosts (see stray_processes).
@@ -117,21 +120,7 @@ class HostCommands:
             host: sweep_script(job.label, place, since_s, began_up_s if host == job.host else None, spared)
             for host in job.hosts or (str(job.host),)
         }
-        return swept(self._told(scripts))
-
-    def _told(self, scripts: Mapping[str, str]) -> dict[str, str]:
-        """Return the output of a script on each host. Hosts that do not answer are left out."""
-        asked = {
-            host: self._ask(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
-            for host, script in scripts.items()
-        }
-        told = {}
-        for host, process in asked.items():
-            with contextlib.suppress(BackendError):
-                told[host] = _answer(host, process)
-            process.kill()
-            process.communicate()
-        return told
+        return swept(self.run(scripts, is_lenient=True))
 
     def end(self, hosts: Sequence[str], scope: str, signal: str = "KILL") -> None:
         """Signal every process within `scope` on `hosts`.
@@ -139,7 +128,7 @@ class HostCommands:
         A host that does not answer cannot be cleaned from here.
         """
         script = process_labels.remote_end_script(scope, signal)
-        cleaners = [self._ask(host, script, subprocess.DEVNULL) for host in hosts]
+        cleaners = [self._start(host, script, subprocess.DEVNULL) for host in hosts]
         for cleaner in cleaners:
             try:
                 cleaner.wait(timeout=_QUERY_S)
@@ -147,7 +136,7 @@ class HostCommands:
                 cleaner.kill()
                 cleaner.wait()
 
-    def _ask(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
+    def _start(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
         """Start a shell script on a host. Raises BackendError when the agent cannot be started."""
         argv = [*self._queries, host, script]
         _LOG.debug("query", extra=fields(host=host, script=script))
@@ -160,7 +149,7 @@ class HostCommands:
             raise BackendError(f"host {host} could not be reached: {reason}") from error
 
 
-def _answer(host: str, process: subprocess.Popen[bytes]) -> str:
+def _output_of(host: str, process: subprocess.Popen[bytes]) -> str:
     try:
         out, err = process.communicate(timeout=_QUERY_S)
     except subprocess.TimeoutExpired as error:

@@ -143,8 +143,8 @@ class ContainerCluster(msgspec.Struct, frozen=True, kw_only=True):
         for name, process in running.items():
             _, err = _finish(process)
             if process.returncode != 0:
-                said = err.strip().rpartition("\n")[2]
-                problems.append(f"{name}: {said or f'exit code {process.returncode}'}")
+                message = err.strip().rpartition("\n")[2]
+                problems.append(f"{name}: {message or f'exit code {process.returncode}'}")
         if problems:
             raise BackendError(f"{self.engine.name} brings up no containers: {'; '.join(problems)}")
 

@@ -109,14 +109,14 @@ def _close_left(base: Path, ssh: str) -> None:
                 os.close(lock)
 
 
-def explain(host: str, said: str) -> str:
+def explain(host: str, message: str) -> str:
     """Return ssh's own message about why it did not reach `host`, and the cure if one is known."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     for words, cure in _CURES.items():
         line = next((line for line in lines if words in line), None)
         if line is not None:
             return f"{line}; {cure.format(host=host)}"
-    return lines[-1] if lines else "the agent said nothing"
+    return lines[-1] if lines else "the agent printed no message"
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

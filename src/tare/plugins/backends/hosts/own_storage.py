@@ -86,12 +86,12 @@ class OwnStorage:
                 self._remove(record, hosts, has_made=has_made)
 
     def _make(self, hosts: Sequence[str | None], script: str, folder: str) -> None:
-        for host, said in self._ask(hosts, script).items():
-            if _MADE not in said:
+        for host, output in self._ask(hosts, script).items():
+            if _MADE not in output:
                 where = f" on {host}" if host else ""
                 raise StorageError(
                     f"this run's folder on the storage path could not be made{where}: "
-                    f"{' '.join(said.split()) or 'no word why'}; let {Path(folder).parent} be a folder "
+                    f"{' '.join(output.split()) or 'no message'}; let {Path(folder).parent} be a folder "
                     "there that you may write to, or correct the site's 'storage'"
                 )
 
@@ -141,10 +141,10 @@ def remove_from(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
 
 def _is_gone(ask: Ask, hosts: Sequence[str | None], folder: str) -> bool:
     for _ in range(_MOST_ROUNDS):
-        said = ask(hosts, remove_script(folder)).values()
-        if all(_GONE in one for one in said):
+        output = ask(hosts, remove_script(folder)).values()
+        if all(_GONE in one for one in output):
             return True
-        if not any("more" in one.split() for one in said):
+        if not any("more" in one.split() for one in output):
             return False
     return False
 
@@ -165,8 +165,8 @@ def remove(record: OwnFolder) -> bool:
 
 
 def _ask_hosts(reach: HostCommands, hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:
-    said = reach.run({host: script for host in hosts if host is not None})
-    return {host: said[host] for host in hosts if host is not None}
+    output = reach.run({host: script for host in hosts if host is not None})
+    return {host: output[host] for host in hosts if host is not None}
 
 
 def ask_here(hosts: Sequence[str | None], script: str) -> Mapping[str | None, str]:

@@ -29,11 +29,11 @@ class _Counter(NamedTuple):
     """
 
     process: subprocess.Popen[bytes]
-    said: BinaryIO
+    output: BinaryIO
 
     def has_begun(self) -> bool:
         """Return whether it has printed something or has ended."""
-        return os.fstat(self.said.fileno()).st_size > 0 or self.process.poll() is not None
+        return os.fstat(self.output.fileno()).st_size > 0 or self.process.poll() is not None
 
     def end_input(self) -> None:
         """Close its input, which tells it to end."""
@@ -43,14 +43,14 @@ class _Counter(NamedTuple):
 
     def answer(self, deadline: float) -> str:
         """Return its output once it has ended. Kill it at the deadline."""
-        with self.said:
+        with self.output:
             try:
                 self.process.wait(max(deadline - time.monotonic(), 0.0))
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-            self.said.seek(0)
-            return self.said.read().decode(errors="replace")
+            self.output.seek(0)
+            return self.output.read().decode(errors="replace")
 
 
 class PacketCounters:
@@ -76,35 +76,35 @@ class PacketCounters:
     def count(self, commands: Mapping[str | None, str]) -> Iterator[dict[str | None, str]]:
         """Run the command of each host while entered. At the end, the mapping holds each host's output."""
         running: dict[str | None, _Counter] = {}
-        said: dict[str | None, str] = {}
+        output: dict[str | None, str] = {}
         try:
             for host, command in commands.items():
                 try:
                     running[host] = self._start(host, command)
                 except OSError as error:
-                    said[host] = f"the counter could not be started: {error.strerror}"
+                    output[host] = f"the counter could not be started: {error.strerror}"
             deadline = time.monotonic() + _READY_S
             while not all(one.has_begun() for one in running.values()) and time.monotonic() < deadline:
                 time.sleep(_LOOK_S)
-            yield said
+            yield output
         finally:
             for one in running.values():  # close all inputs before waiting for any
                 one.end_input()
             deadline = time.monotonic() + _ANSWER_S
             for host, one in running.items():
-                said[host] = one.answer(deadline)
+                output[host] = one.answer(deadline)
 
     def _start(self, host: str | None, command: str) -> _Counter:
         argv = ["/bin/sh", "-c", command] if host is None else [*self._agent, host, command]
         _LOG.debug("command", extra=fields(argv=argv))
-        said = tempfile.TemporaryFile()  # noqa: SIM115  # closed when its answer is read
+        output = tempfile.TemporaryFile()  # noqa: SIM115  # closed when its answer is read
         process = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             env=self._env,
             start_new_session=True,
         )
         self._on_start(process.pid)
-        return _Counter(process, said)
+        return _Counter(process, output)

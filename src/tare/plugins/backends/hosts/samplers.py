@@ -42,7 +42,7 @@ class _Reply(NamedTuple):
 
     answer: _Answer
     asked_at: float
-    heard_at: float
+    answered_at: float
 
 
 class Samplers:
@@ -118,7 +118,7 @@ class Samplers:
                 self._on_start(fresh[host].pid)
         for sampler in fresh.values():
             sampler.send(self._program)
-        for _ in _hear(fresh, _START_S):
+        for _ in _receive_answers(fresh, _START_S):
             pass
         for host, sampler in fresh.items():
             if sampler.is_lost:
@@ -211,7 +211,9 @@ class _Sampler:
                 pipe.close()
 
 
-def _hear(samplers: Mapping[str | None, _Sampler], within_s: float) -> Iterator[tuple[str | None, _Answer]]:
+def _receive_answers(
+    samplers: Mapping[str | None, _Sampler], within_s: float
+) -> Iterator[tuple[str | None, _Answer]]:
     """Yield the next answer of each sampler as it arrives.
 
     All that do not answer within `within_s` are lost.
@@ -269,13 +271,13 @@ class _Watch:
         replies = self._clocks.get(host)
         if not replies:
             return Host(fault=fault)
-        best = min(replies, key=lambda reply: reply.heard_at - reply.asked_at)
+        best = min(replies, key=lambda reply: reply.answered_at - reply.asked_at)
         # As in NTP (RFC 5905, 8): the answer came halfway, plus or minus half of the round trip.
-        middle = (best.asked_at + best.heard_at) / 2
+        middle = (best.asked_at + best.answered_at) / 2
         return Host(
             offset_s=best.answer.w - middle,
             zero_at=middle - best.answer.t,
-            offset_error_s=(best.heard_at - best.asked_at) / 2,
+            offset_error_s=(best.answered_at - best.asked_at) / 2,
             fault=fault,
         )
 
@@ -286,7 +288,7 @@ class _Watch:
             if host not in self._faults:
                 asked_at[host] = self._clock()
                 self._samplers[host].send(json.dumps(command).encode() + b"\n")
-        for host, answer in _hear({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
+        for host, answer in _receive_answers({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
             if answer.fault:
                 self._faults[host] = f"its sampler could not record: {answer.fault}"
             else:

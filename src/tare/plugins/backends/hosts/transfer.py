@@ -92,8 +92,8 @@ class Transfer:
             failed = unpacker.wait(_TIMEOUT_S) or packer.wait(_TIMEOUT_S)
             if has_begun and not failed:
                 return
-            said = b"".join(cast(IO[bytes], one.stderr).read() for one in (packer, unpacker))
-        why = explain(host, said.decode(errors="replace")) if said else f"tar ended with {failed}"
+            message = b"".join(cast(IO[bytes], one.stderr).read() for one in (packer, unpacker))
+        why = explain(host, message.decode(errors="replace")) if message else f"tar ended with {failed}"
         raise BackendError(f"the working folder cannot be copied to or from host {host}: {why}")
 
     def _start(self, argv: Sequence[str], *, stdin: int, stdout: int) -> subprocess.Popen[bytes]:

@@ -64,9 +64,9 @@ def read_result(
     `fault` says why its results are not received, `problem` why some of them were left out.
     """
     progress = record.read_progress(task.folder)
-    if progress is None or not progress.is_landed or (fault and progress.steps[-1].code == 0):
+    if progress is None or not progress.is_complete or (fault and progress.steps[-1].code == 0):
         return _without_record(task, pods, job, fault)
-    result = record.land(task, progress)
+    result = record.result_of(task, progress)
     nodes = {pod.metadata.name: pod.spec.node_name for pod in pods if pod.role != naming.LAUNCHER}
     if task.layout.nodes == 1 and not task.steps[-1].is_pair:
         nodes = {pod.metadata.name: pod.spec.node_name for pod in pods}

@@ -37,7 +37,7 @@ class LabelledProcess(NamedTuple):
     uid: int
 
 
-def carriers(proc: Path = Path("/proc")) -> list[LabelledProcess]:
+def labelled_processes(proc: Path = Path("/proc")) -> list[LabelledProcess]:
     """Return each labelled process, without this process, zombies and processes that /proc hides."""
     every = [*_labels(proc), *_labels(proc, KEEPER_VARIABLE)]
     return [
@@ -45,7 +45,7 @@ def carriers(proc: Path = Path("/proc")) -> list[LabelledProcess]:
     ]
 
 
-def marked(scope: str, proc: Path = Path("/proc")) -> list[int]:
+def labelled_pids(scope: str, proc: Path = Path("/proc")) -> list[int]:
     """Return the pids whose label is within `scope`, without this process and zombies.
 
     A scope is either the label of one job, or a prefix that ends with a colon: one session, or all sessions
@@ -102,7 +102,7 @@ def _user_of(pid: int, proc: Path = Path("/proc")) -> int | None:
     return int(status.partition("\nUid:")[2].split()[0])
 
 
-def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) -> int:
+def end_labelled(scope: str, within_s: float = 10.0, *, uid: int | None = None) -> int:
     """Kill every process within `scope` until three scans in a row find none. Return how many were killed.
 
     The scan is repeated because a process between fork and exec has no label of its own yet. With `uid`, only
@@ -117,11 +117,11 @@ def end_marked(scope: str, within_s: float = 10.0, *, uid: int | None = None) ->
     deadline = time.monotonic() + within_s
     clean_scans = 0
     while clean_scans < 3 and time.monotonic() < deadline:
-        alive = [pid for pid in marked(scope) if is_ours(pid)]
+        alive = [pid for pid in labelled_pids(scope) if is_ours(pid)]
         clean_scans = 0 if alive else clean_scans + 1
         killed.update(pid for pid in alive if _kill(pid, is_ours))
         time.sleep(0.02)
-    return len(killed) + _end_keepers(lambda pid: is_ours(pid, KEEPER_VARIABLE))
+    return len(killed) + _end_monitors(lambda pid: is_ours(pid, KEEPER_VARIABLE))
 
 
 def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
@@ -145,7 +145,7 @@ def _kill(pid: int, is_meant: Callable[[int], bool]) -> bool:
     return True
 
 
-def _end_keepers(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> int:
+def _end_monitors(is_ours: Callable[[int], bool], proc: Path = Path("/proc")) -> int:
     """Kill each conmon that remains although its container has ended, with its children. Return how many.
 
     A podman that is killed while it starts a container leaves a conmon that waits for podman, a container
@@ -222,9 +222,9 @@ def remote_list_script(campaign: str) -> str:
     return f"grep -ahosz -e {found} /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'; true"
 
 
-def labels_in(said: str) -> set[str]:
+def labels_in(output: str) -> set[str]:
     """Return the labels in the output of `remote_list_script`."""
-    found = (line.partition(f"{VARIABLE}=") for line in said.splitlines())
+    found = (line.partition(f"{VARIABLE}=") for line in output.splitlines())
     return {label for _, variable, label in found if variable}
 
 
@@ -239,7 +239,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     label, folder, *rest = sys.argv[1:]
     sys.stdin.buffer.read()
-    end_marked(label)
+    end_labelled(label)
     import subprocess  # imported late, so that the guard starts fast
 
     subprocess.call([sys.executable, "-P", "-m", "tare.plugins.backends.process.control_groups", label])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _UNKNOWN = "-"
-_MARK = re.compile(
+_LABEL = re.compile(
     r"(?P<campaign>[\w.-]{1,64}):(?P<pid>[1-9]\d{0,6}):(?P<start>\d{1,20}):2:(?P<host>[\w.-]{1,64}):"
     r"(?P<machine>[0-9a-f]{16}):(?P<boot>[0-9a-f]{32}|-):(?P<uid>\d{1,10}):(?P<namespaces>\d{1,10}-\d{1,10}|-):"
     r"(?P<job>[^\s:\x00-\x1f\x7f]*)",
@@ -73,9 +73,9 @@ class SessionFate(NamedTuple):
 def new_session(campaign: str) -> Session:
     """Return this process as a session of `campaign`, a name of letters, digits, dots and dashes."""
     host, machine, boot, namespaces = _place()
-    seen = _stat("self")
+    process = _stat("self")
     return Session(
-        campaign, os.getpid(), seen.start if seen else 0, host, machine, boot, os.getuid(), namespaces
+        campaign, os.getpid(), process.start if process else 0, host, machine, boot, os.getuid(), namespaces
     )
 
 
@@ -84,7 +84,7 @@ def parse(label: str) -> SessionLabel | None:
 
     Return None if the label is not exactly as this version writes it.
     """
-    found = _MARK.fullmatch(label)
+    found = _LABEL.fullmatch(label)
     if found is None:
         return None
     part = found.groupdict()
@@ -108,16 +108,18 @@ def judge(label: str, owner: int | None = None, *, takes_old: bool = False) -> S
     0.1.0 are treated as labels of this host and user.
     """
     uid = os.getuid()
-    mark = parse(label)
-    if mark is None:
+    parsed = parse(label)
+    if parsed is None:
         old = _OLD.fullmatch(label) if takes_old and owner in {None, uid} else None
         if old is None:
-            return SessionFate(Fate.UNKNOWN, f"its mark is not by this version of Tare, or forged: {label!r}")
+            return SessionFate(
+                Fate.UNKNOWN, f"its job label was not made by this version of Tare, or is forged: {label!r}"
+            )
         return _life(int(old["pid"]), int(old["start"]))
-    session = mark.session
+    session = parsed.session
     if owner not in {None, session.uid}:
         return SessionFate(
-            Fate.UNKNOWN, f"it is {_user(owner)}'s, its mark {_user(session.uid)}'s: changed or forged"
+            Fate.UNKNOWN, f"it is {_user(owner)}'s, its job label {_user(session.uid)}'s: changed or forged"
         )
     if session.uid != uid:
         return SessionFate(Fate.UNKNOWN, f"it is {_user(session.uid)}'s")
@@ -141,10 +143,10 @@ def is_gone(label: str, campaign: str) -> bool:
 
     Only this process may run `campaign` now. A session from before the last boot is over.
     """
-    mark = parse(label)
+    parsed = parse(label)
     return (
-        mark is not None
-        and mark.session.campaign == campaign
+        parsed is not None
+        and parsed.session.campaign == campaign
         and judge(label).fate in {Fate.DEAD, Fate.BEFORE_BOOT}
     )
 
@@ -159,9 +161,9 @@ def _life(pid: int, start: int) -> SessionFate:
 
     Return unknown if /proc hides the process.
     """
-    seen = _stat(str(pid))
-    if seen is not None:
-        return SessionFate(Fate.ALIVE if seen.start == start and not seen.is_zombie else Fate.DEAD)
+    process = _stat(str(pid))
+    if process is not None:
+        return SessionFate(Fate.ALIVE if process.start == start and not process.is_zombie else Fate.DEAD)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

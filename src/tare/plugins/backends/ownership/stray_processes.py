@@ -30,7 +30,7 @@ own=$(grep -o ':[^:]*/session-[^/]*\.scope$' /proc/self/cgroup 2>/dev/null | hea
 ticks=$(getconf CLK_TCK 2>/dev/null || echo 100)
 read -r up _ </proc/uptime; begun=$(( ${begun:-$((${up%%.*}${up#*.} - since))} * ticks / 100 ))
 real=$(cd -- "$folder" 2>/dev/null && pwd -P) || real=$folder
-marked() { grep -lzs -e "$mark" /proc/[0-9]*/environ | tr -dc '0-9\n'; }
+labelled() { grep -lzs -e "$label_pattern" /proc/[0-9]*/environ | tr -dc '0-9\n'; }
 lost() { # whatever its environment: each with why it may be the job's
   [ "${#real}" -gt 1 ] && ls -ld /proc/[0-9]*/cwd 2>/dev/null | while IFS= read -r line; do
     case "${line#* -> }" in
@@ -49,20 +49,20 @@ is_stray() { # is_stray PID EVIDENCE
   [ "$2" = 1 ] || [ "$(cat "/proc/$2/comm" 2>/dev/null)" = systemd ]
 }
 strays() { lost | while read -r p why; do is_stray "$p" "$why" && echo "$p"; done; }
-tell() { printf '%s %s ' "$1" "$2"; tr '\0\n' '  ' <"/proc/$2/cmdline" 2>/dev/null; echo; }
+report() { printf '%s %s ' "$1" "$2"; tr '\0\n' '  ' <"/proc/$2/cmdline" 2>/dev/null; echo; }
 seen=' '; n=0
 while [ $((n += 1)) -le 10 ]; do
   left=
-  for p in $(marked; strays); do
+  for p in $(labelled; strays); do
     [ -n "$spared" ] && [ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$spared" ] && continue
     left="$left $p"
-    case "$seen" in *" $p "*) ;; *) seen="$seen$p "; tell @FOUND@ "$p" ;; esac
+    case "$seen" in *" $p "*) ;; *) seen="$seen$p "; report @FOUND@ "$p" ;; esac
     kill -KILL "$p" 2>/dev/null
   done
   [ -n "$left" ] || break
   sleep 0.1 2>/dev/null || sleep 1
 done
-for p in $left; do tell @LEFT@ "$p"; done
+for p in $left; do report @LEFT@ "$p"; done
 true
 """.replace("@VARIABLE@", VARIABLE)
     .replace("@TASK@", TASK)
@@ -89,7 +89,7 @@ def sweep_script(
     are left alone. The script prints what `swept` parses. It scans only once if nothing is left.
     """
     given = {
-        "mark": f"^{VARIABLE}={literal(label)}$",
+        "label_pattern": f"^{VARIABLE}={literal(label)}$",
         "folder": folder,
         "since": str(_hundredths(since_s)),
         "spared": spared,
@@ -107,18 +107,18 @@ def of_task(name: str, folder: str) -> str:
 
     The job's own script sets `since`, in hundredths of a second.
     """
-    given = {"mark": f"^{TASK}={literal(name)}$", "folder": folder, "begun": "", "spared": ""}
+    given = {"label_pattern": f"^{TASK}={literal(name)}$", "folder": folder, "begun": "", "spared": ""}
     return "; ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
 
 
-def swept(told: Mapping[str, str]) -> SweepResult:
+def swept(outputs: Mapping[str, str]) -> SweepResult:
     """Parse the output of the script on each host."""
-    return SweepResult(tuple(_named(told, _FOUND)), tuple(_named(told, _LEFT)))
+    return SweepResult(tuple(_named(outputs, _FOUND)), tuple(_named(outputs, _LEFT)))
 
 
-def _named(told: Mapping[str, str], kind: str) -> Iterator[str]:
-    for host, said in told.items():
-        for line in said.splitlines():
+def _named(outputs: Mapping[str, str], kind: str) -> Iterator[str]:
+    for host, output in outputs.items():
+        for line in output.splitlines():
             words = line.split(" ", 2)
             if len(words) == 3 and words[0] == kind and words[1].isdigit():
                 yield f"{words[1]} ({words[2].strip()[:120]}) on {host}"

@@ -149,11 +149,11 @@ class ProcessBackend:
         group = control_groups.make(job.label, self._groups)
         if group is None:
             return self._run_in(None, job, argv)
-        tell = job.on_group or (lambda folder: None)
+        report_group = job.on_group or (lambda folder: None)
         try:
-            tell(group.path)
+            report_group(group.path)
             ended = self._run_in(group, job, argv)
-            tell(None)
+            report_group(None)
         finally:
             group.remove()
         return ended
@@ -219,7 +219,7 @@ class ProcessBackend:
         """Return the known processes of the job on this machine."""
         if group is not None:
             return set(group.pids())
-        return {*process_labels.marked(job.label), *self._orphans.of(process.pid)}
+        return {*process_labels.labelled_pids(job.label), *self._orphans.of(process.pid)}
 
     def _held_up(
         self, job: Job, process: subprocess.Popen[bytes], wait: Callable[[float], bool], began: float
@@ -239,7 +239,7 @@ class ProcessBackend:
     def _conclude(self, job: Job, agent: Exit, log: Path | None, began: float) -> Exit:
         """Return how `job` ended on its host, from the agent's exit and the frame in the job's outputs."""
         frame = unframe(job.folder / job.stdout, job.folder / job.stderr)
-        said = _read(log)
+        message = _read(log)
         if log is not None:
             log.unlink(missing_ok=True)
         if frame.has_begun and not self._reach.forwards_signals:
@@ -262,9 +262,11 @@ class ProcessBackend:
             )
         if agent.signal is not None and log is None:
             return agent  # the job killed its process group, which includes the agent
-        said = said or _read(job.folder / job.stderr)
+        message = message or _read(job.folder / job.stderr)
         what = "was lost while the job ran" if frame.has_begun else "could not be reached"
-        return msgspec.structs.replace(agent, fault=f"host {job.host} {what}: {explain(str(job.host), said)}")
+        return msgspec.structs.replace(
+            agent, fault=f"host {job.host} {what}: {explain(str(job.host), message)}"
+        )
 
     def read(self, hosts: Sequence[str | None], paths: Sequence[str]) -> Mapping[str | None, dict[str, str]]:
         """Return the text of small files of each host (see core.job.Backend.read)."""
@@ -289,7 +291,7 @@ class ProcessBackend:
 
     def clean(self, scope: str) -> int:
         """End every process within `scope`, here and on the hosts (see core.job.Backend.clean)."""
-        count = process_labels.end_marked(scope)
+        count = process_labels.end_labelled(scope)
         self._reach.end(self._hosts, scope)
         return count
 
@@ -299,11 +301,13 @@ class ProcessBackend:
         Sessions of other hosts and users are not touched: they may belong to another campaign at the same
         path.
         """
-        labels = {one.label for one in process_labels.carriers()} | self._reach.labels(self._hosts, campaign)
+        labels = {one.label for one in process_labels.labelled_processes()} | self._reach.labels(
+            self._hosts, campaign
+        )
         for label in labels:
-            mark = sessions.parse(label)
-            if mark is not None and sessions.is_gone(label, campaign):
-                self.clean(str(mark.session))
+            parsed = sessions.parse(label)
+            if parsed is not None and sessions.is_gone(label, campaign):
+                self.clean(str(parsed.session))
 
     def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
         cwd = job.folder
@@ -314,7 +318,7 @@ class ProcessBackend:
             if group is not None:
                 group.join()
             if is_boosted:
-                priority.boost_self()
+                priority.boost()
 
         with _output(cwd, job.stdout) as out, _output(cwd, job.stderr) as err:
             return subprocess.Popen(
@@ -360,7 +364,7 @@ class ProcessBackend:
         Labelled processes are ended first, because a conmon process needs time to clean up.
         """
         if is_abnormal or self._orphans.of(process.pid) or (group is not None and group.is_populated()):
-            process_labels.end_marked(job.label)
+            process_labels.end_labelled(job.label)
         left = group.end() if group is not None else []
         left += self._orphans.end(process.pid)
         return self._survivors.seen(job.label, left)

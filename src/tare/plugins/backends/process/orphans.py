@@ -142,9 +142,9 @@ class Orphans:
             return True
         if seen.session in self._under_way:
             return seen.session == pid
-        mark = process_labels.label_of(child)
-        if mark:
-            return mark == label
+        own_label = process_labels.label_of(child)
+        if own_label:
+            return own_label == label
         if seen.session == self._session:  # no job's process can enter it: we started this one
             return False
         if self._is_own(child):
@@ -170,15 +170,15 @@ class Survivors:
             seen = look(pid)
             if seen is not None and seen.state != _ZOMBIE:
                 self._known.setdefault((pid, seen.start), (label, command_of(pid)))
-        told = []
+        texts = []
         for (pid, start), (owner, command) in list(self._known.items()):
             seen = look(pid)
             if seen is None or seen.start != start or seen.state == _ZOMBIE:
                 self._known.pop((pid, start), None)
                 continue
             of = "" if owner == label else f", left by {owner.rpartition(':')[2].rstrip(';')}"
-            told.append(f"{pid} ({command}{of})")
-        return tuple(told)
+            texts.append(f"{pid} ({command}{of})")
+        return tuple(texts)
 
 
 def set_subreaper(is_subreaper: bool) -> bool:

@@ -25,19 +25,14 @@ BOOST = -20
 _TRIAL = f"open('/proc/self/autogroup', 'w').write('{BOOST}')"
 
 
-def boost(pid: int) -> None:
-    """Give the session of `pid` priority over all others on this machine, if this user may."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w") as autogroup:  # noqa: PTH123  # hot path
-        autogroup.write(str(BOOST))
+def boost(pid: int | None = None) -> None:
+    """Give the session of `pid`, or of this process, priority over all others, if this user may.
 
-
-def boost_self() -> None:
-    """Give the session of this process priority over all others, if this user may.
-
-    Makes system calls only.
+    Makes system calls only, so that a child may call it between fork(2) and exec(2).
     """
     with contextlib.suppress(OSError):
-        descriptor = os.open(b"/proc/self/autogroup", os.O_WRONLY | os.O_CLOEXEC)
+        path = b"/proc/%d/autogroup" % pid if pid is not None else b"/proc/self/autogroup"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.write(descriptor, b"%d" % BOOST)
         finally:
@@ -68,7 +63,7 @@ def boost_ranks(job: Job, wait: Callable[[float], bool]) -> None:
     while time.monotonic() < deadline and not wait(_LOOK_AGAIN_S):
         if sum(1 for _ in (job.folder / job.ranks).glob("*.*")) >= job.n_boosted:
             return
-        for pid in process_labels.marked(job.label):
+        for pid in process_labels.labelled_pids(job.label):
             with contextlib.suppress(OSError):
                 session = os.getsid(pid)
                 if session not in known:

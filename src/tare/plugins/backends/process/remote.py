@@ -59,8 +59,8 @@ def remote_command(job: Job) -> str:
         *job.invocation.argv,
     ]
     folder = str(job.place or job.folder)
-    marked = ["env", f"{process_labels.VARIABLE}={job.label}"]
-    return f"exec {shlex.join([*marked, 'sh', '-c', _SCRIPT, 'tare', folder, *program])}"
+    labelled = ["env", f"{process_labels.VARIABLE}={job.label}"]
+    return f"exec {shlex.join([*labelled, 'sh', '-c', _SCRIPT, 'tare', folder, *program])}"
 
 
 def unframe(stdout: Path, stderr: Path) -> RemoteJob:

@@ -49,8 +49,8 @@ def bound_in(folder: Path) -> int:
 
     Call it before the start: a job may remove the folder.
     """
-    room = os.statvfs(folder)
-    return min(MOST_BYTES, room.f_bavail * room.f_frsize // 2)
+    space = os.statvfs(folder)
+    return min(MOST_BYTES, space.f_bavail * space.f_frsize // 2)
 
 
 def wait_within(
@@ -68,7 +68,7 @@ def wait_within(
         sizes = {name: _size(folder, name) for name in outputs}
         largest = max(sizes, key=sizes.__getitem__)
         if sizes[largest] > bound:
-            allowed = "half of the room that was left" if bound < MOST_BYTES else format_bytes(bound)
+            allowed = "half of the space that was left" if bound < MOST_BYTES else format_bytes(bound)
             return Waited(
                 excess=f"printed more than {allowed} to {largest} and was ended; the first "
                 f"{format_bytes(_KEPT_BYTES)} are kept"

@@ -44,8 +44,8 @@ def check_psij(context: CheckContext, options: PsijOptions) -> Iterator[Finding]
             yield Finding(name=name, is_met=False, found=found, cure=cure)
         else:
             found = f"it answers PSI/J's executor {options.executor}"
-            told = f"; {len(jobs)} jobs of yours" if system.commands else ""
-            yield Finding(name=name, is_met=True, found=found + told)
+            count = f"; {len(jobs)} jobs of yours" if system.commands else ""
+            yield Finding(name=name, is_met=True, found=found + count)
 
 
 def _is_there(reach: Reach, command: str) -> bool:

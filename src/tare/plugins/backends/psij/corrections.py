@@ -42,7 +42,7 @@ def correct(executor: psij.JobExecutor, name: Executor, run: Run) -> None:
             _replace(executor, "parse_status_output", partial(_parse_squeue, parse))
         case Executor.PBS | Executor.PBS_CLASSIC:
             _replace(executor, "parse_status_output", partial(_parse_qstat, parse))
-            _replace(executor, "process_cancel_command_output", _hear_qdel)
+            _replace(executor, "process_cancel_command_output", _accept_qdel)
         case Executor.LSF:
             _replace(executor, "parse_status_output", partial(_parse_bjobs, parse))
             _replace(executor, "get_submit_command", _bsub)
@@ -106,11 +106,11 @@ def _parse_qstat(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus
     start = text.find("{")
     if start < 0:
         return {}
-    told, _ = json.JSONDecoder(strict=False).raw_decode(text[start:])
-    return parse(0, json.dumps(told)) if "Jobs" in told else {}
+    jobs, _ = json.JSONDecoder(strict=False).raw_decode(text[start:])
+    return parse(0, json.dumps(jobs)) if "Jobs" in jobs else {}
 
 
-def _hear_qdel(code: int, text: str) -> None:
+def _accept_qdel(code: int, text: str) -> None:
     """Treat a job that is already over as cancelled. Raises SubmitException if qdel failed otherwise."""
     import psij
 
@@ -121,9 +121,9 @@ def _hear_qdel(code: int, text: str) -> None:
 def _parse_bjobs(parse: Parse, code: int, text: str) -> dict[str, psij.JobStatus]:
     """Parse states without their reasons: PSI/J looks these up under a name that bjobs never prints."""
     if code == 0:
-        told = json.loads(text)
-        told["RECORDS"] = [one | dict.fromkeys(_REASONS, "") for one in told["RECORDS"]]
-        text = json.dumps(told)
+        jobs = json.loads(text)
+        jobs["RECORDS"] = [one | dict.fromkeys(_REASONS, "") for one in jobs["RECORDS"]]
+        text = json.dumps(jobs)
     return parse(code, text)
 
 

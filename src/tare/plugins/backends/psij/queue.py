@@ -66,7 +66,7 @@ class PsijQueue:
         try:
             self._executor.submit(job)
         except (psij.SubmitException, psij.InvalidJobException, OSError) as error:
-            raise BackendError(f"PSI/J: {_told(error)}") from error
+            raise BackendError(f"PSI/J: {_message_of(error)}") from error
         number = str(job.native_id)
         self._jobs[number] = job
         self._gone.discard(number)
@@ -82,11 +82,11 @@ class PsijQueue:
         queried at once, which distinguishes an outage from a refusal.
         """
         if not ids:
-            self._ask()
+            self._query()
         entries = self._register.entries()
         wanted = dict.fromkeys([*ids, *entries])
         for number in wanted:
-            self._watch(number, entries)
+            self._track(number, entries)
         known = {number: self._status(number) for number in wanted if number in self._jobs}
         self._resume([number for number, status in known.items() if _is_unanswered(status)], entries)
         found = []
@@ -95,7 +95,7 @@ class PsijQueue:
                 self._register.remove(number)
                 continue
             entry = entries.get(number, _UNKNOWN)
-            phase, state = _told_of(known.get(number), has_ended=self._has_ended(number))
+            phase, state = _phase_of(known.get(number), has_ended=self._has_ended(number))
             found.append(QueuedJob(number, phase, state, entry.name, comment=entry.comment))
             if phase not in NOT_OVER and phase is not Phase.UNKNOWN:
                 self._register.remove(number)
@@ -111,7 +111,7 @@ class PsijQueue:
 
         entries = self._register.entries()
         for number in ids:
-            self._watch(number, entries)
+            self._track(number, entries)
             job = self._jobs.get(number)
             if self._name is Executor.LOCAL and not _runs(number, entries.get(number, _UNKNOWN).script):
                 job = None  # PSI/J's thread would try to kill it for ever and ignore the others
@@ -119,7 +119,7 @@ class PsijQueue:
                 if job is not None and not job.status.final:
                     self._executor.cancel(job)
             except (psij.SubmitException, OSError) as error:
-                raise BackendError(f"PSI/J: {_told(error)}") from error
+                raise BackendError(f"PSI/J: {_message_of(error)}") from error
             if self._name is Executor.LOCAL:
                 self._await_end(number, entries.get(number, _UNKNOWN).script)
             self._register.remove(number)
@@ -142,7 +142,7 @@ class PsijQueue:
         if not self._register.entries():
             shutil.rmtree(self._register.work, ignore_errors=True)
 
-    def _watch(self, number: str, entries: Mapping[str, Entry]) -> None:
+    def _track(self, number: str, entries: Mapping[str, Entry]) -> None:
         """Let PSI/J track a job that was not submitted in this process."""
         import psij
 
@@ -156,7 +156,7 @@ class PsijQueue:
             self._executor.attach(job, number)
         except Exception as error:  # the local executor raises psutil's errors, Flux's any of its bindings
             if type(error).__name__ not in {"NoSuchProcess", "FileNotFoundError"}:
-                raise BackendError(f"PSI/J cannot attach to job {number}: {_told(error)}") from error
+                raise BackendError(f"PSI/J cannot attach to job {number}: {_message_of(error)}") from error
             self._gone.add(number)
         else:
             self._jobs[number] = job
@@ -176,7 +176,7 @@ class PsijQueue:
         deadline = time.monotonic() + self._patience_s
         while (status := self._jobs[number].status).state is psij.JobState.NEW:
             if time.monotonic() > deadline:
-                raise BackendError(f"PSI/J heard nothing of job {number} from {self.system}")
+                raise BackendError(f"PSI/J got no status of job {number} from {self.system}")
             time.sleep(_LOOK_S)
         return status
 
@@ -192,18 +192,18 @@ class PsijQueue:
         why = ""
         for number in numbers:
             why = (self._jobs.pop(number).status.message or "").strip().splitlines()[-1]
-            self._watch(number, entries)
+            self._track(number, entries)
         if why:
             raise BackendError(f"PSI/J: {why}")
 
-    def _ask(self) -> None:
+    def _query(self) -> None:
         try:
             self._executor.list()
         except (subprocess.CalledProcessError, OSError) as error:
-            raise BackendError(f"PSI/J: {_told(error)}") from error
+            raise BackendError(f"PSI/J: {_message_of(error)}") from error
 
 
-def _told_of(status: psij.JobStatus | None, *, has_ended: bool) -> tuple[Phase, str]:
+def _phase_of(status: psij.JobStatus | None, *, has_ended: bool) -> tuple[Phase, str]:
     """Return the phase of a job, and its state in PSI/J's words. A job without a status is gone."""
     import psij
 
@@ -249,7 +249,7 @@ def _is_unanswered(status: psij.JobStatus) -> bool:
     return (status.message or "").startswith(_UNANSWERED)
 
 
-def _told(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     """Return the message of a batch system or of PSI/J, on one line."""
-    said = getattr(error, "output", None) or str(error) or str(error.__cause__ or type(error).__name__)
-    return " ".join(str(said).split())
+    message = getattr(error, "output", None) or str(error) or str(error.__cause__ or type(error).__name__)
+    return " ".join(str(message).split())

@@ -74,8 +74,8 @@ class Register:
         found = {}
         for path in sorted(self._folder.glob("*")):
             with contextlib.suppress(OSError, *NOT_JSON):
-                told = path.lstat()
-                if not stat.S_ISREG(told.st_mode) or told.st_uid != os.geteuid():
+                status = path.lstat()
+                if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                     continue
                 found[path.name] = msgspec.json.decode(path.read_bytes(), type=Entry)
         return found

@@ -52,5 +52,5 @@ def _psij_script(task: Task, options: PsijOptions) -> str:
     raise BackendError("PSI/J did not ask for the id of a job, so its script is not known")
 
 
-def _stop(said: str) -> str:
-    raise _Rendered(said)
+def _stop(output: str) -> str:
+    raise _Rendered(output)

@@ -13,7 +13,7 @@ _PHASES = {
     "RESV_DEL_HOLD": Phase.QUEUED,
     "SPECIAL_EXIT": Phase.QUEUED,
     "RUNNING": Phase.ACTIVE,
-    "COMPLETING": Phase.ENDING,
+    "COMPLETING": Phase.COMPLETING,
     "RESIZING": Phase.ACTIVE,
     "SIGNALING": Phase.ACTIVE,
     "STAGE_OUT": Phase.ACTIVE,

@@ -6,24 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from tare.plugins.backends.batch.record import read_landed, read_progress
+from tare.plugins.backends.batch.record import read_complete, read_progress
 from tare.plugins.backends.slurm.commands import _parse_queue
 
 MESHED = "job 7 n1\nbegan 100.5 9.0\nstep mesh 0 101.0 9.5 102.0 10.5\n"
 RUN = "step run 3 103.0 11.5 105.0 13.5\n"
 
 
-def test_a_whole_record_tells_every_step(tmp_path: Path) -> None:
+def test_a_whole_record_has_every_step(tmp_path: Path) -> None:
     (tmp_path / "landed").write_text(MESHED + RUN)
-    found = read_landed(tmp_path)
+    found = read_complete(tmp_path)
     assert found is not None
     assert [(one.name, one.code, one.elapsed_s) for one in found.steps] == [("mesh", 0, 1.0), ("run", 3, 2.0)]
 
 
 @pytest.mark.parametrize("end", range(1, len(RUN)))
-def test_a_record_that_was_cut_has_not_landed(tmp_path: Path, end: int) -> None:
+def test_a_record_that_was_cut_is_not_complete(tmp_path: Path, end: int) -> None:
     (tmp_path / "landed").write_text(MESHED + RUN[:end])
-    assert read_landed(tmp_path) is None
+    assert read_complete(tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_a_record_that_was_cut_has_not_landed(tmp_path: Path, end: int) -> None:
         ("103.0", "1e400"),
     ],
 )
-def test_a_damaged_record_has_not_landed_and_says_what_it_can(
+def test_a_damaged_record_is_not_complete_and_keeps_what_can_be_read(
     tmp_path: Path, told: str, damaged: str
 ) -> None:
     for name in ("landed", "progress"):
         (tmp_path / name).write_text(MESHED + RUN.replace(told, damaged))
-    assert read_landed(tmp_path) is None
+    assert read_complete(tmp_path) is None
     found = read_progress(tmp_path)
     assert found is not None
     assert (found.began_at, [one.name for one in found.steps]) == (100.5, ["mesh"])
