@@ -182,6 +182,39 @@ def test_events_of_a_stream_are_read() -> None:
     assert failed.problems == ("iperf3 failed: control socket has closed",)
 
 
+SERVER_OUTPUT = """\
+Server output:
+Accepted connection from 10.0.0.1, port 57580
+[  5] local 10.0.0.2 port 5201 connected to 10.0.0.1 port 60864
+[ ID] Interval           Transfer     Bitrate
+[  5]   0.00-2.04   sec  12.5 GBytes  52.7 Gbits/sec
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bitrate
+[  5]   0.00-2.04   sec  12.5 GBytes  52.7 Gbits/sec                  receiver
+
+
+"""
+
+
+def test_what_a_client_prints_of_its_server_is_no_test_of_its_own() -> None:
+    text = TEXT.replace("iperf Done", SERVER_OUTPUT + "iperf Done")
+    assert parse(text) == parse(TEXT)
+    assert parse(text + text) == parse(TEXT + TEXT)
+    assert not parse(text[: text.index("iperf Done")]).is_complete
+    json_text = TEXT.replace("iperf Done", "Server JSON output:\n" + document() + "\n\niperf Done")
+    assert (parse(json_text).measurements, parse(json_text).problems) == (parse(TEXT).measurements, ())
+
+
+def test_with_both_ways_at_once_the_servers_output_stands_between_the_clients_rows() -> None:
+    sent, received = (TEXT.splitlines()[number] for number in (7, 8))
+    there = "\n".join(row.replace("]  ", "][TX-C]", 1) for row in (sent, received))
+    back = "\n".join(row.replace("[  5]  ", "[  7][RX-C]", 1) for row in (sent, received))
+    text = TEXT.replace(f"{sent}\n{received}", f"{there}\n{back}")
+    between = TEXT.replace(f"{sent}\n{received}", f"{there}\n\n{SERVER_OUTPUT}{back}")
+    assert parse(text).is_complete
+    assert parse(between) == parse(text)
+
+
 def test_a_failed_test_is_a_problem() -> None:
     parsed = parse(document(end={}, error="unable to connect to server: Connection refused"))
     assert (parsed.is_complete, parsed.measurements) == (False, ())

@@ -22,6 +22,10 @@ _INTERVALS = re.compile(r'(\s*"intervals":\s*)\[\{?')
 """The head of the member `intervals`, which is most of a document, and which the parser does not need."""
 
 
+_OF_CLIENT = re.compile(r"iperf Done\.|Connecting to host|iperf3: error|\[ *(?:[0-9]+|SUM)\]\[[TR]X-C\]")
+"""A line of a client after the output of its server; with --bidir, more rows follow it."""
+
+
 class Iperf3Log(LogParser):
     """Separates documents from text, and collects the tests of both in order."""
 
@@ -33,6 +37,7 @@ class Iperf3Log(LogParser):
         self._version = ""
         self._text: TextRun | None = None
         self._texts: list[TextRun] = []
+        self._is_of_server = False
         self._document: list[str] | None = None
         self._n_characters = 0
         self._close = "}"
@@ -41,6 +46,9 @@ class Iperf3Log(LogParser):
 
     def read(self, line: str) -> None:
         """Read one line."""
+        if self._is_of_server and not _OF_CLIENT.match(line):
+            return
+        self._is_of_server = False
         if self._document is not None:
             self._read_document(self._document, line)
         elif line[:1] == "[" and self._text is not None and not self._text.wants(line):
@@ -161,6 +169,8 @@ class Iperf3Log(LogParser):
         elif line.startswith("iperf 3"):
             self._end_text()
             self._version = line.split()[1]
+        elif self._text is not None and line in {"Server output:", "Server JSON output:"}:
+            self._is_of_server = True  # the same test again, as the server saw it (--get-server-output)
         elif self._text is not None:
             self._text.read(line)
             if self._text.is_done:
