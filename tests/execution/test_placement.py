@@ -17,7 +17,7 @@ from tare.core.workload import Stage
 from tare.execution.placement import check_placement, read_placements
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 from tare.probes import placement as probes
-from tare.probes.core_binding import bound
+from tare.probes.core_binding import bound, with_script
 from tare.probes.placement import (
     MAX_REPORTS,
     SCRIPT,
@@ -367,6 +367,12 @@ def test_what_nodes_of_one_machine_have_of_it_is_reported(tmp_path: Path) -> Non
         "to run on 2 CPUs; hosts share the CPUs of one machine"
     )
     assert check_placement(tmp_path / "several", free, slots=1).evidence.endswith("free to run on 2 CPUs")
+
+
+def test_a_bound_stage_has_the_script_and_the_cpus_of_each_node() -> None:
+    files = with_script(Stage(argv=("app",), name="run"), ("n1", "n2"), ((2, 4), (5, 7))).files
+    assert files["cpus/run"] == "n1 2 4\nn2 5 7\n"
+    assert "taskset -pc" in files["bind.sh"]
 
 
 @pytest.mark.parametrize(

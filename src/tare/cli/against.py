@@ -53,12 +53,7 @@ def print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison],
         )
         for one in found
     ]
-    shown = [
-        i
-        for i, name in enumerate(columns)
-        if name not in ("here", "published", "at") or any(r[i] for r in rows)
-    ]
-    print_table([columns[i] for i in shown], [[row[i] for i in shown] for row in rows], frozenset({"n"}))
+    print_table(columns, rows, frozenset({"n"}), optional=frozenset({"here", "published", "at"}))
     echo("", f"Each is what is measured here over {text}, less one; n is the runs of the side with fewer.")
     differing = _differing(found, {*ours.plan.varied, *theirs.plan.varied})
     if differing:

@@ -95,14 +95,7 @@ def print_comparisons(
         )
         for one in found
     ]
-    has_levels = any(any(_levels(one)) for one in found)
-    is_left_out = {"at": not settings_shown, **dict.fromkeys(_LEVELS, not has_levels)}
-    shown = [index for index, name in enumerate(columns) if not is_left_out.get(name)]
-    print_table(
-        [columns[index] for index in shown],
-        [[row[index] for index in shown] for row in rows],
-        numeric=frozenset({"n", *_LEVELS}),
-    )
+    print_table(columns, rows, frozenset({"n", *_LEVELS}), optional=frozenset({"at", *_LEVELS}))
     margin = campaign.plan.margin if margin is None else margin
     echo(
         "",

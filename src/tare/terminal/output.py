@@ -154,12 +154,19 @@ def at_work(what: str) -> Iterator[None]:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset[str] = frozenset()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: frozenset[str] = frozenset(),
+    optional: frozenset[str] = frozenset(),
 ) -> None:
     """Print aligned columns; those named in `numeric` are aligned to the right.
 
-    `rows` are iterated twice instead of being held in memory. So they must not be an iterator.
+    Columns named in `optional` are left out if all of their cells are empty. `rows` are iterated several
+    times instead of being held in memory. So they must not be an iterator.
     """
+    if optional:
+        kept = [i for i, name in enumerate(columns) if name not in optional or any(row[i] for row in rows)]
+        columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
     columns = [_cell(name) for name in columns]
     widths = [len(name) for name in columns]
     for row in rows:

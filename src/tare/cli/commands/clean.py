@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tare.app.leftovers import Leftover, find_leftovers
-from tare.cli.logging_options import log_options
+from tare.cli.logs import log_options
 from tare.plugins.backends.ownership.sessions import Fate, SessionFate, judge
 from tare.terminal.output import echo, json_option, print_json
 

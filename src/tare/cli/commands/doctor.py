@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.cli.logging_options import log_options
+from tare.cli.logs import log_options
 from tare.core.redaction import redact_text
 from tare.terminal.output import echo, json_option, print_json, print_table
 

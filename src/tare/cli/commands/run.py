@@ -17,7 +17,7 @@ from tare.app import planning
 from tare.app.run_options import RunOptions, describe_boost
 from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, stop_reason_lines, summary_line
-from tare.cli.logging_options import is_very_verbose, log_options
+from tare.cli.logs import is_very_verbose, log_options
 from tare.cli.options import redact_option
 from tare.core.attempt import State
 from tare.core.campaign import Campaign

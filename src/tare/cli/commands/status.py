@@ -12,7 +12,7 @@ import msgspec
 
 from tare.analysis.budget import describe_budget
 from tare.analysis.spans import spans_of
-from tare.cli.log_lines import moment, print_log
+from tare.cli.logs import moment, print_log
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
