@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tare.core.bug_report import report_of, traceback_of
-from tare.live.connections import Sparing
+from tare.live.connections import RateLimit
 
 POISON = "\x1b]52;c;ZXZpbA==\x07\x1b[2J\nFORGED: all done\u202e password=hunter2-X9"
 
@@ -114,7 +114,7 @@ def test_a_long_traceback_is_cut_short_at_both_ends_of_nothing_that_matters() ->
 def test_a_traceback_in_the_log_of_the_live_page_is_harmless() -> None:
     error = raised(lambda: ValueError(POISON))
     record = logging.LogRecord("x", logging.ERROR, "", 1, "it broke", (), (type(error), error, None))
-    assert Sparing().filter(record)
+    assert RateLimit().filter(record)
     line = logging.Formatter().format(record)
     assert is_harmless(line)
     assert "ValueError" in line

@@ -25,7 +25,7 @@ from live.conftest import running
 from support.synthetic import make_campaign, write_campaign
 from support.waiting import until
 from tare.live.access import Access
-from tare.live.connections import Limits, Sparing
+from tare.live.connections import Limits, RateLimit
 from tare.live.opening import opened
 
 TOKEN = "correct-horse-battery-staple"
@@ -152,7 +152,7 @@ def test_who_may_read_is_not_displaced_by_who_may_not(page: str) -> None:
 
 
 def test_rubbish_fills_no_log() -> None:
-    sparing = Sparing(most=3)
+    sparing = RateLimit(most=3)
     records = [logging.LogRecord("x", 30, "", 0, "Invalid HTTP request", (), None) for _ in range(100)]
     assert sum(map(sparing.filter, records)) == 3
 

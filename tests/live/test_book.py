@@ -153,12 +153,12 @@ def test_statistics_are_not_computed_again_until_a_run_has_ended_and_a_while_has
     watched = only(hub)
     with hub.opened(watched) as opened:
         assert opened is not None
-    assert not watched.is_answer_due(now + 60)
+    assert not watched.are_statistics_due(now + 60)
     with Journal(folder / JOURNAL) as journal:
         journal.append(AttemptEnded(whole.attempts[6]))
     hub.poll()
-    assert not watched.is_answer_due(now + 1)
-    assert watched.is_answer_due(now + 2)
+    assert not watched.are_statistics_due(now + 1)
+    assert watched.are_statistics_due(now + 2)
 
 
 def test_statistics_that_take_long_are_computed_less_often(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def test_statistics_that_take_long_are_computed_less_often(tmp_path: Path) -> No
     watched = only(hub)
     with hub.opened(watched) as opened:
         assert opened is not None
-        _, answers = opened
-    watched.answered(dataclasses.replace(answers, revision=0), took_s=3.0, now=100.0)
-    assert not watched.is_answer_due(120.0)
-    assert watched.is_answer_due(130.0)
+        _, statistics = opened
+    watched.set_statistics(dataclasses.replace(statistics, revision=0), took_s=3.0, now=100.0)
+    assert not watched.are_statistics_due(120.0)
+    assert watched.are_statistics_due(130.0)
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])

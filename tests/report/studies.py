@@ -12,10 +12,10 @@ from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.telemetry import Epoch, Timeline, Track
 from tare.core.workload import Better, Fom
-from tare.report.charts.painting import Here
+from tare.report.charts.painting import Painter
 from tare.report.content import Content, PartT, content
 from tare.report.formats.page import render
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.quality import noises, quality_facts
 from tare.report.variants import lay_out
 from tare.report.words.accounting import account
@@ -25,8 +25,8 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7
 """Ends a script, starts another, breaks attributes, expands templates, turns text round, colours it."""
 
 
-def answers_of(campaign: Campaign) -> ReportAnswers:
-    return ReportAnswers.of(campaign)
+def answers_of(campaign: Campaign) -> ReportStatistics:
+    return ReportStatistics.of(campaign)
 
 
 def words_of(campaign: Campaign) -> list[Answer]:
@@ -42,7 +42,7 @@ def facts_of(campaign: Campaign) -> dict[str, str]:
 
 
 def content_of(campaign: Campaign) -> Content:
-    found = content(campaign, answers_of(campaign), painter=Here(), read_timeline=steady)
+    found = content(campaign, answers_of(campaign), painter=Painter(), read_timeline=steady)
     for one in found.sections:
         assert "could not be made" not in str(one.part), one.part
     return found

@@ -18,7 +18,7 @@ from tare.core.attempt import Attempt, Source, State
 from tare.core.campaign import Campaign, Session
 from tare.core.study import Budget, Repeats
 from tare.report.content import content
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.design import design
 from tare.report.sections.methods import Methods
 from truth.campaigns import Truth, campaign
@@ -409,9 +409,9 @@ def test_an_imported_block_with_a_night_in_it_is_told() -> None:
 def test_the_page_says_of_no_pairs_that_they_cancel_anything(tmp_path: Path) -> None:
     alone = campaign(dataclasses.replace(LATER, late_reference=False))
     only = change(alone, lambda index, one: None if one.case == alone.plan.cases[1].id else one)
-    methods = part_of(content(only, ReportAnswers.of(only)), Methods)
+    methods = part_of(content(only, ReportStatistics.of(only)), Methods)
     assert not methods.has_pairs
     assert not methods.has_unpaired
     asked = msgspec.structs.replace(only, is_unpaired=True)
-    assert part_of(content(asked, ReportAnswers.of(asked)), Methods).has_unpaired
+    assert part_of(content(asked, ReportStatistics.of(asked)), Methods).has_unpaired
     assert history(only).n_again == 0

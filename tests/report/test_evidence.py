@@ -13,7 +13,7 @@ from tare.core.attempt import State
 from tare.core.safe_folder import SafeFolder
 from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack_all, read_evidence
 from tare.report.packing import pack
-from tare.report.sections.runs import telling
+from tare.report.sections.runs import by_urgency
 
 
 def test_packed_evidence_unpacks_to_the_same(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_runs_that_need_explaining_come_first_when_room_is_short(tmp_path: Path)
     for one in attempts:
         (tmp_path / one.folder).mkdir(parents=True)
         (tmp_path / one.folder / "stdout").write_text(one.folder)
-    ordered = telling(msgspec.structs.replace(campaign, attempts=tuple(attempts)))
+    ordered = by_urgency(msgspec.structs.replace(campaign, attempts=tuple(attempts)))
     size = max(len(text) for text in pack_all(ordered, tmp_path).values())
     packed = pack_all(ordered, tmp_path, page_limit=2 * size)
     assert next(iter(packed)) == attempts[-1].folder
@@ -68,5 +68,5 @@ def test_the_run_that_lies_farthest_from_its_case_is_asked_for_before_its_like()
     slow = [msgspec.structs.replace(one, values=[2 * value for value in one.values]) for one in odd.series]
     attempts = list(campaign.attempts)
     attempts[7] = msgspec.structs.replace(odd, series=slow)
-    first, *_ = telling(msgspec.structs.replace(campaign, attempts=tuple(attempts)))
+    first, *_ = by_urgency(msgspec.structs.replace(campaign, attempts=tuple(attempts)))
     assert (first.case, first.block) == (odd.case, odd.block)

@@ -11,8 +11,8 @@ import pytest
 from report.studies import content_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign
-from tare.report.charts.drawing import alone
-from tare.report.charts.node_timelines import course_charts
+from tare.report.charts.drawing import chart_spec
+from tare.report.charts.node_timelines import node_timeline_charts
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.charts.scripts import VEGALITE
 from tare.report.charts.telemetry import Bar, Epoch, NodeTimeline
@@ -29,10 +29,10 @@ def by_kind() -> dict[str, str]:
     numbers = make_campaign(ratio=1.5, noise=0.001, sizes=(65536,))
     contents: list[Content] = [content_of(one) for one in (three_networks(), scaled, numbers)]
     drawn = {figure.name: figure.specs[0] for found in contents for figure in found.figures}
-    return drawn | {"telemetry": alone(course_charts([course()])[0])}
+    return drawn | {"telemetry": chart_spec(node_timeline_charts([timeline()])[0])}
 
 
-def course() -> NodeTimeline:
+def timeline() -> NodeTimeline:
     variant = Variant("host", is_reference=True, index=0)
     point = Point(x=0, y=50, low=None, high=None, at="0 s", value="50 %", interval="", n_blocks=1)
     panel = Panel("pingpong · 2 nodes", "CPU", (Line(variant, (point,)),), "time", "%")
@@ -45,7 +45,7 @@ def test_each_kind_of_chart_is_valid(by_kind: dict[str, str], kind: str) -> None
 
 
 def test_a_misspelt_channel_is_not() -> None:
-    chart = json.loads(alone(course_charts([course()])[0]))
+    chart = json.loads(chart_spec(node_timeline_charts([timeline()])[0]))
     chart["layer"][0]["encoding"]["x"]["scales"] = {}
     with pytest.raises(jsonschema.ValidationError, match="scales"):
         altair.LayerChart.from_dict(chart)

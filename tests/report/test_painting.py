@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tare.report.charts import scripts
-from tare.report.charts.painting import Here, Picture, painter_beside
+from tare.report.charts.painting import Painter, Picture, parallel_painter
 from tare.report.charts.scripts import chart_scripts
 
 SPEC = """{
@@ -28,12 +28,12 @@ def test_a_picture_comes_in_three_forms(here: Picture) -> None:
 
 @pytest.fixture(scope="module")
 def here() -> Picture:
-    return Here().paint(SPEC, 1.0)
+    return Painter().paint(SPEC, 1.0)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU paints here")
 def test_painted_beside_it_is_the_same(here: Picture) -> None:
-    with painter_beside() as painter:
+    with parallel_painter() as painter:
         picture = painter.paint(SPEC, 1.0)
         assert (picture.svg, picture.png) == (here.svg, here.png)
         assert picture.pdf.startswith(b"%PDF")
@@ -41,7 +41,7 @@ def test_painted_beside_it_is_the_same(here: Picture) -> None:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU paints here")
 def test_a_painter_that_dies_costs_time_and_no_picture(here: Picture) -> None:
-    with painter_beside() as painter:
+    with parallel_painter() as painter:
         for pid in children():
             os.kill(pid, signal.SIGKILL)
         picture = painter.paint(SPEC, 1.0)
@@ -80,13 +80,13 @@ def children() -> list[int]:
 
 
 def test_nothing_is_left_running_when_painting_ends() -> None:
-    with painter_beside() as painter:
+    with parallel_painter() as painter:
         assert painter.paint(SPEC, 1.0).svg
     assert children() == []
 
 
 def test_an_interrupt_ends_what_is_being_painted() -> None:
-    with contextlib.suppress(KeyboardInterrupt), painter_beside() as painter:
+    with contextlib.suppress(KeyboardInterrupt), parallel_painter() as painter:
         painter.paint(SPEC, 1.0)
         raise KeyboardInterrupt
     assert children() == []

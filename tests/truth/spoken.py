@@ -18,7 +18,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Better
 from tare.report.checks.words import why_words
 from tare.report.content import Content, content
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.curves import CurveTables
 from tare.report.sections.methods import Methods
 from tare.report.sections.overview import Overview
@@ -67,7 +67,7 @@ class Told:
 
 def spoken(study: Wild, found: Campaign) -> Told:
     """Return what the report of a campaign says, sentence by sentence."""
-    page = content(found, ReportAnswers.of(found))
+    page = content(found, ReportStatistics.of(found))
     told = Told()
     _answers(told, study, found, page)
     _reading(told, page)

@@ -20,11 +20,11 @@ from tare.analysis.rules import Kind, RuleSource
 from tare.cli.main import make_group
 from tare.core.campaign import Campaign
 from tare.live.charts import changes
-from tare.live.statistics import answer
-from tare.report.charts.painting import Here
+from tare.live.statistics import compute_statistics
+from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.page import render
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.overview import Overview
 from tare.report.variants import lay_out
 from tare.report.words.changes import change, figure
@@ -67,7 +67,7 @@ def of_json(body: Mapping[str, object], key: str) -> list[dict[str, object]]:
 
 def of_heat_map(found: Campaign) -> dict[tuple[str, str, str], Told]:
     """Return what each cell of the report's heat map says, by contender, place and figure."""
-    page = content(found, ReportAnswers.of(found))
+    page = content(found, ReportStatistics.of(found))
     return {
         (row.variant.name, column.configuration.label, column.fom): (
             (_SIGNS | _NO_RATIO)[cell.sign],
@@ -125,8 +125,8 @@ def agree(folder: Path) -> None:
         cell = cells[variant, configuration, figure(one)]
         assert cell == expected or (one.ratio is None and cell[0] == expected[0])
 
-    live = answer(found, 1)
-    report = content(found, ReportAnswers.of(found), painter=Here())
+    live = compute_statistics(found, 1)
+    report = content(found, ReportStatistics.of(found), painter=Painter())
     page = plain(html.unescape(re.sub(r"<[^>]+>", "", render(found, report))))
     words = [plain(one.text) for one in report.answers]
     assert [plain(one.text) for one in live.sentences] == words

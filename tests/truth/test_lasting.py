@@ -20,12 +20,12 @@ from tare.core.comparison import Correction, Finding, Mean
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
 from tare.live.charts import changes
-from tare.live.statistics import answer
-from tare.report.charts.painting import Here
+from tare.live.statistics import compute_statistics
+from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.overview import Overview
 from tare.report.sections.verdicts import Verdicts
 from tare.report.words.assumed import FOOTNOTE, assumed_words
@@ -107,17 +107,17 @@ def test_rows_that_rest_on_independence_have_a_sign_with_a_footnote(tmp_path: Pa
     assert "▲ worse†" in next(line for line in table.splitlines() if line.startswith("overlay"))
     assert table.count("†") == 2, "one row, and the footnote"
     assert FOOTNOTE in table
-    page = content(found, ReportAnswers.of(found))
+    page = content(found, ReportStatistics.of(found))
     rows = {one.variant: (one.verdict, one.state) for one in part_of(page, Verdicts).rows.shown}
     assert rows == {"overlay": ("worse†", "worse"), "macvlan": ("worse", "worse")}
     (heat,) = part_of(page, Overview).maps
     marks = {row.variant.name: cell.mark for row in heat.rows for cell in row.cells if cell}
     assert marks == {"overlay": "†", "macvlan": ""}
     assert part_of(page, Verdicts).footnote == heat.footnote == FOOTNOTE
-    drawn = content(found, ReportAnswers.of(found), painter=Here())
+    drawn = content(found, ReportStatistics.of(found), painter=Painter())
     assert render(found, drawn).count(FOOTNOTE) >= 3, "the title of the map, its key, and the table's caption"
     assert FOOTNOTE in render_markdown(page, "..")
-    live = answer(found, 1)
+    live = compute_statistics(found, 1)
     beside = {one.variant.name: one.beside for one in changes(live.figures, live.variants, 0.02).bars}
     assert beside == {"overlay": "rests on independent blocks", "macvlan": ""}
 

@@ -17,13 +17,13 @@ from tare.analysis.quoted_figures import quoted
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
 from tare.live.charts import changes
-from tare.live.statistics import answer
-from tare.report.charts.painting import Here
+from tare.live.statistics import compute_statistics
+from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.overview import Overview
 from tare.report.sections.verdicts import Verdicts
 from tare.report.words.assumed import FOOTNOTE
@@ -99,7 +99,7 @@ def test_files_of_a_check_have_it(folder: Path, tmp_path: Path) -> None:
 
 
 def test_every_format_of_the_report_has_it(found: Campaign) -> None:
-    page = content(found, ReportAnswers.of(found), painter=Here())
+    page = content(found, ReportStatistics.of(found), painter=Painter())
     markdown, tex = render_markdown(page, ".."), render_latex(page)
     for text, mark, ends in ((markdown, "†", "|"), (tex, r"\dag", "&")):
         lines = text.splitlines()
@@ -124,7 +124,7 @@ def test_charts_say_it_in_words() -> None:
     n_marked = 0
     for workload, name in ((figures, "figures"), ([of_sizes], "ratio")):
         found = campaign(dataclasses.replace(TRUTH, workloads={"solver": workload}))
-        page = content(found, ReportAnswers.of(found), painter=Here())
+        page = content(found, ReportStatistics.of(found), painter=Painter())
         (drawn,) = [one for one in page.figures if one.name == name]
         points = [point for panel in drawn.panels for line in panel.lines for point in line.points]
         rows = [one for one in comparisons(found) if one.ratio]
@@ -136,7 +136,7 @@ def test_charts_say_it_in_words() -> None:
 
 
 def test_the_live_page_says_it_in_words(found: Campaign) -> None:
-    live = answer(found, 1)
+    live = compute_statistics(found, 1)
     bars = changes(live.figures, live.variants, found.plan.margin).bars
     assert {one.variant.name: "rests on independent blocks" in one.beside for one in bars} == MARKED
 
@@ -144,7 +144,7 @@ def test_the_live_page_says_it_in_words(found: Campaign) -> None:
 def test_many_blocks_have_no_mark_anywhere(tmp_path: Path) -> None:
     many = dataclasses.replace(TRUTH, blocks=20)
     found = campaign(many)
-    page = content(found, ReportAnswers.of(found), painter=Here())
+    page = content(found, ReportStatistics.of(found), painter=Painter())
     folder = str(write(many, tmp_path / "c", seed=1))
     assert not any(one.assumes_independence for one in quoted(aggregates(found)))
     outputs = (

@@ -13,7 +13,7 @@ from tare.analysis.quality import quality
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.words.quality_warnings import brief, finding
 from truth.campaigns import Truth, campaign, campaigns, write
 from truth.noise import autocorrelated, lognormal
@@ -76,7 +76,7 @@ def test_every_output_says_that_few_blocks_cannot_tell_a_drift_from_wandering(tm
     (doubt,) = json.loads(tare("compare", str(folder), "--json"))["doubts"]
     assert (doubt["suspicion"], doubt["may_wander"]) == ("drift", True)
     assert said in plain(doubt["finding"])
-    assert said in plain(render_markdown(content(found, ReportAnswers.of(found)), ".."))
+    assert said in plain(render_markdown(content(found, ReportStatistics.of(found)), ".."))
 
 
 def test_ten_blocks_can_tell_and_say_drift(tmp_path: Path) -> None:

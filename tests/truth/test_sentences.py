@@ -18,7 +18,7 @@ from tare.core.values import Scalar, Settings
 from tare.core.verdict import Verdict
 from tare.core.workload import ALL_BUT_STORAGE, Better, QuestionKind
 from tare.live.charts import changes
-from tare.live.statistics import answer as live_answer
+from tare.live.statistics import compute_statistics
 from tare.plugins.workloads import hpcc
 from tare.report.variants import lay_out
 from tare.report.words.answer import Answer, answer_all, reading
@@ -430,7 +430,7 @@ def test_a_longer_elapsed_time_is_in_every_overview_and_the_rest_is_counted() ->
     found = campaign(truth)
     rows = aggregates(found)
     assert [one.fom for one in quoted(rows)] == ["rate", "boot"]
-    live = live_answer(found, 1)
+    live = compute_statistics(found, 1)
     bars = changes(live.figures, live.variants, found.plan.margin).bars
     assert [(bar.fom, bar.verdict) for bar in bars] == [("rate", "undecided"), ("boot", "worse")]
     (said_live,) = live.sentences

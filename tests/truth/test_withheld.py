@@ -16,9 +16,9 @@ from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.core.verdict import Verdict
 from tare.live.charts import changes
-from tare.live.statistics import answer
+from tare.live.statistics import compute_statistics
 from tare.report.content import content
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.overview import Overview
 from truth.campaigns import RATE, Figure, Truth, campaign, write
 from truth.noise import lognormal
@@ -69,7 +69,7 @@ def test_a_rate_that_got_better_stays_better() -> None:
 
 def test_the_sentence_says_that_it_lies_within_the_margin_and_not_that_it_is_equivalent() -> None:
     found = campaign(WAITED)
-    (said,) = answer(found, 1).sentences
+    (said,) = compute_statistics(found, 1).sentences
     assert "is within ± 2 % of host in solver’s rate (" in plain(said.text)
     assert "equivalent" not in said.text
     assert "undecided" not in said.text
@@ -96,10 +96,10 @@ def test_every_output_says_the_same(tmp_path: Path) -> None:
     found = campaign(WAITED)
     verdicts = [one.verdict for one in check(found, parse_rules([rule])).verdicts[0].judged]
     assert verdicts == [Verdict.EQUIVALENT, Verdict.UNDECIDED]
-    page = content(found, ReportAnswers.of(found))
+    page = content(found, ReportStatistics.of(found))
     cells = [cell for one in part_of(page, Overview).maps for row in one.rows for cell in row.cells if cell]
     assert [cell.settling for cell in cells if cell.sign == "?"] == ["elapsed time is worse"] * 2
-    live = answer(found, 1)
+    live = compute_statistics(found, 1)
     bars = [one for one in changes(live.figures, live.variants, 0.02).bars if one.sign == "?"]
     assert [one.verdict for one in bars] == ["undecided"] * 2
     assert all(one.beside.startswith(WHY) for one in bars)

@@ -7,7 +7,7 @@ import pytest
 
 from tare.core.campaign import Campaign
 from tare.report.content import Content, content
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from truth.__main__ import add
 from truth.claimed import Asked
 from truth.counting import Table
@@ -67,7 +67,7 @@ def test_sentences_on_zeros_and_on_longer_times_can_be_read_and_outputs_agree(se
 def measured(seed: int) -> tuple[Wild, Campaign, Content]:
     study = wild(np.random.default_rng(seed))
     found = study.measured(seed)
-    return study, found, content(found, ReportAnswers.of(found))
+    return study, found, content(found, ReportStatistics.of(found))
 
 
 def test_what_the_words_claim_is_what_the_figures_behind_them_do() -> None:

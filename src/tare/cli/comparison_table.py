@@ -63,7 +63,7 @@ def print_comparisons(
     """Print one row for each comparison, and explain the columns."""
     from tare.report.words.changes import legend
     from tare.report.words.numbers import is_manifold
-    from tare.report.words.pairing import cure, doubt, over_words
+    from tare.report.words.pairing import cure, over_words, unpaired_warning
 
     if not found:
         _print_nothing(campaign, reference)
@@ -107,7 +107,7 @@ def print_comparisons(
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
         echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
     across = across_workloads(msgspec.structs.replace(campaign.plan, reference=reference))
-    for line in (*_error_rates(found), doubt(found), cure(campaign, found), *across):
+    for line in (*_error_rates(found), unpaired_warning(found), cure(campaign, found), *across):
         if line:
             echo(line)
 

@@ -58,7 +58,7 @@ class Access(msgspec.Struct, frozen=True):
         return f"tare-{self.port}"
 
     @property
-    def ticket(self) -> str:
+    def cookie_value(self) -> str:
         """Return the cookie's value: an HMAC that proves knowledge of the token, without the token itself."""
         return hmac.digest((self.token or "").encode(), b"tare cookie", hashlib.sha256).hex()
 
@@ -79,7 +79,7 @@ class Access(msgspec.Struct, frozen=True):
 
     def admits_cookie(self, value: str) -> bool:
         """Return whether this server gave the cookie `value` to a reader who had the token."""
-        return self.token is not None and hmac.compare_digest(value.encode(), self.ticket.encode())
+        return self.token is not None and hmac.compare_digest(value.encode(), self.cookie_value.encode())
 
 
 class Guard:
@@ -112,12 +112,12 @@ class Guard:
         """Return the response that refuses a request, or None if the request is allowed."""
         hosts = Headers(scope=scope).getlist("host")
         if len(hosts) != 1 or not self.access.is_known_host(hosts[0]):
-            return _say(
+            return _plain_text(
                 421,
                 "This server is not called that. Use the address that 'tare serve' printed, or its number.",
             )
         if scope["method"] not in ("GET", "HEAD"):
-            return _say(405, "Campaigns can only be read here.", {"allow": "GET, HEAD"})
+            return _plain_text(405, "Campaigns can only be read here.", {"allow": "GET, HEAD"})
         return None if self.access.token is None else self._authentication(scope)
 
     def _authentication(self, scope: Scope) -> Response | None:
@@ -127,17 +127,17 @@ class Guard:
             return None
         query = QueryParams(scope["query_string"])
         if self.access.admits(query.get("token", "")):
-            return self._welcome(scope, query)
+            return self._set_cookie(scope, query)
         if self.access.admits_cookie(cookie_parser(headers.get("cookie", "")).get(self.access.cookie, "")):
             return None
-        return _say(
+        return _plain_text(
             401,
             "A token is needed: open the address that 'tare serve' printed, or send it as "
             "'Authorization: Bearer TOKEN'.",
             {"www-authenticate": "Bearer"},
         )
 
-    def _welcome(self, scope: Scope, query: QueryParams) -> Response:
+    def _set_cookie(self, scope: Scope, query: QueryParams) -> Response:
         """Set the cookie and redirect to the URL without the token.
 
         So the token stays in no history, bookmark or referrer.
@@ -145,14 +145,14 @@ class Guard:
         rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
         raw: bytes = scope.get("raw_path") or b"/"
         path = "/" + raw.decode("latin-1").replace("\\", "%5C").lstrip("/")
-        answer = _lead_on(f"{path}?{rest}" if rest else path, Headers(scope=scope).get("sec-fetch-site", ""))
+        answer = _redirect(f"{path}?{rest}" if rest else path, Headers(scope=scope).get("sec-fetch-site", ""))
         answer.set_cookie(
-            self.access.cookie, self.access.ticket, max_age=_WEEK_S, httponly=True, samesite="strict"
+            self.access.cookie, self.access.cookie_value, max_age=_WEEK_S, httponly=True, samesite="strict"
         )
         return answer
 
 
-def _lead_on(where: str, site: str) -> Response:
+def _redirect(where: str, site: str) -> Response:
     """Return a response that leads the browser to `where`; `site` is its Sec-Fetch-Site (Fetch Metadata).
 
     Browsers do not send a strict cookie on a redirect that another origin, such as a file, started
@@ -186,5 +186,5 @@ def _host_name(header: str) -> str | None:
     return name.lower().rstrip(".") or None
 
 
-def _say(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+def _plain_text(status: int, text: str, headers: dict[str, str] | None = None) -> Response:
     return PlainTextResponse(f"{text}\n", status, headers)

@@ -20,7 +20,7 @@ from tare.core.attempt import State
 from tare.core.verdict import json_value
 from tare.live.campaign_state import CampaignState
 from tare.live.logs import read_chunk
-from tare.live.lookup import find_attempt, find_campaign, find_stream, hub_of, whole
+from tare.live.lookup import find_attempt, find_campaign, find_stream, hub_of, whole_number
 from tare.live.view import activity
 from tare.live.watch import FollowedCampaign
 
@@ -41,13 +41,13 @@ def campaign(request: Request) -> Response:
     with hub.opened(watched) as opened:
         body = _brief(watched)
         if opened:
-            campaign_state, answers = opened
+            campaign_state, statistics = opened
             body |= {
                 "question": campaign_state.plan.question,
-                "sentences": [one.sentence for one in answers.sentences],
-                "headlines": answers.headlines,
-                "overview": answers.overview,
-                "figures": answers.figures,
+                "sentences": [one.sentence for one in statistics.sentences],
+                "headlines": statistics.headlines,
+                "overview": statistics.overview,
+                "figures": statistics.figures,
                 "cases": {case.id: case.settings for case in campaign_state.plan.cases},
                 "matrix": _matrix(campaign_state),
             }
@@ -60,7 +60,7 @@ def runs(request: Request) -> Response:
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
         campaign_state = _require(opened and opened[0])
-        start = whole(request, "from", 0)
+        start = whole_number(request, "from", 0)
         found = list(campaign_state.attempts.values())
         shown = [
             {
@@ -108,8 +108,8 @@ def log(request: Request) -> Response:
         one, path = find_stream(campaign_state, request)
         is_live = campaign_state.state_of(one) is State.RUNNING
     query = request.query_params
-    start = whole(request, "from", 0) if "from" in query else None
-    before = whole(request, "before", 0) if "before" in query else None
+    start = whole_number(request, "from", 0) if "from" in query else None
+    before = whole_number(request, "before", 0) if "before" in query else None
     try:
         chunk = read_chunk(path, start, before=before, pseudonyms=watched.pseudonyms, is_live=is_live)
     except OSError as error:
@@ -128,14 +128,14 @@ async def events(request: Request) -> Response:
 
     async def stream() -> AsyncIterator[bytes]:
         yield b"retry: 2000\n\n"
-        told: dict[str, int] | None = None
+        sent: dict[str, int] | None = None
         async for revisions in hub.changes():
             if revisions is None:
                 yield b": still here\n\n"
                 continue
             found = {name: at for name, at in revisions.items() if not wanted or name in wanted}
-            if found != told:
-                told = found
+            if found != sent:
+                sent = found
                 yield b"event: change\ndata: " + msgspec.json.encode(found) + b"\n\n"
 
     if request.method == "HEAD":

@@ -119,8 +119,8 @@ def changes(figures: Sequence[Comparison], variants: Variants, margin: float) ->
     logs = [log for three in farness for log in three if log is not None]
     edge = max(math.log(1 + margin) * 1.6, 0.01)
     low, high = min([-edge, *logs]), max([edge, *logs])
-    room = (high - low) * 0.04
-    low, high = low - room, high + room
+    padding = (high - low) * 0.04
+    low, high = low - padding, high + padding
 
     def position(log: float) -> float:
         return round(100 * (log - low) / (high - low), 2)

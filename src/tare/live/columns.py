@@ -9,16 +9,16 @@ import dataclasses
 from collections.abc import Sequence
 
 from tare.live.charts import Bar, changes
-from tare.live.statistics import Answers
+from tare.live.statistics import Statistics
 from tare.live.view import Card
 
 
 @dataclasses.dataclass(frozen=True)
 class CampaignColumn:
-    """One campaign; `answers` is None as long as its plan cannot be read."""
+    """One campaign; `statistics` is None as long as its plan cannot be read."""
 
     card: Card
-    answers: Answers | None
+    statistics: Statistics | None
     margin: float
 
 
@@ -36,7 +36,7 @@ def table(columns: Sequence[CampaignColumn]) -> list[ComparedRow]:
     """Return one row per configuration, figure and contender of any campaign, in the campaigns' order."""
     found = [
         {(bar.configuration, bar.fom, bar.variant.name): bar for bar in _bars(column)}
-        if column.answers
+        if column.statistics
         else {}
         for column in columns
     ]
@@ -45,5 +45,5 @@ def table(columns: Sequence[CampaignColumn]) -> list[ComparedRow]:
 
 
 def _bars(column: CampaignColumn) -> tuple[Bar, ...]:
-    answers = column.answers
-    return changes(answers.figures, answers.variants, column.margin).bars if answers else ()
+    statistics = column.statistics
+    return changes(statistics.figures, statistics.variants, column.margin).bars if statistics else ()

@@ -170,7 +170,7 @@ def guarded(connections: Connections) -> type[Connection]:
     return type("Guarded", (Connection,), {"guard": connections})
 
 
-class Sparing(logging.Filter):
+class RateLimit(logging.Filter):
     """A filter that passes at most `most` records a minute, so that invalid requests cannot fill a log.
 
     The first record of the next minute says how many were left out. Control characters in tracebacks are made
@@ -199,10 +199,10 @@ class Sparing(logging.Filter):
         return is_let_through
 
 
-_sparing = Sparing()
+_rate_limit = RateLimit()
 
 
-def spare_logs() -> None:
+def limit_logs() -> None:
     """Limit what uvicorn and asyncio log about invalid requests."""
     for name in _LOGGERS:
-        logging.getLogger(name).addFilter(_sparing)
+        logging.getLogger(name).addFilter(_rate_limit)

@@ -7,10 +7,10 @@ import msgspec
 from tare.core.safe_folder import SafeFolder
 from tare.live.watch import FollowedCampaign
 from tare.plugins.collectors.sampler import read_timeline
-from tare.report.charts.painting import Here
+from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.page import render
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.storage.manifest import altered
 from tare.storage.pseudonymous import PseudonymousView, read_shown
 from tare.storage.telemetry import imported_timeline
@@ -32,15 +32,15 @@ def full_report(watched: FollowedCampaign) -> str:
 
 def _render(watched: FollowedCampaign) -> str:
     campaign = read_shown(watched.folder, watched.pseudonyms.entries)
-    shower = PseudonymousView(campaign.pseudonyms)
+    view = PseudonymousView(campaign.pseudonyms)
     campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
     folder = SafeFolder(watched.folder)
-    answers = ReportAnswers.of(campaign)
+    statistics = ReportStatistics.of(campaign)
     found = content(
         campaign,
-        answers,
-        painter=Here(),
-        read_timeline=lambda one: shower.signed(
+        statistics,
+        painter=Painter(),
+        read_timeline=lambda one: view.signed(
             read_timeline(folder / one.folder) or imported_timeline(folder / one.folder)
         ),
     )

@@ -54,7 +54,7 @@ def find_stream(campaign_state: CampaignState, request: Request) -> tuple[Attemp
     return attempt, stream
 
 
-def whole(request: Request, name: str, default: int) -> int:
+def whole_number(request: Request, name: str, default: int) -> int:
     """Return a query parameter as an integer of zero or more, or `default` if it is not one."""
     text = request.query_params.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else default

@@ -20,9 +20,9 @@ from tare.live.charts import changes, scatter
 from tare.live.columns import CampaignColumn, table
 from tare.live.full import full_report
 from tare.live.logs import OpenedFile
-from tare.live.lookup import find_attempt, find_campaign, find_stream, hub_of, whole
+from tare.live.lookup import find_attempt, find_campaign, find_stream, hub_of, whole_number
 from tare.live.run_view import run_page
-from tare.live.statistics import Answers
+from tare.live.statistics import Statistics
 from tare.live.view import Card, campaign_url, card, cell_news, matrix, run_list, run_url
 from tare.live.watch import FollowedCampaign, Hub
 from tare.report.words.numbers import visible
@@ -52,12 +52,12 @@ def campaign(request: Request) -> Response:
     with hub.opened(watched) as opened:
         values: dict[str, object] = {"card": _card(watched), "variants": None}
         if opened:
-            campaign_state, answers = opened
+            campaign_state, statistics = opened
             values |= {
-                **_said(campaign_state, answers),
-                **_runs(request, watched, campaign_state, answers),
-                "matrix": matrix(campaign_state, answers.variants),
-                "variants": answers.variants,
+                **_statistics_values(campaign_state, statistics),
+                **_runs(request, watched, campaign_state, statistics),
+                "matrix": matrix(campaign_state, statistics.variants),
+                "variants": statistics.variants,
             }
         query = f"?{request.url.query}" if request.url.query else ""
         live = f"{campaign_url(watched.name)}/live{query}"
@@ -73,17 +73,17 @@ def campaign_parts(request: Request) -> Response:
         parts = {"status": pages.render("status.html", {"card": found})}
         if opened is None:
             return _parts(watched.revision, parts)
-        campaign_state, answers = opened
-        since = whole(request, "since", 0)
+        campaign_state, statistics = opened
+        since = whole_number(request, "since", 0)
         since = since if since <= watched.revision else 0
-        values = {"card": found, **_runs(request, watched, campaign_state, answers)}
+        values = {"card": found, **_runs(request, watched, campaign_state, statistics)}
         parts["runs"] = pages.render("runs.html", values)
-        if watched.answered_revision > since:
-            said = _said(campaign_state, answers)
-            parts["answers"] = pages.render("answers.html", said)
-            parts["chart"] = pages.render("chart.html", said)
+        if watched.statistics_revision > since:
+            values = _statistics_values(campaign_state, statistics)
+            parts["answers"] = pages.render("answers.html", values)
+            parts["chart"] = pages.render("chart.html", values)
         if campaign_state.matrix_revision > since:
-            values = {"card": found, "matrix": matrix(campaign_state, answers.variants)}
+            values = {"card": found, "matrix": matrix(campaign_state, statistics.variants)}
             parts["matrix"] = pages.render("matrix.html", values)
             return _parts(watched.revision, parts)
         return _parts(
@@ -96,10 +96,10 @@ def run(request: Request) -> Response:
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
-        campaign_state, answers = _require(opened)
+        campaign_state, statistics = _require(opened)
         attempt = find_attempt(campaign_state, request)
         revision = watched.revision
-        found = run_page(watched.name, campaign_state, answers.variants, attempt, watched.pseudonyms)
+        found = run_page(watched.name, campaign_state, statistics.variants, attempt, watched.pseudonyms)
     values = {"run": found, "name": watched.name}
     return _page("run.html", values, live=f"{found.url}/live", revision=revision, watch=watched.name)
 
@@ -112,18 +112,18 @@ def run_parts(request: Request) -> Response:
     hub = hub_of(request)
     watched = find_campaign(hub, request)
     with hub.opened(watched) as opened:
-        campaign_state, answers = _require(opened)
+        campaign_state, statistics = _require(opened)
         found = run_page(
             watched.name,
             campaign_state,
-            answers.variants,
+            statistics.variants,
             find_attempt(campaign_state, request),
             watched.pseudonyms,
         )
         revision = watched.revision
     values = {"run": found, "name": watched.name}
     parts = {name: pages.render(f"run_{name}.html", values) for name in ("facts", "details")}
-    if len(found.streams) != whole(request, "streams", 0):
+    if len(found.streams) != whole_number(request, "streams", 0):
         parts["output"] = pages.render("run_output.html", values)
     return _parts(revision, parts)
 
@@ -224,7 +224,7 @@ def _parts(revision: int, parts: dict[str, str], cells: object = ()) -> Response
     return Response(body, media_type="application/json")
 
 
-def _require(opened: tuple[CampaignState, Answers] | None) -> tuple[CampaignState, Answers]:
+def _require(opened: tuple[CampaignState, Statistics] | None) -> tuple[CampaignState, Statistics]:
     if opened is None:
         raise HTTPException(503, "The plan of this campaign cannot be read.")
     return opened
@@ -245,27 +245,27 @@ def _overview(hub: Hub) -> dict[str, object]:
     return {"cards": _cards(hub), "folders": [visible(hub.shown(str(folder))) for folder in hub.folders]}
 
 
-def _said(campaign_state: CampaignState, answers: Answers) -> dict[str, object]:
+def _statistics_values(campaign_state: CampaignState, statistics: Statistics) -> dict[str, object]:
     """Return the template values of a campaign's page that come from the statistics."""
     return {
-        "answers": answers,
-        "changes": changes(answers.figures, answers.variants, campaign_state.plan.margin),
-        "scatter": scatter(answers.dots, answers.variants, len(campaign_state.planned)),
+        "statistics": statistics,
+        "changes": changes(statistics.figures, statistics.variants, campaign_state.plan.margin),
+        "scatter": scatter(statistics.dots, statistics.variants, len(campaign_state.planned)),
     }
 
 
 def _runs(
-    request: Request, watched: FollowedCampaign, campaign_state: CampaignState, answers: Answers
+    request: Request, watched: FollowedCampaign, campaign_state: CampaignState, statistics: Statistics
 ) -> dict[str, object]:
     query = request.query_params
     state, words = query.get("state", ""), query.get("words", "")
     found = run_list(
         watched.name,
         campaign_state,
-        answers.variants,
+        statistics.variants,
         state=state,
         words=words,
-        page=whole(request, "page", 1),
+        page=whole_number(request, "page", 1),
     )
     return {"runs": found, "state": state, "words": words}
 
@@ -277,8 +277,10 @@ def _compared(hub: Hub, request: Request) -> dict[str, object]:
         if watched is None:
             continue
         with hub.opened(watched) as opened:
-            campaign_state, answers = opened or (None, None)
+            campaign_state, statistics = opened or (None, None)
             columns.append(
-                CampaignColumn(_card(watched), answers, campaign_state.plan.margin if campaign_state else 0.0)
+                CampaignColumn(
+                    _card(watched), statistics, campaign_state.plan.margin if campaign_state else 0.0
+                )
             )
     return {"columns": columns, "table": table(columns)}

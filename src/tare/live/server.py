@@ -19,7 +19,7 @@ from tare.core.errors import UsageError
 from tare.core.user_files import read_given
 from tare.live.access import Access, host_names
 from tare.live.app import make_app
-from tare.live.connections import ACCEPTED_AT_ONCE, Connections, Limits, guarded, spare_logs
+from tare.live.connections import ACCEPTED_AT_ONCE, Connections, Limits, guarded, limit_logs
 from tare.live.watch import Hub
 
 _LEAST_TOKEN = 16
@@ -94,7 +94,7 @@ class Server(uvicorn.Server):
             )
         )
 
-        spare_logs()
+        limit_logs()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen; the kernel's queue is longer than what the event loop accepts at once."""

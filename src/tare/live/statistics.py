@@ -25,7 +25,7 @@ class Dot:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class Statistics:
     """The statistics at one revision.
 
     `sentences` is empty as long as there is no result. `overview` has one row per contender case, `figures`
@@ -42,14 +42,14 @@ class Answers:
     dots: tuple[Dot, ...]
 
 
-def answer(campaign: Campaign, revision: int) -> Answers:
+def compute_statistics(campaign: Campaign, revision: int) -> Statistics:
     """Return the statistics of `campaign` so far."""
     variants = lay_out(campaign, ())
     measured = bool(campaign.measured())
     every = aggregates(campaign) if measured else []
     rows = overview_of(every)
     heads = headlines(campaign) if measured else []
-    return Answers(
+    return Statistics(
         revision=revision,
         variants=variants,
         sentences=tuple(answer_all(heads, rows, variants, campaign.plan.margin, every)),

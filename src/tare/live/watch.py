@@ -14,7 +14,7 @@ from tare.core.errors import CampaignError
 from tare.core.pseudonyms import Pseudonyms, merged
 from tare.core.safe_folder import SafeFolder
 from tare.live.campaign_state import CampaignState
-from tare.live.statistics import Answers, answer
+from tare.live.statistics import Statistics, compute_statistics
 from tare.live.tail import JournalTail
 from tare.storage.campaign import JOURNAL, PLAN, is_campaign, read_plan
 from tare.storage.journal import is_held
@@ -24,7 +24,7 @@ from tare.storage.pseudonyms import read_pseudonyms
 POLL_S = 0.5
 """Seconds between two polls of the folders while there are readers."""
 
-ANSWER_S = 2.0
+STATISTICS_S = 2.0
 """The least time in seconds between two computations of the statistics; slow ones wait longer."""
 
 _LEAST_SHARE = 10  # the statistics use at most a tenth of one core: the machine may be measuring
@@ -39,10 +39,10 @@ class FollowedCampaign:
         self.folder = folder
         self.pseudonyms = Pseudonyms(tuple(redacted))
         self._redacted = redacted
-        self._shower = PseudonymousView(self.pseudonyms)
+        self._view = PseudonymousView(self.pseudonyms)
         self.campaign_state: CampaignState | None = None
-        self.answers: Answers | None = None
-        self.answered_revision = 0
+        self.statistics: Statistics | None = None
+        self.statistics_revision = 0
         self.fault = ""
         self.revision = 0
         self.asked_at = float("-inf")
@@ -50,7 +50,7 @@ class FollowedCampaign:
         self.reporting = threading.Lock()
         self._tail = JournalTail(folder / JOURNAL)
         self._plan_seen: tuple[int, ...] = ()
-        self._answer_due = float("-inf")
+        self._statistics_due = float("-inf")
 
     @property
     def shown_folder(self) -> str:
@@ -77,27 +77,27 @@ class FollowedCampaign:
         news = self._tail.read()
         if news.is_fresh:
             campaign_state = self.campaign_state = CampaignState(self.folder, campaign_state.plan, revision)
-            self.answers = None
+            self.statistics = None
         for event in news.events:
-            campaign_state.apply(self._shower.event(event), revision)
+            campaign_state.apply(self._view.event(event), revision)
         campaign_state.run_by(is_running, revision)
         return news.fault
 
-    def is_answer_due(self, now: float) -> bool:
+    def are_statistics_due(self, now: float) -> bool:
         """Return whether to compute the statistics again: something changed, and the waiting time is over."""
         if self.campaign_state is None:
             return False
-        if self.answers is None:
+        if self.statistics is None:
             return True
-        is_stale = self.answers.revision != max(
+        is_stale = self.statistics.revision != max(
             self.campaign_state.ended_revision, self.campaign_state.matrix_revision
         )
-        return is_stale and now >= self._answer_due
+        return is_stale and now >= self._statistics_due
 
-    def answered(self, answers: Answers, took_s: float, now: float) -> None:
-        """Store `answers`, and set the earliest time of the next computation."""
-        self.answers = answers
-        self._answer_due = now + max(ANSWER_S, took_s * _LEAST_SHARE)
+    def set_statistics(self, statistics: Statistics, took_s: float, now: float) -> None:
+        """Store `statistics`, and set the earliest time of the next computation."""
+        self.statistics = statistics
+        self._statistics_due = now + max(STATISTICS_S, took_s * _LEAST_SHARE)
 
     def _read_plan(self, revision: int) -> str:
         try:
@@ -106,7 +106,7 @@ class FollowedCampaign:
             if seen == self._plan_seen:
                 return self.fault if self.campaign_state is None else ""
             self._show_with(read_pseudonyms(self.folder, self._redacted))
-            plan = self._shower.plan(read_plan(self.folder))
+            plan = self._view.plan(read_plan(self.folder))
         except (CampaignError, OSError) as error:
             return self.pseudonyms.text(str(error))
         self._plan_seen = seen
@@ -114,12 +114,12 @@ class FollowedCampaign:
             self.campaign_state = CampaignState(self.folder, plan, revision)
         else:
             self.campaign_state.replan(plan, revision)
-            self.answers = None  # they do not have the new cases
+            self.statistics = None  # they do not have the new cases
         return ""
 
     def _show_with(self, pseudonyms: Pseudonyms) -> None:
         if pseudonyms != self.pseudonyms:
-            self.pseudonyms, self._shower = pseudonyms, PseudonymousView(pseudonyms)
+            self.pseudonyms, self._view = pseudonyms, PseudonymousView(pseudonyms)
 
 
 class Hub:
@@ -140,7 +140,7 @@ class Hub:
         self.campaigns: dict[str, FollowedCampaign] = {}
         self.revision = time.time_ns() // 1_000_000
         self.lock = threading.RLock()
-        self._answering = threading.Lock()
+        self._computing = threading.Lock()
         self.is_closed = False
         self._clock = clock
         self._names: dict[Path, str] = {}
@@ -174,7 +174,7 @@ class Hub:
             return is_changed
 
     @contextlib.contextmanager
-    def opened(self, watched: FollowedCampaign) -> Iterator[tuple[CampaignState, Answers] | None]:
+    def opened(self, watched: FollowedCampaign) -> Iterator[tuple[CampaignState, Statistics] | None]:
         """Lock a campaign's state and statistics, and yield them; yield None if its plan cannot be read.
 
         The statistics are computed now if there are none yet. They are updated as long as requests for this
@@ -182,13 +182,13 @@ class Hub:
         """
         watched.asked_at = self._clock()
         while True:
-            if watched.answers is None:
-                self._answer(watched)
+            if watched.statistics is None:
+                self._update_statistics(watched)
             with self.lock:
-                if watched.campaign_state is None or watched.answers is not None:
+                if watched.campaign_state is None or watched.statistics is not None:
                     yield (
-                        (watched.campaign_state, watched.answers)
-                        if watched.campaign_state and watched.answers
+                        (watched.campaign_state, watched.statistics)
+                        if watched.campaign_state and watched.statistics
                         else None
                     )
                     return
@@ -201,12 +201,12 @@ class Hub:
     async def watch(self) -> None:
         """Poll while there are readers, until cancelled."""
         self._loop = asyncio.get_running_loop()
-        told = self.revision
+        announced = self.revision
         while True:
             if self._n_readers:
                 await asyncio.to_thread(self._work)
-            if self.revision != told:  # this poll or a request has found a change
-                told = self.revision
+            if self.revision != announced:  # this poll or a request has found a change
+                announced = self.revision
                 self._wake()
             await asyncio.sleep(POLL_S)
 
@@ -239,16 +239,16 @@ class Hub:
         self.poll()
         now = self._clock()
         for watched in list(self.campaigns.values()):
-            if now - watched.asked_at < _INTEREST_S and watched.is_answer_due(now):
-                self._answer(watched)
+            if now - watched.asked_at < _INTEREST_S and watched.are_statistics_due(now):
+                self._update_statistics(watched)
 
-    def _answer(self, watched: FollowedCampaign) -> None:
+    def _update_statistics(self, watched: FollowedCampaign) -> None:
         """Compute statistics on a copy, so that readers need not wait; one computation runs at a time."""
-        with self._answering:
-            if watched.is_answer_due(self._clock()):
-                self._answer_now(watched)
+        with self._computing:
+            if watched.are_statistics_due(self._clock()):
+                self._compute_statistics(watched)
 
-    def _answer_now(self, watched: FollowedCampaign) -> None:
+    def _compute_statistics(self, watched: FollowedCampaign) -> None:
         with self.lock:
             campaign_state = watched.campaign_state
             if campaign_state is None:
@@ -256,13 +256,13 @@ class Hub:
             campaign = campaign_state.campaign()
             revision = max(campaign_state.ended_revision, campaign_state.matrix_revision)
         began = self._clock()
-        answers = answer(campaign, revision)
+        statistics = compute_statistics(campaign, revision)
         with self.lock:
             if watched.campaign_state is campaign_state:
                 now = self._clock()
-                watched.answered(answers, now - began, now)
+                watched.set_statistics(statistics, now - began, now)
                 self.revision += 1
-                watched.revision = watched.answered_revision = self.revision
+                watched.revision = watched.statistics_revision = self.revision
 
     def _find(self) -> Iterator[tuple[str, FollowedCampaign]]:
         for folder in self._campaign_folders():

@@ -144,9 +144,9 @@ def _figures(mapped: Mapped, lines: list[str]) -> Iterator[Figure]:
     for row in rows:
         line = n_comments + rows.line_num
         kind = mapped.figures[" ".join(row[tag] for tag in mapped.tags)]
-        told = {name: row[column] for column, name in mapped.columns.items() if row[column]}
-        started = told.pop("started", None)
-        settings = {**mapped.settings, **{name: _number_or_text(text) for name, text in told.items()}}
+        values = {name: row[column] for column, name in mapped.columns.items() if row[column]}
+        started = values.pop("started", None)
+        settings = {**mapped.settings, **{name: _number_or_text(text) for name, text in values.items()}}
         unit = row[mapped.unit] if mapped.unit else kind.unit
         factor = Decimal(1) if unit == kind.unit else kind.factors[unit]
         cells = {level: row[level] for level in mapped.levels} or {"": row[mapped.value or ""]}

@@ -6,5 +6,5 @@
 Example::
 
     campaign = read_campaign(folder)
-    write_report(campaign, ReportAnswers.of(campaign), folder / "report")
+    write_report(campaign, ReportStatistics.of(campaign), folder / "report")
 """

@@ -16,8 +16,8 @@ from tare.report.charts.packets import PacketSizes, packet_panels, packet_sizes
 from tare.report.charts.painting import Painter
 from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
 from tare.report.charts.scaling import Problems, scaling_panels, scaling_problems
-from tare.report.charts.telemetry import ReadTimeline, courses
-from tare.report.report_answers import ReportAnswers
+from tare.report.charts.telemetry import ReadTimeline, node_timelines
+from tare.report.report_statistics import ReportStatistics
 from tare.report.section import MadeSection, SectionFacts, made_sections
 from tare.report.sections.quality_warnings import odd_runs
 from tare.report.sections.runs import moment
@@ -57,7 +57,7 @@ class Content:
 
 def content(
     campaign: Campaign,
-    answers: ReportAnswers,
+    statistics: ReportStatistics,
     *,
     painter: Painter | None = None,
     read_timeline: ReadTimeline = lambda attempt: None,
@@ -67,13 +67,15 @@ def content(
     `read_timeline` returns the telemetry of an attempt's nodes over time, or None.
     """
     plan = campaign.plan
-    variants = lay_out(campaign, answers.comparisons)
+    variants = lay_out(campaign, statistics.comparisons)
     balance = account(campaign)
-    bounds = tuple(bound_rows(answers.estimates, campaign, variants))
-    scaling = scaling_problems(answers.scalings, variants)
+    bounds = tuple(bound_rows(statistics.estimates, campaign, variants))
+    scaling = scaling_problems(statistics.scalings, variants)
     sizes = tuple(packet_sizes(campaign))
-    drawn = _figures(campaign, answers, variants, scaling, sizes, read_timeline, painter) if painter else []
-    facts = SectionFacts(campaign, variants, answers, balance, bounds, scaling, sizes, tuple(drawn))
+    drawn = (
+        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter) if painter else []
+    )
+    facts = SectionFacts(campaign, variants, statistics, balance, bounds, scaling, sizes, tuple(drawn))
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(variants),
@@ -83,46 +85,46 @@ def content(
         answers=tuple(
             with_bounds(one, bounds)
             for one in answer_all(
-                answers.headlines, answers.overview, variants, plan.margin, answers.aggregates
+                statistics.headlines, statistics.overview, variants, plan.margin, statistics.aggregates
             )
         ),
-        reading=reading(answers.headlines, plan.margin),
+        reading=reading(statistics.headlines, plan.margin),
         nothing_yet=_nothing_yet(campaign, variants, balance),
         account=balance,
         variants=variants,
         figures=facts.figures,
         sections=tuple(made_sections(facts)),
         margin=percent(plan.margin, is_signed=False, decimals=0),
-        confidence=_confidence(answers),
+        confidence=_confidence(statistics),
     )
 
 
 def _figures(
     campaign: Campaign,
-    answers: ReportAnswers,
+    statistics: ReportStatistics,
     variants: Variants,
     scaling: Problems,
     sizes: Sequence[PacketSizes],
     read_timeline: ReadTimeline,
     painter: Painter,
 ) -> list[Figure]:
-    cases = cases_in(campaign, variants, drawn_configurations(answers.overview, variants))
-    estimates_shown = estimates_at(answers.estimates, cases)
+    cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
+    estimates_shown = estimates_at(statistics.estimates, cases)
     groups = {
         "figures": forest_panels(
-            comparisons_at(quoted(answers.aggregates), cases), answers.comparisons, variants
+            comparisons_at(quoted(statistics.aggregates), cases), statistics.comparisons, variants
         ),
         "time": measured_panels(estimates_shown, campaign, variants, Better.LOWER),
         "rate": measured_panels(estimates_shown, campaign, variants, Better.HIGHER),
-        "ratio": ratio_panels(comparisons_at(answers.comparisons, cases), campaign, variants),
-        "nodes": scale_panels(quoted(answers.aggregates), variants),
+        "ratio": ratio_panels(comparisons_at(statistics.comparisons, cases), campaign, variants),
+        "nodes": scale_panels(quoted(statistics.aggregates), variants),
         "speedup": scaling_panels(scaling, variants),
         "efficiency": scaling_panels(scaling, variants, is_efficiency=True),
         "packets": packet_panels([one for one in sizes if one.case in cases], variants),
-        "blocks": block_panels(campaign, variants, cases, odd_runs(answers.quality)),
+        "blocks": block_panels(campaign, variants, cases, odd_runs(statistics.quality)),
     }
     reference = variants.reference.name if variants.reference else "the reference"
-    timelines = courses(campaign, variants, cases, read_timeline)
+    timelines = node_timelines(campaign, variants, cases, read_timeline)
     drawn = figures(groups, reference, campaign.plan.margin, painter)
     return drawn + watched_figure(timelines, painter)
 
@@ -157,6 +159,6 @@ def _nothing_yet(campaign: Campaign, variants: Variants, balance: Account) -> st
     return ""
 
 
-def _confidence(answers: ReportAnswers) -> str:
-    level = next((one.confidence for one in answers.comparisons), 0.95)
+def _confidence(statistics: ReportStatistics) -> str:
+    level = next((one.confidence for one in statistics.comparisons), 0.95)
     return percent(level, is_signed=False, decimals=0)

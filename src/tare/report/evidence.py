@@ -25,7 +25,7 @@ MOST_RUNS = 500
 """The most runs whose evidence is in the page; for the others, the page links to their folders."""
 
 _TAIL = 16 * 1024
-_LEAST_ROOM = 64
+_LEAST_HEADROOM = 64
 _MOST_COMMAND_BYTES = 4 * 1024 * 1024
 
 
@@ -65,13 +65,13 @@ def pack_all(
 ) -> dict[str, str]:
     """Return the packed evidence of `attempts` by their folders, up to `page_limit` characters and MOST_RUNS.
 
-    The first attempts have priority; `runs.telling` orders them. Attempts for which there is no room are left
-    out: the page links to their folders instead.
+    The first attempts have priority; `runs.by_urgency` orders them. Attempts for which the limit leaves no
+    headroom are left out: the page links to their folders instead.
     """
     packed: dict[str, str] = {}
     left = page_limit
     for attempt in attempts:
-        if len(packed) == MOST_RUNS or left < _LEAST_ROOM:
+        if len(packed) == MOST_RUNS or left < _LEAST_HEADROOM:
             break
         folder = SafeFolder(campaign_folder, attempt.folder)
         if not folder.is_folder():

@@ -23,7 +23,7 @@ from tare.core.errors import UsageError
 from tare.report.charts.figures import Figure
 from tare.report.charts.packets import PacketSizes
 from tare.report.charts.scaling import Problems
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.variants import Variant, Variants
 from tare.report.words.accounting import Account
 from tare.report.words.bounds import BoundRow
@@ -45,7 +45,7 @@ class SectionFacts(NamedTuple):
 
     campaign: Campaign
     variants: Variants
-    answers: ReportAnswers
+    statistics: ReportStatistics
     account: Account
     bounds: tuple[BoundRow, ...]
     scaling: Problems

@@ -191,14 +191,14 @@ def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[s
         by_workload.setdefault(case.workload, []).append(case.settings)
     found = {}
     for workload, rows in by_workload.items():
-        told = [name for name in plan.varied if name not in keys and name not in ("workload", "nodes")]
-        levels = {name: frozenset(row.get(name) for row in rows) for name in ("nodes", *told)}
-        telling = (
+        candidates = [name for name in plan.varied if name not in keys and name not in ("workload", "nodes")]
+        levels = {name: frozenset(row.get(name) for row in rows) for name in ("nodes", *candidates)}
+        names = (
             name
-            for name in told
+            for name in candidates
             if len(levels[name]) > 1 and not (name in _DERIVED and _follows_nodes(name, rows))
         )
-        found[workload] = _Varying(frozenset(telling), levels)
+        found[workload] = _Varying(frozenset(names), levels)
     return found
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.core.safe_folder import SafeFolder
-from tare.report.charts.painting import Here, Painter
+from tare.report.charts.painting import Painter
 from tare.report.charts.telemetry import ReadTimeline
 from tare.report.content import Content, content
 from tare.report.formats import latex, markdown
 from tare.report.formats.page import render
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 
 
 class Format(enum.StrEnum):
@@ -34,7 +34,7 @@ NAMES = {Format.HTML: "index.html", Format.MARKDOWN: markdown.NAME, Format.LATEX
 
 def write_report(
     campaign: Campaign,
-    answers: ReportAnswers,
+    statistics: ReportStatistics,
     folder: Path,
     template: Path | None = None,
     formats: Collection[Format] = (Format.HTML,),
@@ -49,9 +49,9 @@ def write_report(
     """
     from jinja2 import TemplateError
 
-    painter = painter or Here()
+    painter = painter or Painter()
     drawn_by = painter if Format.HTML in formats else None
-    found = content(campaign, answers, painter=drawn_by, read_timeline=read_timeline)
+    found = content(campaign, statistics, painter=drawn_by, read_timeline=read_timeline)
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
     home = campaign.pseudonyms.only(home)
     try:

@@ -59,11 +59,13 @@ def echo_to(stream: IO[str], line: str) -> None:
 
 def echo_error(error: TareError) -> None:
     """Print `error` on standard error: the faults of files a line each, or the lines of another error."""
-    first, *others = [str(one) for one in error.faults] if isinstance(error, FileFaults) else _told(error)
+    first, *others = (
+        [str(one) for one in error.faults] if isinstance(error, FileFaults) else _error_lines(error)
+    )
     echo(f"tare: {first}", *others, err=True, fg="red")
 
 
-def _told(error: TareError) -> list[str]:
+def _error_lines(error: TareError) -> list[str]:
     """Return the lines of an error; secrets are removed if a program such as ssh may have printed it."""
     text = str(error)
     if isinstance(error, InfrastructureError) and not isinstance(error, CampaignError):

@@ -79,8 +79,8 @@ def command(
     """
     from tare.core.safe_folder import SafeFolder
     from tare.plugins.collectors.sampler import read_timeline
-    from tare.report.charts.painting import Here, painter_beside
-    from tare.report.report_answers import ReportAnswers
+    from tare.report.charts.painting import Painter, parallel_painter
+    from tare.report.report_statistics import ReportStatistics
     from tare.report.writing import Format, write_report
     from tare.storage.manifest import altered
     from tare.storage.pseudonymous import PseudonymousView, read_shown
@@ -92,18 +92,18 @@ def command(
     target, place = output or folder / "report", SafeFolder(folder)
     with (
         at_work("writing the report"),
-        painter_beside() if Format.HTML in wanted else contextlib.nullcontext(Here()) as painter,
+        parallel_painter() if Format.HTML in wanted else contextlib.nullcontext(Painter()) as painter,
     ):
         campaign = msgspec.structs.replace(
             read_shown(folder, redacted), is_unpaired=unpaired, mean=Mean(mean)
         )
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
         view = PseudonymousView(campaign.pseudonyms)
-        answers = ReportAnswers.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
+        statistics = ReportStatistics.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
         try:
             files = write_report(
                 campaign,
-                answers,
+                statistics,
                 target,
                 template,
                 wanted,

@@ -27,7 +27,7 @@ _TITLE_CHARACTERS = 42
 _SUBTITLE_CHARACTERS = 52
 """The characters that fit in a line above a panel, with three panels in a row."""
 
-_MOST_LABEL_ROOM = 140
+_MOST_LABEL_WIDTH = 140
 _HAS_INTERVAL = "isValid(datum.low)"
 
 
@@ -66,13 +66,13 @@ def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
     return charts
 
 
-def alone(chart: Chart) -> str:
+def chart_spec(chart: Chart) -> str:
     """Return one chart as a complete Vega-Lite specification in JSON."""
     whole = {"datasets": chart.rows, "config": LOOK, "padding": 4}
     return msgspec.json.encode(chart.grammar | whole).decode()
 
 
-def side_by_side(charts: Sequence[Chart], right: int) -> str:
+def joint_spec(charts: Sequence[Chart], right: int) -> str:
     """Return the charts as one picture for paper and slides, at most three in a row, as Vega-Lite in JSON.
 
     `right` is the space for the names at the ends of the last panel's lines, in pixels.
@@ -95,10 +95,10 @@ def title_of(panel: Panel) -> Spec:
     return {"text": lines if len(lines) > 1 else panel.title, "subtitle": below}
 
 
-def label_room(panels: Sequence[Panel]) -> int:
+def label_width(panels: Sequence[Panel]) -> int:
     """Return the space for the names at the ends of lines, right of a panel, in pixels."""
     longest = max(len(line.variant.name) for panel in panels for line in panel.lines)
-    return min(_MOST_LABEL_ROOM, round(longest * _LABEL_SIZE * 0.62) + 14)
+    return min(_MOST_LABEL_WIDTH, round(longest * _LABEL_SIZE * 0.62) + 14)
 
 
 def _heights(panel: Panel) -> list[float]:
@@ -126,14 +126,16 @@ def _chart(panel: Panel, style: Style, x: Domain, y: Domain, prefix: str) -> Cha
     return framed(panel, layers, rows, HEIGHT, describe(panel, style))
 
 
-def framed(panel: Panel, layers: list[Spec], rows: dict[str, list[Row]], height: int, told: str) -> Chart:
-    """Return `layers` as one chart with the title of their panel; `told` describes it in words."""
+def framed(
+    panel: Panel, layers: list[Spec], rows: dict[str, list[Row]], height: int, description: str
+) -> Chart:
+    """Return `layers` as one chart with the title of their panel, and with its description."""
     grammar: Spec = {
         "layer": layers,
         "height": height,
         "width": "container",
         "title": title_of(panel),
-        "description": told,
+        "description": description,
     }
     return Chart(grammar, rows)
 
@@ -243,7 +245,7 @@ def _labels(data: str) -> Spec:
         "dx": 9,
         "fontSize": _LABEL_SIZE,
         "fontWeight": "bold",
-        "limit": _MOST_LABEL_ROOM - 6,
+        "limit": _MOST_LABEL_WIDTH - 6,
     }
     return layer(data, mark, {"x": quantity("x"), "y": quantity("y"), "text": name("name"), "color": COLOUR})
 

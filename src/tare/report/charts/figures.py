@@ -10,18 +10,18 @@ from tare.report.charts.drawing import (
     HEIGHT,
     WIDTH,
     Style,
-    alone,
+    chart_spec,
     describe,
-    label_room,
+    joint_spec,
+    label_width,
     panel_charts,
-    side_by_side,
 )
 from tare.report.charts.forest import describe_forest, forest_charts
 from tare.report.charts.grammar import Chart
-from tare.report.charts.node_timelines import course_charts
+from tare.report.charts.node_timelines import node_timeline_charts
 from tare.report.charts.painting import Painter, Picture
 from tare.report.charts.panels import Line, Panel, Point
-from tare.report.charts.telemetry import NodeTimelines, describe_course
+from tare.report.charts.telemetry import NodeTimelines, describe_node_timeline
 from tare.report.words.numbers import NARROW, listed, percent, words
 
 _OF_SCALE = ("speedup", "efficiency", "nodes")
@@ -141,14 +141,14 @@ def watched_figure(found: NodeTimelines, painter: Painter) -> list[Figure]:
         f"lowest; 100 % are all cores of one. {found.left_out}"
     ).rstrip()
     title = "What the nodes did meanwhile"
-    charts = course_charts(found.shown)
+    charts = node_timeline_charts(found.shown)
     drawn = []
     for first in range(0, len(charts), MOST_PANELS):  # this number fits on a printed page
         part = slice(first, first + MOST_PANELS)
-        told = tuple(describe_course(one) for one in found.shown[part])
+        descriptions = tuple(describe_node_timeline(one) for one in found.shown[part])
         panels = [one.panel for one in found.shown[part]]
         name = f"telemetry-{first // MOST_PANELS + 1}" if first else "telemetry"
-        drawn.append(_drawn(painter, name, title, text, panels, charts[part], told, 8))
+        drawn.append(_drawn(painter, name, title, text, panels, charts[part], descriptions, 8))
         title, text = "What the nodes did meanwhile, continued", ""
     return drawn
 
@@ -184,7 +184,7 @@ def _figure(
         panels,
         panel_charts(panels, style),
         tuple(describe(panel, style) for panel in panels),
-        label_room(panels) if style.has_lines else 8,
+        label_width(panels) if style.has_lines else 8,
     )
 
 
@@ -194,8 +194,10 @@ def _forest(painter: Painter, panels: Sequence[Panel], reference: str, margin: f
         "The grey band is the margin; lines are the intervals."
     )
     charts = forest_charts(panels, margin)
-    told = tuple(describe_forest(panel) for panel in panels)
-    return _drawn(painter, "figures", f"Next to {reference}, figure by figure", text, panels, charts, told, 8)
+    descriptions = tuple(describe_forest(panel) for panel in panels)
+    return _drawn(
+        painter, "figures", f"Next to {reference}, figure by figure", text, panels, charts, descriptions, 8
+    )
 
 
 def _drawn(
@@ -213,9 +215,9 @@ def _drawn(
         name=name,
         title=title,
         text=text,
-        specs=tuple(alone(chart) for chart in charts),
+        specs=tuple(chart_spec(chart) for chart in charts),
         descriptions=descriptions,
-        picture=painter.paint(side_by_side(charts, right), _scale(len(charts))),
+        picture=painter.paint(joint_spec(charts, right), _scale(len(charts))),
         panels=tuple(panels),
     )
 

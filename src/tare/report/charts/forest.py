@@ -70,11 +70,11 @@ def forest_charts(panels: Sequence[Panel], margin: float) -> list[Chart]:
 
 def describe_forest(panel: Panel) -> str:
     """Return a description of a panel for readers who cannot see it."""
-    said = [
+    parts = [
         f"{line.variant.name}: " + ", ".join(f"{point.at} {point.interval}" for point in line.points)
         for line in panel.lines
     ]
-    return f"{panel.title}: {panel.subtitle}. {'; '.join(said)}."
+    return f"{panel.title}: {panel.subtitle}. {'; '.join(parts)}."
 
 
 def figure_of(one: Comparison) -> object:
@@ -84,8 +84,8 @@ def figure_of(one: Comparison) -> object:
 
 def _point(one: Comparison, row: int) -> Point:
     name_of = f"{figure(one)} ({one.better} is better)"
-    told = ", ".join(filter(None, (str(change(one) or "–"), str(one.verdict), assumed_brief(one))))
-    return Point(row, one.ratio or 0.0, one.low, one.high, name_of, ratio(one.ratio), told, one.n_blocks)
+    text = ", ".join(filter(None, (str(change(one) or "–"), str(one.verdict), assumed_brief(one))))
+    return Point(row, one.ratio or 0.0, one.low, one.high, name_of, ratio(one.ratio), text, one.n_blocks)
 
 
 def _lines(by_variant: Mapping[Variant, Sequence[Point]], variants: Variants) -> tuple[Line, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.report.charts import palette
 from tare.report.charts.drawing import HEIGHT, framed
 from tare.report.charts.grammar import Chart, Row, Spec, end, layer, name, quantity, tooltip
-from tare.report.charts.telemetry import NodeTimeline, describe_course
+from tare.report.charts.telemetry import NodeTimeline, describe_node_timeline
 from tare.report.words.numbers import number, scaled
 
 _LEAST_OPACITY = 0.35
@@ -18,20 +18,20 @@ _Y_AXES: dict[str, Spec] = {
 }
 
 
-def course_charts(courses: Sequence[NodeTimeline]) -> list[Chart]:
+def node_timeline_charts(timelines: Sequence[NodeTimeline]) -> list[Chart]:
     """Return a chart per timeline; those of one quantity have the same y scale."""
     highest: dict[str, float] = {}
-    for course in courses:
-        top = max(bar.high for bar in course.bars)
-        highest[course.panel.subtitle] = max(top, highest.get(course.panel.subtitle, 0.0))
+    for timeline in timelines:
+        top = max(bar.high for bar in timeline.bars)
+        highest[timeline.panel.subtitle] = max(top, highest.get(timeline.panel.subtitle, 0.0))
     return [
-        _chart(course, (highest[course.panel.subtitle] or 1.0) * _HEADROOM, f"course{index}")
-        for index, course in enumerate(courses)
+        _chart(timeline, (highest[timeline.panel.subtitle] or 1.0) * _HEADROOM, f"course{index}")
+        for index, timeline in enumerate(timelines)
     ]
 
 
-def _chart(course: NodeTimeline, top: float, prefix: str) -> Chart:
-    colour = palette.tone_of(course.panel.lines[0].variant).light
+def _chart(timeline: NodeTimeline, top: float, prefix: str) -> Chart:
+    colour = palette.tone_of(timeline.panel.lines[0].variant).light
     epochs: list[Row] = [
         {
             "x": round(one.begin, 4),
@@ -41,27 +41,27 @@ def _chart(course: NodeTimeline, top: float, prefix: str) -> Chart:
             "at": f"block {one.block}: {one.stage or 'run'}, {number(one.end - one.begin)} s",
             "shade": 1 if one.is_measured else 0.45,
         }
-        for one in course.epochs
+        for one in timeline.epochs
     ]
     blocks: list[Row] = [
-        {"x": round((one.begin + one.end) / 2, 4), "y": top, "block": f"{one.block}"} for one in course.runs
+        {"x": round((one.begin + one.end) / 2, 4), "y": top, "block": f"{one.block}"} for one in timeline.runs
     ]
     layers = [
-        _epoch_layer(f"{prefix}-epochs", top, course),
+        _epoch_layer(f"{prefix}-epochs", top, timeline),
         _bar_layer(f"{prefix}-bars", colour),
         _block_layer(f"{prefix}-blocks"),
     ]
-    rows = {f"{prefix}-epochs": epochs, f"{prefix}-bars": _bar_rows(course), f"{prefix}-blocks": blocks}
-    return framed(course.panel, layers, rows, HEIGHT, describe_course(course))
+    rows = {f"{prefix}-epochs": epochs, f"{prefix}-bars": _bar_rows(timeline), f"{prefix}-blocks": blocks}
+    return framed(timeline.panel, layers, rows, HEIGHT, describe_node_timeline(timeline))
 
 
-def _epoch_layer(data: str, top: float, course: NodeTimeline) -> Spec:
+def _epoch_layer(data: str, top: float, timeline: NodeTimeline) -> Spec:
     """Return the shaded stages of runs, with both axes; the x axis has no ticks, as each run starts anew."""
-    x: Spec = {"title": _time_title(course), "labels": False, "ticks": False, "grid": False}
-    unit = course.panel.unit
+    x: Spec = {"title": _time_title(timeline), "labels": False, "ticks": False, "grid": False}
+    unit = timeline.panel.unit
     y = _Y_AXES.get(unit, {"title": unit, "format": "~s"})
     encoding: Spec = {
-        "x": quantity("x", axis=x, scale={"domain": [0, _end_s(course)], "nice": False}),
+        "x": quantity("x", axis=x, scale={"domain": [0, _end_s(timeline)], "nice": False}),
         "x2": end("x2"),
         "y": quantity("y", axis=y, scale={"domain": [0, top], "nice": False}),
         "y2": end("y2"),
@@ -71,15 +71,15 @@ def _epoch_layer(data: str, top: float, course: NodeTimeline) -> Spec:
     return layer(data, {"type": "rect", "color": palette.BAND.light}, encoding)
 
 
-def _end_s(course: NodeTimeline) -> float:
-    return max(epoch.end for epoch in course.epochs)
+def _end_s(timeline: NodeTimeline) -> float:
+    return max(epoch.end for epoch in timeline.epochs)
 
 
-def _time_title(course: NodeTimeline) -> str:
-    lengths = sorted(one.end - one.begin for one in course.runs) or [_end_s(course)]
+def _time_title(timeline: NodeTimeline) -> str:
+    lengths = sorted(one.end - one.begin for one in timeline.runs) or [_end_s(timeline)]
     low, high = number(lengths[0], 2), number(lengths[-1], 2)
     span = low if low == high else f"{low} to {high}"
-    return f"time, runs by block: {span} s{' each' if len(course.runs) > 1 else ''}"
+    return f"time, runs by block: {span} s{' each' if len(timeline.runs) > 1 else ''}"
 
 
 def _bar_layer(data: str, colour: str) -> Spec:
@@ -99,10 +99,10 @@ def _block_layer(data: str) -> Spec:
     return layer(data, mark, {"x": quantity("x"), "y": quantity("y"), "text": name("block")})
 
 
-def _bar_rows(course: NodeTimeline) -> list[Row]:
+def _bar_rows(timeline: NodeTimeline) -> list[Row]:
     """Return the rows of the bars; the hosts of one stack differ in darkness."""
-    step = (1 - _LEAST_OPACITY) / max(len(course.hosts) - 1, 1)
-    shades = {host: 1 - step * number for number, host in enumerate(course.hosts)}
+    step = (1 - _LEAST_OPACITY) / max(len(timeline.hosts) - 1, 1)
+    shades = {host: 1 - step * number for number, host in enumerate(timeline.hosts)}
     return [
         {
             "x": round(bar.begin, 4),
@@ -111,9 +111,9 @@ def _bar_rows(course: NodeTimeline) -> list[Row]:
             "y2": float(f"{bar.high:.5g}"),
             "host": bar.host,
             "shade": round(shades[bar.host], 2),
-            "value": scaled(bar.high - bar.low, course.panel.unit),
+            "value": scaled(bar.high - bar.low, timeline.panel.unit),
             "at": bar.at,
         }
-        for bar in course.bars
+        for bar in timeline.bars
         if bar.high > bar.low
     ]

@@ -9,45 +9,42 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from typing import Protocol
+from typing import TypeVar
 
 from tare.report.charts.scripts import VEGALITE, chart_scripts
 
 _LONG_DECIMALS = re.compile(r"(\d\.\d\d)\d+")
 _SMALLEST = '{"mark": "point", "data": {"values": [{}]}}'
 _LEAST_CPUS = 2
+_T = TypeVar("_T")
 
 
-class Picture(Protocol):
-    """One figure in the file formats for use outside the page."""
+class Picture:
+    """One figure in the file formats for use outside the page; each is made when it is first used."""
 
-    @property
+    def __init__(self, svg: Callable[[], str], paper: Callable[[], tuple[bytes, bytes]]) -> None:
+        self._svg, self._paper = svg, functools.cache(paper)
+
+    @functools.cached_property
     def svg(self) -> str:
         """Return the figure as SVG."""
+        return self._svg()
 
     @property
     def png(self) -> bytes:
         """Return the figure as PNG."""
+        return self._paper()[0]
 
     @property
     def pdf(self) -> bytes:
         """Return the figure as PDF."""
+        return self._paper()[1]
 
 
-class Painter(Protocol):
-    """An object that draws pictures of charts, and gives the scripts for live charts."""
-
-    def scripts(self) -> str:
-        """Return the scripts that draw charts in a browser."""
-
-    def paint(self, spec: str, scale: float) -> Picture:
-        """Return the picture of a Vega-Lite `spec`; its PNG has `scale` pixels for each unit."""
-
-
-class Here:
-    """A painter that works in this process; it makes each format only when it is used."""
+class Painter:
+    """An object that draws pictures of charts in this process, and gives the scripts for live charts."""
 
     def scripts(self) -> str:
         """Return the scripts that draw charts in a browser."""
@@ -55,11 +52,12 @@ class Here:
 
     def paint(self, spec: str, scale: float) -> Picture:
         """Return the picture of a Vega-Lite `spec`; its PNG has `scale` pixels for each unit."""
-        return _Later(spec, scale)
+        svg = functools.cache(lambda: to_svg(spec))
+        return Picture(svg, lambda: to_paper(svg(), scale))
 
 
-class Beside:
-    """A painter that works in two other processes.
+class ParallelPainter(Painter):
+    """A painter that works in two other processes; if one dies, this process does its work.
 
     Threads would not run in parallel, because vl-convert holds Python's lock. One process turns charts into
     SVG, the other SVG into PNG and PDF. The thread `between` passes the SVG on.
@@ -74,86 +72,41 @@ class Beside:
 
     def scripts(self) -> str:
         """Return the scripts that draw charts in a browser."""
-        try:
-            return self._scripts.result()
-        except BrokenExecutor:
-            return chart_scripts()
+        return _result(self._scripts, super().scripts)
 
     def paint(self, spec: str, scale: float) -> Picture:
         """Return the picture of a Vega-Lite `spec`; its PNG has `scale` pixels for each unit."""
+        here = super().paint(spec, scale)
         svg = self._charts.submit(to_svg, spec)
         paper = self._between.submit(lambda: self._paper.submit(to_paper, svg.result(), scale).result())
-        return _Coming(_Later(spec, scale), svg, paper)
+        return Picture(
+            lambda: _result(svg, lambda: here.svg), lambda: _result(paper, lambda: (here.png, here.pdf))
+        )
+
+
+def _result(future: Future[_T], otherwise: Callable[[], _T]) -> _T:
+    """Return the result of another process, or if that has died, the result of `otherwise`."""
+    try:
+        return future.result()
+    except BrokenExecutor:
+        return otherwise()
 
 
 @contextlib.contextmanager
-def painter_beside() -> Iterator[Painter]:
+def parallel_painter() -> Iterator[Painter]:
     """Yield a painter that works in parallel to this process, if there are at least two CPUs."""
     if len(os.sched_getaffinity(0)) < _LEAST_CPUS:
-        yield Here()
+        yield Painter()
         return
     spawn = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
     charts, paper = (ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin) for _ in range(2))
     with ThreadPoolExecutor(1) as between:
         try:
-            yield Beside(charts, paper, between)
+            yield ParallelPainter(charts, paper, between)
         finally:
-            for pool in (
-                charts,
-                paper,
-            ):  # wait for them: Python 3.11 may close its pipes twice if it ends before they do
+            # Wait for them: Python 3.11 may close its pipes twice if it ends before they do.
+            for pool in (charts, paper):
                 pool.shutdown(cancel_futures=True)
-
-
-class _Later:
-    """A picture whose formats are each made on first use."""
-
-    def __init__(self, spec: str, scale: float) -> None:
-        self._spec, self._scale = spec, scale
-
-    @functools.cached_property
-    def svg(self) -> str:
-        return to_svg(self._spec)
-
-    @functools.cached_property
-    def png(self) -> bytes:
-        return self._paper[0]
-
-    @functools.cached_property
-    def pdf(self) -> bytes:
-        return self._paper[1]
-
-    @functools.cached_property
-    def _paper(self) -> tuple[bytes, bytes]:
-        return to_paper(self.svg, self._scale)
-
-
-class _Coming:
-    """A picture that another process makes; if that process dies, this process makes it."""
-
-    def __init__(self, here: Picture, svg: Future[str], paper: Future[tuple[bytes, bytes]]) -> None:
-        self._here, self._svg, self._paper = here, svg, paper
-
-    @property
-    def svg(self) -> str:
-        try:
-            return self._svg.result()
-        except BrokenExecutor:
-            return self._here.svg
-
-    @property
-    def png(self) -> bytes:
-        try:
-            return self._paper.result()[0]
-        except BrokenExecutor:
-            return self._here.png
-
-    @property
-    def pdf(self) -> bytes:
-        try:
-            return self._paper.result()[1]
-        except BrokenExecutor:
-            return self._here.pdf
 
 
 def to_svg(spec: str) -> str:

@@ -249,8 +249,8 @@ def _rest(at: Settings) -> str:
 
 def _ratio_point(one: Comparison, x: float, at: str) -> Point:
     value = one.ratio or 0.0
-    told = ", ".join(filter(None, (str(change(one) or "–"), str(one.verdict), assumed_brief(one))))
-    return Point(x, value, one.low, one.high, at, ratio(value), told, one.n_blocks)
+    text = ", ".join(filter(None, (str(change(one) or "–"), str(one.verdict), assumed_brief(one))))
+    return Point(x, value, one.low, one.high, at, ratio(value), text, one.n_blocks)
 
 
 def _direction(better: Better | None) -> str:

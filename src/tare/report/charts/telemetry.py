@@ -77,7 +77,7 @@ class NodeTimelines:
     left_out: str = ""
 
 
-def courses(
+def node_timelines(
     campaign: Campaign, variants: Variants, cases: frozenset[str], read: ReadTimeline
 ) -> NodeTimelines:
     """Return CPU, network and other quantities of some cases over time, ordered by configuration."""
@@ -99,9 +99,9 @@ def courses(
             continue
         timelines = [(attempt.block, read(attempt)) for attempt in _spread(runs[case])]
         known = [(block, one) for block, one in timelines if one is not None and one.epochs]
-        drawn = [_course(case, known, *kind, variants) for kind in kinds]
-        found += [course for course in drawn if course is not None]
-        n_cases += any(course is not None for course in drawn)
+        drawn = [_node_timeline(case, known, *kind, variants) for kind in kinds]
+        found += [timeline for timeline in drawn if timeline is not None]
+        n_cases += any(timeline is not None for timeline in drawn)
     most = max(map(len, runs.values()), default=0)
     return NodeTimelines(tuple(found), _left_out(n_cases, len(runs), most) if found else "")
 
@@ -119,7 +119,7 @@ def _left_out(n_shown: int, n_cases: int, n_runs: int) -> str:
     return f"Shown are {', '.join(parts)}." if parts else ""
 
 
-def _course(
+def _node_timeline(
     case: str,
     timelines: Sequence[tuple[int, Timeline]],
     name: str,
@@ -231,8 +231,10 @@ def _points(bars: Sequence[Bar], hosts: Sequence[str], n_runs: int, unit: str) -
         yield Point(x=number, y=mean, low=None, high=None, at=host, value=value, interval="", n_blocks=n_runs)
 
 
-def describe_course(course: NodeTimeline) -> str:
+def describe_node_timeline(timeline: NodeTimeline) -> str:
     """Return a description of a chart for readers who cannot see it."""
-    points = course.panel.lines[0].points
-    told = "; ".join(f"{point.at}: {point.value}" for point in points)
-    return f"{course.panel.title}: {course.panel.subtitle}, over {count(len(course.runs), 'run')}. {told}."
+    points = timeline.panel.lines[0].points
+    text = "; ".join(f"{point.at}: {point.value}" for point in points)
+    return (
+        f"{timeline.panel.title}: {timeline.panel.subtitle}, over {count(len(timeline.runs), 'run')}. {text}."
+    )

@@ -36,12 +36,12 @@ def _issue(
 ) -> dict[str, object]:
     source = verdict.rule.source
     severity = "major" if one.outcome is Outcome.FAIL else _SEVERITY[undecided]
-    told = (
+    description = (
         f"{one.outcome}: {verdict.rule.words}: {case_words(one)}: {measured_words(one)}, "
         f"limit {limit_words(one)}; {one.why}"
     )
     key = f"{verdict.rule.name}\0{verdict.rule.words}\0{one.text}\0{case_words(one)}"
-    return _body(told, verdict.rule.name, severity, source.file or file, source.line or 1, key)
+    return _body(description, verdict.rule.name, severity, source.file or file, source.line or 1, key)
 
 
 def _body(

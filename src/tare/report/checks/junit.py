@@ -31,7 +31,7 @@ def junit_xml(check: Check, undecided: Undecided) -> str:
         suite = ElementTree.SubElement(root, "testsuite", name=_COMPLETE)
         case = _case(suite, check, _COMPLETE)
         if not check.completeness.is_complete:
-            _ending(case, "failure", str(check.completeness))
+            _add_result(case, "failure", str(check.completeness))
     suites = list(root)
     for suite in suites:
         _count(suite, [suite])
@@ -48,11 +48,11 @@ def _suite(root: ElementTree.Element, check: Check, verdict: RuleVerdict, undeci
     for one in verdict.judged:
         case = _case(suite, check, case_words(one))
         if one.outcome is Outcome.FAIL or (one.outcome is Outcome.UNDECIDED and undecided is Undecided.FAIL):
-            _ending(case, "failure", f"{one.outcome}: {_told(one, check.confidence)}")
+            _add_result(case, "failure", f"{one.outcome}: {_details(one, check.confidence)}")
         elif one.outcome is Outcome.UNDECIDED and undecided is Undecided.WARN:
-            _ending(case, "skipped", f"undecided: {_told(one, check.confidence)}")
+            _add_result(case, "skipped", f"undecided: {_details(one, check.confidence)}")
         else:
-            ElementTree.SubElement(case, "system-out").text = _legal(_told(one, check.confidence))
+            ElementTree.SubElement(case, "system-out").text = _legal(_details(one, check.confidence))
 
 
 def _case(suite: ElementTree.Element, check: Check, name: str) -> ElementTree.Element:
@@ -60,13 +60,13 @@ def _case(suite: ElementTree.Element, check: Check, name: str) -> ElementTree.El
     return ElementTree.SubElement(suite, "testcase", classname=group, name=_legal(name), time="0")
 
 
-def _ending(case: ElementTree.Element, kind: str, message: str) -> None:
-    ending = ElementTree.SubElement(case, kind, message=_legal(message))
+def _add_result(case: ElementTree.Element, kind: str, message: str) -> None:
+    result = ElementTree.SubElement(case, kind, message=_legal(message))
     if kind == "failure":
-        ending.set("type", "tare.check")
+        result.set("type", "tare.check")
 
 
-def _told(one: CheckedComparison, confidence: float) -> str:
+def _details(one: CheckedComparison, confidence: float) -> str:
     against = f" against {reference_words(one.match.reference)}" if one.match.reference else ""
     brief = assumed_brief(one)
     row = f"'tare compare': {one.verdict}, {brief}; " if brief else ""

@@ -50,10 +50,10 @@ def change(cell: HeatMapCell | None) -> Plain:
     text = f"{cell.number.rstrip('%').rstrip()}{interval}"
     parts = _NUMBER.split(text)
     numbers = (rf"\num{{{one.replace('−', '-')}}}" for one in _NUMBER.findall(text))
-    told = latex(parts[0]) + "".join(a + latex(b) for a, b in zip(numbers, parts[1:], strict=True))
+    numbered = latex(parts[0]) + "".join(a + latex(b) for a, b in zip(numbers, parts[1:], strict=True))
     settled = f" ({cell.settling})" if cell.settling and cell.sign != Verdict.UNDECIDED.sign else ""
     sign = next((one.look.latex for one in verdicts() if one.sign == cell.sign), latex(cell.sign))
-    return Plain(rf"{sign}~{told}{latex(cell.mark)}{latex(settled)}")
+    return Plain(rf"{sign}~{numbered}{latex(cell.mark)}{latex(settled)}")
 
 
 def _label(study: str) -> Plain:

@@ -23,7 +23,7 @@ from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
 from tare.report.formats.templates import html_environment
 from tare.report.listing import MOST_ROWS
 from tare.report.packing import pack
-from tare.report.sections.runs import Runs, telling
+from tare.report.sections.runs import Runs, by_urgency
 from tare.report.words.numbers import count, number, percent, ratio, visible
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def render(
         hashes=" ".join(f"'sha256-{_digest(text)}'" for text in scripts),
         specs=json_block(specs),
         dark=json_block(dark_by_light()),
-        evidence=json_block(pack_all(telling(campaign), campaign.folder, headroom, campaign.pseudonyms)),
+        evidence=json_block(pack_all(by_urgency(campaign), campaign.folder, headroom, campaign.pseudonyms)),
     )
 
 

@@ -24,7 +24,7 @@ def _made(facts: SectionFacts) -> Charts | None:
     )
     if not figures:
         return None
-    drawn = drawn_configurations(facts.answers.overview, facts.variants)
+    drawn = drawn_configurations(facts.statistics.overview, facts.variants)
     rest = left_out(len(drawn), len(facts.variants.configurations), "workloads and scales")
     return Charts(_heading({one.name for one in figures}, has_scaling=bool(facts.scaling)), rest, figures)
 

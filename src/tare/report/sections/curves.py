@@ -69,7 +69,7 @@ class CurveTables:
 
 
 def _made(facts: SectionFacts) -> CurveTables | None:
-    found = curve_tables(facts.answers.curves, facts.variants)
+    found = curve_tables(facts.statistics.curves, facts.variants)
     return found if found.hockney or found.crossovers or found.saturations else None
 
 

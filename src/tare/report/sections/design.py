@@ -104,14 +104,14 @@ def _sessions(campaign: Campaign, sessions: Sequence[SessionRecord]) -> Iterator
     if len(sessions) == 1:
         yield f"All runs of Tare were made in one session, {_when(sessions[0])}{_resumed(sessions[0])}."
         return
-    told = [
+    shown = [
         f"session {one.number}, {_when(one)}, with {count(one.n_runs, 'measured run')}{_resumed(one)}"
         for one in sessions[:_MOST_SESSIONS]
     ]
-    rest = len(sessions) - len(told)
+    rest = len(sessions) - len(shown)
     more = f"; and {rest} more until {_at(max(one.last_at for one in sessions))}" if rest else ""
     which = "The runs of Tare" if campaign.is_imported else "The runs"
-    yield f"{which} were made in {len(sessions)} sessions: {'; '.join(told)}{more}."
+    yield f"{which} were made in {len(sessions)} sessions: {'; '.join(shown)}{more}."
     gaps = [after.first_at - before.last_at for before, after in pairwise(sessions)]
     if min(gaps) >= 0:
         lay = "Between them lay" if len(gaps) == 1 else "The longest time between two of them was"
@@ -180,7 +180,7 @@ def _later(campaign: Campaign, found: History) -> Iterator[str]:
     if found.added:
         cases = [campaign.cases[case] for case in found.added if case in campaign.cases]
         names = campaign.plan.varied
-        told = [
+        shown = [
             " ".join(
                 visible(campaign.plan.written(name, case.settings[name], case.workload))
                 for name in names
@@ -188,11 +188,11 @@ def _later(campaign: Campaign, found: History) -> Iterator[str]:
             )
             for case in cases[:_MOST_NAMES]
         ]
-        rest = f" and {len(found.added) - len(told)} more" if len(found.added) > len(told) else ""
+        rest = f" and {len(found.added) - len(shown)} more" if len(found.added) > len(shown) else ""
         numbers = sorted(set(found.added.values()))
         yield (
             f"{count(len(found.added), 'case')} first ran in a later session "
-            f"({listed([str(number) for number in numbers])}): {'; '.join(told)}{rest}."
+            f"({listed([str(number) for number in numbers])}): {'; '.join(shown)}{rest}."
         )
     yield from further_sentences(found)
 
@@ -208,11 +208,11 @@ def _hosts(sessions: Sequence[SessionRecord]) -> Iterator[str]:
         changed = changed_facts(before.facts, after.facts)
         if changed:
             facts = sorted(set().union(*changed.values()))
-            told = [_fact(name, changed, before.facts, after.facts) for name in facts[:_MOST_NAMES]]
+            shown = [_fact(name, changed, before.facts, after.facts) for name in facts[:_MOST_NAMES]]
             more = [f"{len(facts) - _MOST_NAMES} more"] if len(facts) > _MOST_NAMES else []
             yield (
                 f"Between sessions {before.number} and {after.number} changed what was recorded of "
-                f"{count(len(changed), 'host')}: {listed([*told, *more])}."
+                f"{count(len(changed), 'host')}: {listed([*shown, *more])}."
             )
 
 
@@ -229,9 +229,9 @@ def _versions(sessions: Sequence[SessionRecord]) -> Iterator[str]:
     """Yield which versions of Tare made the runs, if there were several."""
     known = [one for one in sessions if one.tare]
     if len({one.tare for one in known}) > 1:
-        told = [f"session {one.number} by {visible(one.tare)}" for one in known[:_MOST_SESSIONS]]
-        more = [f"{len(known) - len(told)} more"] if len(known) > len(told) else []
-        yield f"Their versions of Tare differ: {listed([*told, *more])}."
+        shown = [f"session {one.number} by {visible(one.tare)}" for one in known[:_MOST_SESSIONS]]
+        more = [f"{len(known) - len(shown)} more"] if len(known) > len(shown) else []
+        yield f"Their versions of Tare differ: {listed([*shown, *more])}."
 
 
 def _changes(campaign: Campaign) -> Iterator[str]:

@@ -24,20 +24,20 @@ class Methods(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Methods:
-    answers = facts.answers
+    statistics = facts.statistics
     return Methods(
         design=design(facts.campaign),
-        has_pairs=any(one.is_paired and one.low is not None for one in answers.comparisons),
-        has_unpaired=any(not one.is_paired for one in answers.comparisons),
+        has_pairs=any(one.is_paired and one.low is not None for one in statistics.comparisons),
+        has_unpaired=any(not one.is_paired for one in statistics.comparisons),
         has_scaling=bool(facts.scaling),
         mean=facts.campaign.mean,
         rules=rules(
             RuleFacts(
                 campaign=facts.campaign,
                 variants=facts.variants,
-                quoted=quoted(answers.aggregates),
-                scalings=answers.scalings,
-                diagnosis=answers.diagnosis,
+                quoted=quoted(statistics.aggregates),
+                scalings=statistics.scalings,
+                diagnosis=statistics.diagnosis,
                 bounds=facts.bounds,
             )
         ),

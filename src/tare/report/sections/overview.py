@@ -117,7 +117,7 @@ class Overview(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Overview | None:
-    found = overview(facts.answers.aggregates, facts.variants)
+    found = overview(facts.statistics.aggregates, facts.variants)
     return found if found.maps else None
 
 
@@ -194,12 +194,12 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
         return None
     where = f"{variants.configuration_of[one.contender_case].label}, {figure(one)}"
     label = f"{variants.variant_of[one.contender_case].name}, {where}"
-    told = change(one)
-    if told is None:
+    changed = change(one)
+    if changed is None:
         reason = visible(one.note) or "not measured"
-        said = f"{label}: {reason}"
-        return HeatMapCell("–", "none", "", "", "missing", said, (("Result", reason),), _cases(one))
-    number, interval = told.number, told.interval or "no interval"
+        text = f"{label}: {reason}"
+        return HeatMapCell("–", "none", "", "", "missing", text, (("Result", reason),), _cases(one))
+    number, interval = changed.number, changed.interval or "no interval"
     confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
         (
@@ -245,10 +245,10 @@ def _evidence(one: Comparison) -> str:
 
 def _measured(one: Comparison, variants: Variants) -> Iterator[tuple[str, str]]:
     """Yield the values of both sides, in the unit of the figure."""
-    told = levels(one)
-    if told is not None:
+    values = levels(one)
+    if values is not None:
         reference = variants.reference.name if variants.reference else "reference"
-        yield "Measured", f"{told[1]}, {reference} {told[0]}"
+        yield "Measured", f"{values[1]}, {reference} {values[0]}"
 
 
 def _settling(one: Comparison) -> str:

@@ -72,13 +72,13 @@ def quality_facts(
     campaign: Campaign, account: Account, noise: Sequence[Noise], calibration: Calibration | None = None
 ) -> list[tuple[str, str]]:
     """Return the facts on which trust rests, each as a term and a text."""
-    happened = history(campaign)
+    record = history(campaign)
     found = [
         ("Noise", _noise_sentence(noise)),
         ("Load", _load_sentence(campaign)),
         ("Transport", f"{_transport_sentence(campaign)}{_one_node_sentence(campaign)}"),
-        ("Repeats", _repeats_sentence(campaign, account, happened)),
-        ("Order", _order_sentence(campaign, happened)),
+        ("Repeats", _repeats_sentence(campaign, account, record)),
+        ("Order", _order_sentence(campaign, record)),
     ]
     return [*found, ("A/A", _calibration_sentence(calibration))] if calibration else found
 
@@ -86,13 +86,13 @@ def quality_facts(
 def _calibration_sentence(calibration: Calibration) -> str:
     """Return the result of the A/A study: the number of false alarms among its comparisons."""
     alarms = count(calibration.false_alarms, "false alarm")
-    said = (
+    text = (
         f"The reference against itself, measured apart: {alarms} in {calibration.n_comparisons} comparisons."
     )
     if calibration.alarm_rate is None:
-        return said
+        return text
     rate = percent(calibration.alarm_rate, is_signed=False)
-    return f"{said} With its labels exchanged at random, {rate} of comparisons alarm."
+    return f"{text} With its labels exchanged at random, {rate} of comparisons alarm."
 
 
 def _noise_sentence(noise: Sequence[Noise]) -> str:
@@ -144,9 +144,9 @@ def _one_node_sentence(campaign: Campaign) -> str:
     n_cases = sum(1 for one in uncrossed(campaign) if one.weakness is Weakness.ONE_NODE)
     if not n_cases:
         return ""
-    told = count(n_cases, "case differs", "cases differ")
+    some = count(n_cases, "case differs", "cases differ")
     return (
-        f" {told} from the reference in the network, with all ranks on one node: nothing that they send each "
+        f" {some} from the reference in the network, with all ranks on one node: nothing that they send each "
         "other crosses it."
     )
 
@@ -173,18 +173,18 @@ def _strength_sentence(proof: Proof, judged: Sequence[Attempt]) -> str:
 
 def _words_sentence(runs: Sequence[Attempt]) -> str:
     """Return for how many of `runs` the MPI library itself reported its transport."""
-    told = sum(1 for one in runs if one.chosen)
-    if told == len(runs):
+    n_reported = sum(1 for one in runs if one.chosen)
+    if n_reported == len(runs):
         return "On each, the MPI itself told its transport."
-    if told:
-        return f"On {told} of them the MPI itself told its transport; on the others it said nothing."
+    if n_reported:
+        return f"On {n_reported} of them the MPI itself told its transport; on the others it said nothing."
     return "Which transport the MPI chose is not known in its own words."
 
 
 def _order_sentence(campaign: Campaign, found: History) -> str:
-    told = [*order_sentences(campaign, found)]
-    if told:
-        return " ".join(told)
+    sentences = [*order_sentences(campaign, found)]
+    if sentences:
+        return " ".join(sentences)
     if campaign.is_imported:
         runs = [one for one in campaign.measured() if one.source is not None]
         return f"These runs were imported: {imported_order(runs)}."

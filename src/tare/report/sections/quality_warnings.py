@@ -71,35 +71,35 @@ class VariabilityRow:
     cases: tuple[str, ...]
 
 
-def quality_warnings(trust: Quality, campaign: Campaign, variants: Variants) -> QualityWarnings:
-    """Return the quality warnings of `trust` for the page.
+def quality_warnings(quality: Quality, campaign: Campaign, variants: Variants) -> QualityWarnings:
+    """Return the quality warnings of `quality` for the page.
 
     Figures of a case with the same warning share a row.
     """
     grouped: dict[tuple[str | None, RepeatabilityWarning, tuple[Pass, ...]], list[QualityWarning]] = {}
-    for one in trust.warnings:
+    for one in quality.warnings:
         grouped.setdefault((one.case, one.kind, one.passes), []).append(one)
     rows, odd = [], []
     if campaign.altered:
         rows.append(_altered(campaign))
-    if trust.imprecision is not None:
-        words_of = imprecision_words(trust.imprecision)
-        rows.append(QualityWarningRow("The campaign", "", words_of, cure_of_noise(trust.imprecision), ()))
-    changes = changes_words(trust.changes, variants.case_label)
+    if quality.imprecision is not None:
+        text = imprecision_words(quality.imprecision)
+        rows.append(QualityWarningRow("The campaign", "", text, cure_of_noise(quality.imprecision), ()))
+    changes = changes_words(quality.changes, variants.case_label)
     if changes:
-        told = "; ".join(changes)
-        rows.append(QualityWarningRow("Between sessions", "", told, CURE, _changed(trust)))
+        text = "; ".join(changes)
+        rows.append(QualityWarningRow("Between sessions", "", text, CURE, _changed(quality)))
     for alike in grouped.values():
         if alike[0].is_serious:
             rows.append(_row(alike, campaign, variants))
         else:
             odd += _odd_runs(alike, campaign, variants)
     is_clear = (
-        not (trust.warnings or changes or campaign.altered)
-        and trust.imprecision is None
-        and any(trust.n_tested.values())
+        not (quality.warnings or changes or campaign.altered)
+        and quality.imprecision is None
+        and any(quality.n_tested.values())
     )
-    return QualityWarnings(tested(trust), tuple(rows), tuple(odd), is_clear)
+    return QualityWarnings(tested(quality), tuple(rows), tuple(odd), is_clear)
 
 
 def _altered(campaign: Campaign) -> QualityWarningRow:
@@ -111,14 +111,14 @@ def _altered(campaign: Campaign) -> QualityWarningRow:
     some = [f"{folder} ({what})" for folder, what in islice(campaign.altered.items(), _MOST_ALTERED)]
     more = [f"{count - len(some)} more"] if count > len(some) else []
     whose, they = ("1 run", "it") if count == 1 else (f"{count} runs", "they")
-    told = f"The evidence of {whose} is not what it was when {they} ended: {listed([*some, *more])}"
+    text = f"The evidence of {whose} is not what it was when {they} ended: {listed([*some, *more])}"
     return QualityWarningRow(
-        "The campaign", "", told, "'tare verify' names each file; restore them from a copy", ()
+        "The campaign", "", text, "'tare verify' names each file; restore them from a copy", ()
     )
 
 
-def _changed(trust: Quality) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.case for one in trust.changes if one.is_serious))
+def _changed(quality: Quality) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.case for one in quality.changes if one.is_serious))
 
 
 def _row(alike: Sequence[QualityWarning], campaign: Campaign, variants: Variants) -> QualityWarningRow:
@@ -148,13 +148,13 @@ def _odd_runs(alike: Sequence[QualityWarning], campaign: Campaign, variants: Var
     ]
 
 
-def odd_runs(trust: Quality) -> frozenset[tuple[str, Pass]]:
+def odd_runs(quality: Quality) -> frozenset[tuple[str, Pass]]:
     """Return the case and the pass of each outlier among the runs of its case."""
     return frozenset(
-        (doubt.case, one)
-        for doubt in trust.warnings
-        if doubt.case is not None and doubt.kind is RepeatabilityWarning.OUTLIERS
-        for one in doubt.passes
+        (warning.case, one)
+        for warning in quality.warnings
+        if warning.case is not None and warning.kind is RepeatabilityWarning.OUTLIERS
+        for one in warning.passes
     )
 
 
@@ -167,7 +167,7 @@ def _foms(alike: Iterable[QualityWarning]) -> str:
 
 
 def variability_rows(
-    found: Sequence[Variability], trust: Quality, variants: Variants
+    found: Sequence[Variability], quality: Quality, variants: Variants
 ) -> list[VariabilityRow]:
     """Return a row for each contender and configuration, for its first primary figure of merit.
 
@@ -176,16 +176,16 @@ def variability_rows(
     first: dict[str, Variability] = {}
     for one in found:
         first.setdefault(one.contender_case, one)
-    doubted = {doubt.case: brief(doubt) for doubt in reversed(trust.warnings)}
-    return [_variability_row(one, doubted, variants) for one in first.values()]
+    warned = {warning.case: brief(warning) for warning in reversed(quality.warnings)}
+    return [_variability_row(one, warned, variants) for one in first.values()]
 
 
 def _variability_row(
-    one: Variability, doubted: Mapping[str | None, str], variants: Variants
+    one: Variability, warned: Mapping[str | None, str], variants: Variants
 ) -> VariabilityRow:
     is_known = one.ratio is not None
     cases = (one.reference_case, one.contender_case)
-    notes = [f"{variants.variant_of[case].name}: {doubted[case]}" for case in cases if case in doubted]
+    notes = [f"{variants.variant_of[case].name}: {warned[case]}" for case in cases if case in warned]
     return VariabilityRow(
         variant=variants.variant_of[one.contender_case].name,
         configuration=variants.configuration_of[one.contender_case].label,

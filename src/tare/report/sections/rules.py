@@ -105,8 +105,8 @@ def _base_of(curve: ScalingCurve, plan: Plan) -> str:
     ]
     where = f"{visible(curve.workload)}{f' on {listed(settings)}' if settings else ''}"
     value = next((one.value for one in curve.measured if one.scale == curve.p_ref), None)
-    told = quantity(value.value, curve.unit) if value else "not measured"
-    return f"{where} at {curve.p_ref:g} {words(curve.along)}: {told}"
+    shown = quantity(value.value, curve.unit) if value else "not measured"
+    return f"{where} at {curve.p_ref:g} {words(curve.along)}: {shown}"
 
 
 def _subsets(facts: RuleFacts) -> _Kept:
@@ -132,8 +132,8 @@ def _subsets(facts: RuleFacts) -> _Kept:
 
 def _some(numbers: Sequence[int]) -> str:
     """Return the numbers as a list, or only the first and the last if there are many."""
-    told = [str(one) for one in numbers]
-    return listed(told) if len(told) <= _MOST_LEVELS else f"{told[0]} to {told[-1]}"
+    shown = [str(one) for one in numbers]
+    return listed(shown) if len(shown) <= _MOST_LEVELS else f"{shown[0]} to {shown[-1]}"
 
 
 def _compared(facts: RuleFacts) -> list[Comparison]:
@@ -152,16 +152,16 @@ def _means(facts: RuleFacts) -> _Kept:
     paid = [one.mean_cost for one in _compared(facts) if one.mean_cost is not None]
     if not paid:
         return Keeping.PARTLY, within
-    n_telling = sum(one.is_notable for one in paid)
-    told = (
-        f"It tells something else of {count(n_telling, 'quoted ratio')}, beside which it stands."
-        if n_telling
+    n_notable = sum(one.is_notable for one in paid)
+    shown = (
+        f"It tells something else of {count(n_notable, 'quoted ratio')}, beside which it stands."
+        if n_notable
         else "It tells nothing else of any of these."
     )
     return (
         Keeping.PARTLY,
         f"{within} For {count(len(paid), 'quoted ratio')} that of what adds up is computed as well: for "
-        f"costs the arithmetic mean, for rates the harmonic one. {told}",
+        f"costs the arithmetic mean, for rates the harmonic one. {shown}",
     )
 
 
@@ -275,8 +275,8 @@ def _setup(facts: RuleFacts) -> _Kept:
 def _levels(facts: RuleFacts, name: str) -> str:
     plan = facts.campaign.plan
     values: dict[Scalar | None, None] = dict.fromkeys(case.settings.get(name) for case in plan.cases)
-    told = [visible(plan.written(name, one)) for one in values if one is not None]
-    return listed(told) if len(told) <= _MOST_LEVELS else f"{len(told)} levels"
+    shown = [visible(plan.written(name, one)) for one in values if one is not None]
+    return listed(shown) if len(shown) <= _MOST_LEVELS else f"{len(shown)} levels"
 
 
 _MOST_LEVELS = 8

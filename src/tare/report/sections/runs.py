@@ -85,7 +85,7 @@ def run_listing(rows: Sequence[RunRow]) -> Listing[RunRow]:
     return Listing(shown, tuple(map(_packed, rest)))
 
 
-def telling(campaign: Campaign) -> list[Attempt]:
+def by_urgency(campaign: Campaign) -> list[Attempt]:
     """Return the attempts in the order in which their evidence matters to a critical reader.
 
     Attempts that are not done come first, then those that are not the first of their run. The others follow

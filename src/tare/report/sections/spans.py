@@ -15,12 +15,12 @@ def span_sentences(campaign: Campaign) -> Iterator[str]:
     for one in platform_spans(campaign):
         yield (
             f"On {visible(one.platform)} the median (quartiles) of {count(one.program.n, 'run')} was "
-            f"{_told(one.queued)} in the queue, {_told(one.starting)} from there until the program began, "
-            f"{_told(one.program)} in the program, and {_told(one.ending)} until the results were home."
+            f"{_times(one.queued)} in the queue, {_times(one.starting)} from there until the program began, "
+            f"{_times(one.program)} in the program, and {_times(one.ending)} until the results were home."
         )
 
 
-def _told(one: Quartiles) -> str:
+def _times(one: Quartiles) -> str:
     if one.upper <= 0:
         return "no time"
     return f"{format_seconds(one.median)} ({format_seconds(one.lower)} to {format_seconds(one.upper)})"

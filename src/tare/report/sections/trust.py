@@ -29,13 +29,13 @@ class Trust(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Trust:
-    answers, campaign, variants = facts.answers, facts.campaign, facts.variants
-    noise = noises(answers.estimates, campaign, variants, whole_run_scatters(answers.quality.scatters))
+    statistics, campaign, variants = facts.statistics, facts.campaign, facts.variants
+    noise = noises(statistics.estimates, campaign, variants, whole_run_scatters(statistics.quality.scatters))
     return Trust(
-        warnings=quality_warnings(answers.quality, campaign, variants),
-        facts=tuple(quality_facts(campaign, facts.account, noise, answers.calibration)),
+        warnings=quality_warnings(statistics.quality, campaign, variants),
+        facts=tuple(quality_facts(campaign, facts.account, noise, statistics.calibration)),
         noises=tuple(noise),
-        variabilities=tuple(variability_rows(answers.variabilities, answers.quality, variants)),
+        variabilities=tuple(variability_rows(statistics.variabilities, statistics.quality, variants)),
     )
 
 

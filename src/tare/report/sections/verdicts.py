@@ -80,7 +80,9 @@ class Verdicts:
 
 
 def _made(facts: SectionFacts) -> Verdicts | None:
-    found = verdicts(facts.answers.comparisons, facts.answers.aggregates, facts.campaign, facts.variants)
+    found = verdicts(
+        facts.statistics.comparisons, facts.statistics.aggregates, facts.campaign, facts.variants
+    )
     return found if len(found.rows) else None
 
 

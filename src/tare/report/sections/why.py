@@ -28,10 +28,10 @@ class Activity(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Activity | None:
-    crossed = crossings(facts.campaign, facts.answers.comparisons)
+    crossed = crossings(facts.campaign, facts.statistics.comparisons)
     found = Activity(
-        reasons=tuple(reason_rows(facts.answers.reasons, facts.variants)),
-        watched=watched_words(facts.campaign, has_reasons=bool(facts.answers.reasons)),
+        reasons=tuple(reason_rows(facts.statistics.reasons, facts.variants)),
+        watched=watched_words(facts.campaign, has_reasons=bool(facts.statistics.reasons)),
         figures=tuple(one for one in facts.figures if one.is_of_activity),
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, facts.variants)),

@@ -99,22 +99,22 @@ def answer(
     changed, same, rest = (find(headlines, variants) for find in (effects, equivalents, undecided))
     parts = _parts(changed, same, rest, reference, margin)
     text = "; ".join(" ".join(filter(None, part)) for part in parts)
-    told = (
+    remarks = (
         settles(headlines),
         *_notes(headlines, variants),
         *_readings(headlines),
         _one_node(headlines, overview, variants),
         more_figures(headlines, figures),
     )
-    beside = " ".join(filter(None, told))
+    beside = " ".join(filter(None, remarks))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
     return Answer(variant, text, beside, tuple(cases), (*changed, *same, *rest), parts)
 
 
 def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> str:
     """Return how many figures have no headline, and which of them got worse or better."""
-    told = {(one.workload, one.fom, *one.at.items()) for one in headlines}
-    return further_words(figures, told, ("that does not answer this", "that do not answer this"))
+    shown = {(one.workload, one.fom, *one.at.items()) for one in headlines}
+    return further_words(figures, shown, ("that does not answer this", "that do not answer this"))
 
 
 _ONE_NODE = "all ranks were on one node, and nothing that they send each other crosses a network."
@@ -195,17 +195,17 @@ def _parts(
     changed: Sequence[Clause], same: Sequence[Clause], rest: Sequence[Clause], reference: str, margin: float
 ) -> tuple[tuple[str, str], ...]:
     """Return the parts on worse, better, equal and undecided figures; a shared place is named only once."""
-    told = [
-        *_differences_told(changed, reference),
+    leads = [
+        *_difference_clauses(changed, reference),
         (_same(changed, same, reference, margin), same),
         ("is undecided in", rest),
     ]
-    told = [(lead, clauses) for lead, clauses in told if clauses]
-    wheres = {one.where for _, clauses in told for one in clauses}
-    is_shared = len(told) > 1 and len(wheres) == 1 and not next(iter(wheres)).startswith("in ")
+    leads = [(lead, clauses) for lead, clauses in leads if clauses]
+    wheres = {one.where for _, clauses in leads for one in clauses}
+    is_shared = len(leads) > 1 and len(wheres) == 1 and not next(iter(wheres)).startswith("in ")
     parts = [
         (lead, listed([one.text for one in clauses]) if is_shared else listed_by_place(clauses))
-        for lead, clauses in told
+        for lead, clauses in leads
     ]
     if is_shared:
         parts.append(("", f"all {wheres.pop()}"))
@@ -213,7 +213,7 @@ def _parts(
     return (*parts[:-1], (lead, f"{last}."))
 
 
-def _differences_told(changed: Sequence[Clause], reference: str) -> Iterator[tuple[str, Sequence[Clause]]]:
+def _difference_clauses(changed: Sequence[Clause], reference: str) -> Iterator[tuple[str, Sequence[Clause]]]:
     """Yield the clauses of each kind of difference with their lead; the first lead names the reference."""
     is_named = False
     for verdict in differences():
@@ -223,10 +223,10 @@ def _differences_told(changed: Sequence[Clause], reference: str) -> Iterator[tup
 
 
 def _same(changed: Sequence[Clause], same: Sequence[Clause], reference: str, margin: float) -> str:
-    waited = any(one.withheld_by for clause in same for one in clause.headlines) or any(
+    is_withheld = any(one.withheld_by for clause in same for one in clause.headlines) or any(
         one.is_elapsed and one.verdict is Verdict.WORSE for clause in changed for one in clause.headlines
     )
-    if waited:
+    if is_withheld:
         return f"is within {_within(margin)} of {reference} in"
     return f"is equivalent to {reference}, within {_within(margin)}, in"
 

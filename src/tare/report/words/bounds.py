@@ -63,8 +63,8 @@ def with_bounds(answer: Answer, rows: Sequence[BoundRow]) -> Answer:
     mine = [one for one in rows if one.variant == answer.variant and one.case in answer.cases]
     if not mine:
         return answer
-    told = max(mine, key=lambda one: one.reached)
-    return dataclasses.replace(answer, beside=f"{answer.beside} At best {told.sentence}.".strip())
+    nearest = max(mine, key=lambda one: one.reached)
+    return dataclasses.replace(answer, beside=f"{answer.beside} At best {nearest.sentence}.".strip())
 
 
 def _row(one: Estimate, known: Bound, variants: Variants) -> BoundRow:

@@ -72,14 +72,14 @@ def levels(one: Comparison) -> tuple[str, str] | None:
     found = (one.reference_level, one.contender_level)
     if one.over or found[0] is None or found[1] is None:
         return None
-    told = [measured(level.value, level.low, level.high, one.unit) for level in found if level is not None]
-    return told[0], told[1]
+    texts = [measured(level.value, level.low, level.high, one.unit) for level in found if level is not None]
+    return texts[0], texts[1]
 
 
 def labelled(fom: str, labels: Settings) -> str:
     """Return the name of a figure with its labels: ``rate (operation write)``."""
-    told = ", ".join(coordinate(name, value) for name, value in labels.items())
-    return f"{words(fom)} ({told})" if told else words(fom)
+    text = ", ".join(coordinate(name, value) for name, value in labels.items())
+    return f"{words(fom)} ({text})" if text else words(fom)
 
 
 def figure(one: Comparison) -> str:

@@ -53,7 +53,7 @@ def effects(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
     decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE and one.ratio]
     answering = [one for one in decided if one.is_answer]
     beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
-    beside = [one for one in beside if not _is_told(one, answering)]
+    beside = [one for one in beside if not _is_shown_as_rate(one, answering)]
     found = _fewer(_clauses(answering, variants), variants)
     found += [_clause((one,), variants) for one in beside[:_MOST_BESIDE]]
     if rest := tuple(beside[_MOST_BESIDE:]):
@@ -109,16 +109,16 @@ def where_words(headlines: Sequence[Headline], variants: Variants) -> str:
     alike: dict[tuple[int | None, ...], list[str]] = {}
     for parameters, known in nodes.items():
         alike.setdefault(tuple(known), []).append(parameters)
-    if sum(max(len(known), len(told)) for known, told in alike.items()) > _MOST_CONFIGURATIONS:
+    if sum(max(len(known), len(names)) for known, names in alike.items()) > _MOST_CONFIGURATIONS:
         return f"in {count(len(cases), 'case')}"
-    return f"at {listed([_at(told, known) for known, told in alike.items()])}"
+    return f"at {listed([_at(names, known) for known, names in alike.items()])}"
 
 
 def _at(parameters: Sequence[str], nodes: Sequence[int | None]) -> str:
     numbers = [str(n) if n else "an unknown number of" for n in nodes]
-    told = f"{listed(numbers)} {'node' if list(nodes) == [1] else 'nodes'}"
+    text = f"{listed(numbers)} {'node' if list(nodes) == [1] else 'nodes'}"
     named = "; ".join(filter(None, parameters))
-    return f"{told} ({named})" if named else told
+    return f"{text} ({named})" if named else text
 
 
 def listed_by_place(clauses: Sequence[Clause]) -> str:
@@ -169,12 +169,12 @@ def _farness(clause: Clause) -> float:
 
 
 def _more(heads: Sequence[Headline]) -> str:
-    told = count(len({(one.workload, _kind_words(one)) for one in heads}), "more figure")
+    text = count(len({(one.workload, _kind_words(one)) for one in heads}), "more figure")
     reach = _ends(heads)
-    return f"{told} ({reach})" if reach else told
+    return f"{text} ({reach})" if reach else text
 
 
-def _is_told(one: Headline, answering: Sequence[Headline]) -> bool:
+def _is_shown_as_rate(one: Headline, answering: Sequence[Headline]) -> bool:
     """Return whether an answering rate already shows an elapsed time: ``HPL_Tflops`` and ``HPL_time``.
 
     It does if both are of the same cases and have changed by the same factor.
@@ -214,13 +214,13 @@ def _figure_and_change(one: Headline) -> str:
 
 
 def _change_words(one: Headline) -> str:
-    told = change(one)
-    if told is None:
+    changed = change(one)
+    if changed is None:
         return visible(one.note) or NOT_MEASURED
     if one.low is None:
-        return f"{told.number} in {count(one.n_blocks, 'block')}, no interval"
+        return f"{changed.number} in {count(one.n_blocks, 'block')}, no interval"
     is_decided = one.verdict.claim is Claim.DIFFERENCE
-    number = _direction_and_number(one) if is_decided else str(told)
+    number = _direction_and_number(one) if is_decided else str(changed)
     return ", ".join(filter(None, (f"{number}{_spread(one)}", _price(one))))
 
 
@@ -231,8 +231,8 @@ def _direction_and_number(one: Headline) -> str:
         return f"{'multiplied' if ratio > 1 else 'divided'} by {fold(one)}"
     bounds = bounds_of(one)
     ends = None if bounds is None else (min(map(abs, bounds)), max(map(abs, bounds)))
-    told = shares(abs(ratio - 1), ends, is_signed=False)
-    return " ".join(filter(None, (told.number, _direction(one), told.interval)))
+    changed = shares(abs(ratio - 1), ends, is_signed=False)
+    return " ".join(filter(None, (changed.number, _direction(one), changed.interval)))
 
 
 def _range(group: Sequence[Headline]) -> str:
@@ -280,7 +280,7 @@ def _spread(one: Headline) -> str:
     """Return that a number is a mean over cases, with the range over them; empty for a single case."""
     if len(one.cases) < 2 or one.least is None or one.most is None:
         return ""
-    ends = [_told(end) for end in (one.least, one.most)]
+    ends = [_change_text(end) for end in (one.least, one.most)]
     if ends[0] == ends[1] or one.is_within:  # "within the margin" already says how near all are
         return " on average"
     return f" on average, {ends[0]} to {ends[1]}"
@@ -288,11 +288,11 @@ def _spread(one: Headline) -> str:
 
 def _ends(group: Sequence[Headline]) -> str:
     ratios = [end for one in group for end in (one.least, one.most) if end is not None]
-    ends = dict.fromkeys((_told(min(ratios)), _told(max(ratios)))) if ratios else ()
+    ends = dict.fromkeys((_change_text(min(ratios)), _change_text(max(ratios)))) if ratios else ()
     return " to ".join(ends)
 
 
-def _told(ratio: float) -> str:
+def _change_text(ratio: float) -> str:
     return factor(ratio, None, None).number if is_manifold(ratio) else percent(ratio - 1)
 
 

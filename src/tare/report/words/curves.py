@@ -26,9 +26,9 @@ def crossover_words(one: Crossover, kinds: Mapping[str, ParameterKind]) -> str:
         for end in (one.x.low, one.x.high)
     ]
     interval = f"{SPACE}[{ends[0]} to {ends[1]}]" if all(ends) else ""
-    doubt = "" if one.is_certain else "without interval: too few blocks; "
+    caveat = "" if one.is_certain else "without interval: too few blocks; "
     low, high = (scale_words(one.along, _rounded(end), kinds) for end in one.between)
-    return f"{first} is better below {where}{interval}, {second} above ({doubt}measured at {low} and {high})"
+    return f"{first} is better below {where}{interval}, {second} above ({caveat}measured at {low} and {high})"
 
 
 def saturation_words(one: Saturation, kinds: Mapping[str, ParameterKind]) -> str:

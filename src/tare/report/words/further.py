@@ -13,16 +13,16 @@ _MOST_NAMED = 3
 
 
 def further_words(
-    figures: Sequence[Comparison], told: Collection[object], aside: tuple[str, str] = ("", "")
+    figures: Sequence[Comparison], shown: Collection[object], aside: tuple[str, str] = ("", "")
 ) -> str:
-    """Return how many of `figures` are not in `told`, and which of them got worse or better; may be empty.
+    """Return how many of `figures` are not in `shown`, and which of them got worse or better; may be empty.
 
-    `told` holds results of `figure_key`. `aside` is a remark on these figures, in singular and in plural.
+    `shown` holds results of `figure_key`. `aside` is a remark on these figures, in singular and in plural.
     """
     rest: dict[object, list[Comparison]] = {}
     for one in figures:
         key = figure_key(one)
-        if one.ratio is not None and one.better is not None and key not in told:
+        if one.ratio is not None and one.better is not None and key not in shown:
             rest.setdefault(key, []).append(one)
     if not rest:
         return ""

@@ -75,8 +75,8 @@ _TAILS = {"max": "worst run", "min": "worst run", "p95": "95th percentile", "p5"
 
 def price_words(one: Comparison) -> str:
     """Return the change of the mean cost and the bad runs, if the mean cost changed differently."""
-    told = paid_words(one, one.unit)
-    return ", ".join(filter(None, (told, tail_words(one)))) if told else ""
+    text = paid_words(one, one.unit)
+    return ", ".join(filter(None, (text, tail_words(one)))) if text else ""
 
 
 def paid_apart(one: Finding) -> float:

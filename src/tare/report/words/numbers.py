@@ -207,8 +207,8 @@ def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = _N
     if isinstance(value, int) and name in ("nodes", "ranks", "threads"):
         return count(value, name[:-1]).replace(" ", NARROW)
     text = _spaced(written(value, kind), kind) if is_number(value) else visible(str(value))
-    told = words(name.removesuffix("_s") if kind is ParameterKind.SECONDS else name)
-    return text if name == "bytes" and is_number(value) else f"{told} {text}"
+    label = words(name.removesuffix("_s") if kind is ParameterKind.SECONDS else name)
+    return text if name == "bytes" and is_number(value) else f"{label} {text}"
 
 
 def _spaced(text: str, kind: ParameterKind | None) -> str:

@@ -33,7 +33,7 @@ def over_words(found: Sequence[Finding]) -> str:
     return "unpaired, n being the runs of the side with fewer"
 
 
-def doubt(found: Sequence[Finding]) -> str:
+def unpaired_warning(found: Sequence[Finding]) -> str:
     """Return a warning if some compared sides did not run together; else empty."""
     if not any("did not run together" in one.note for one in found):
         return ""

@@ -21,37 +21,39 @@ _LOOKED_FOR = {
 }
 
 
-def finding(doubt: QualityWarning) -> str:
+def finding(warning: QualityWarning) -> str:
     """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``.
 
     With few blocks, a drift looks the same as a state that lasts for some blocks. The clause then says so.
     """
-    if doubt.case is None:
-        return _shared_finding(doubt)
-    if doubt.may_wander:
-        way, share = "rises" if doubt.size > 0 else "falls", percent(abs(doubt.size), is_signed=False)
-        return f"{way} by {share} a block, or wanders: {count(doubt.n_blocks, 'block')} cannot tell which"
-    if doubt.kind is RepeatabilityWarning.DRIFT:
-        return f"drifts by {percent(doubt.size)} a block, over {count(doubt.n_blocks, 'block')}"
-    if doubt.kind is RepeatabilityWarning.WARM_UP:
-        return f"{_blocks(doubt.blocks)} {_stand(doubt.blocks)} apart from the rest: {percent(doubt.size)}"
-    if doubt.kind is RepeatabilityWarning.MODES:
-        low, high = (quantity(level, doubt.unit) for level in doubt.levels)
-        return f"has two modes, at {low} and {high}: {_blocks(doubt.blocks)} of {doubt.n_blocks} in one"
-    if doubt.kind is RepeatabilityWarning.AUTOCORRELATION:
-        what = "its ratio to the reference" if doubt.is_of_ratio else "each run"
-        when = "in the block before" if doubt.is_of_ratio else "before"
+    if warning.case is None:
+        return _shared_finding(warning)
+    if warning.may_wander:
+        way, share = "rises" if warning.size > 0 else "falls", percent(abs(warning.size), is_signed=False)
+        return f"{way} by {share} a block, or wanders: {count(warning.n_blocks, 'block')} cannot tell which"
+    if warning.kind is RepeatabilityWarning.DRIFT:
+        return f"drifts by {percent(warning.size)} a block, over {count(warning.n_blocks, 'block')}"
+    if warning.kind is RepeatabilityWarning.WARM_UP:
         return (
-            f"{what} resembles the one {when}: autocorrelation {doubt.size:.2f}, where noise "
-            f"stays below {doubt.levels[0]:.2f}"
+            f"{_blocks(warning.blocks)} {_stand(warning.blocks)} apart from the rest: {percent(warning.size)}"
         )
-    up_to = "" if len(doubt.blocks) == 1 else "up to "
-    return f"{_blocks(doubt.blocks)} {_lie(doubt.blocks)} far off: {up_to}{percent(doubt.size)} of the median"
+    if warning.kind is RepeatabilityWarning.MODES:
+        low, high = (quantity(level, warning.unit) for level in warning.levels)
+        return f"has two modes, at {low} and {high}: {_blocks(warning.blocks)} of {warning.n_blocks} in one"
+    if warning.kind is RepeatabilityWarning.AUTOCORRELATION:
+        what = "its ratio to the reference" if warning.is_of_ratio else "each run"
+        when = "in the block before" if warning.is_of_ratio else "before"
+        return (
+            f"{what} resembles the one {when}: autocorrelation {warning.size:.2f}, where noise "
+            f"stays below {warning.levels[0]:.2f}"
+        )
+    distance = f"{'' if len(warning.blocks) == 1 else 'up to '}{percent(warning.size)}"
+    return f"{_blocks(warning.blocks)} {_lie(warning.blocks)} far off: {distance} of the median"
 
 
-def brief(doubt: QualityWarning) -> str:
+def brief(warning: QualityWarning) -> str:
     """Return the name of a quality warning."""
-    return "drift, or wandering" if doubt.may_wander else str(doubt.kind)
+    return "drift, or wandering" if warning.may_wander else str(warning.kind)
 
 
 def imprecision_words(found: Imprecision) -> str:
@@ -80,34 +82,38 @@ def cure_of_noise(found: Imprecision) -> str:
     return f"Take more blocks, ask about larger differences (margin), or measure on a quieter machine.{quiet}"
 
 
-def _shared_finding(doubt: QualityWarning) -> str:
-    way = "worse" if doubt.size > 0 else "better"
-    share = percent(abs(doubt.size), is_signed=False)
-    if doubt.may_wander:
-        blocks = count(doubt.n_blocks, "block")
+def _shared_finding(warning: QualityWarning) -> str:
+    way = "worse" if warning.size > 0 else "better"
+    share = percent(abs(warning.size), is_signed=False)
+    if warning.may_wander:
+        blocks = count(warning.n_blocks, "block")
         return f"get {way} alike by {share} a block, or wander alike: {blocks} cannot tell which"
-    if doubt.kind is RepeatabilityWarning.DRIFT:
-        return f"get {way} alike by {share} a block, over {count(doubt.n_blocks, 'block')}"
-    return f"are {way} alike in {_blocks(doubt.blocks)}: by {share} next to the rest"
+    if warning.kind is RepeatabilityWarning.DRIFT:
+        return f"get {way} alike by {share} a block, over {count(warning.n_blocks, 'block')}"
+    return f"are {way} alike in {_blocks(warning.blocks)}: by {share} next to the rest"
 
 
-def cure(doubt: QualityWarning, warmup: int) -> str:
+def cure(warning: QualityWarning, warmup: int) -> str:
     """Return what to do about a warning, in one or two sentences.
 
     `warmup` is the number of warm-up blocks that the study already has.
     """
-    if doubt.kind is RepeatabilityWarning.DRIFT:
-        return _DRIFT_OF_ALL if doubt.case is None else _DRIFT
-    if doubt.kind is RepeatabilityWarning.WARM_UP:
+    if warning.kind is RepeatabilityWarning.DRIFT:
+        return _DRIFT_OF_ALL if warning.case is None else _DRIFT
+    if warning.kind is RepeatabilityWarning.WARM_UP:
         return (
-            f"It looks like warm-up: write “warmup: {warmup + len(doubt.blocks)}” into the study and run it "
-            "again."
+            f"It looks like warm-up: write “warmup: {warmup + len(warning.blocks)}” into the study and run "
+            "it again."
         )
-    if doubt.kind is RepeatabilityWarning.MODES:
-        return _step(doubt) or _MODES
-    if doubt.kind is RepeatabilityWarning.AUTOCORRELATION:
+    if warning.kind is RepeatabilityWarning.MODES:
+        return _step(warning) or _MODES
+    if warning.kind is RepeatabilityWarning.AUTOCORRELATION:
         return _AUTOCORRELATION
-    return f"{_OUTLIERS} {_FIRST}" if doubt.blocks[0] == 1 and doubt.n_blocks < MIN_FOR_WARM_UP else _OUTLIERS
+    return (
+        f"{_OUTLIERS} {_FIRST}"
+        if warning.blocks[0] == 1 and warning.n_blocks < MIN_FOR_WARM_UP
+        else _OUTLIERS
+    )
 
 
 _DRIFT_OF_ALL = (
@@ -130,38 +136,38 @@ _OUTLIERS = "It counts like any other run; its evidence may say what happened."
 _FIRST = f"Whether a slow first block is warm-up or chance can be told from {MIN_FOR_WARM_UP} blocks on."
 
 
-def _step(doubt: QualityWarning) -> str:
+def _step(warning: QualityWarning) -> str:
     """Return the cure if one mode is at the end of the series, so that something changed then; else empty."""
-    first, last = doubt.blocks[0], doubt.blocks[-1]
-    if last - first + 1 != len(doubt.blocks):
+    first, last = warning.blocks[0], warning.blocks[-1]
+    if last - first + 1 != len(warning.blocks):
         return ""
-    if len(doubt.blocks) < last:
+    if len(warning.blocks) < last:
         return f"Something changed with block {first}: compare the environment and evidence before and after."
     return f"Something changed after block {last}: compare the environment and evidence before and after."
 
 
-def tested(trust: Quality) -> str:
+def tested(quality: Quality) -> str:
     """Return which effects were tested for and which could not be, in one or more sentences."""
-    looked = [suspicion for suspicion, n in trust.n_tested.items() if n]
+    looked = [kind for kind, n in quality.n_tested.items() if n]
     if not looked:
         return f"Not tested for drift, warm-up or outliers: that takes {MIN_SERIES} blocks."
-    names = listed([_LOOKED_FOR[suspicion] for suspicion in looked])
-    sentence = f"{count(trust.n_figures, 'figure')} tested for {names}, corrected for looking at so many."
-    return f"{sentence} {_untested(trust)}".rstrip()
+    names = listed([_LOOKED_FOR[kind] for kind in looked])
+    sentence = f"{count(quality.n_figures, 'figure')} tested for {names}, corrected for looking at so many."
+    return f"{sentence} {_untested(quality)}".rstrip()
 
 
-def _untested(trust: Quality) -> str:
+def _untested(quality: Quality) -> str:
     parts = []
-    if not trust.is_in_order:
+    if not quality.is_in_order:
         parts.append("In what order these runs were made is not known, so nothing is said of change in time.")
     if (
-        trust.is_in_order
-        and trust.n_tested[RepeatabilityWarning.DRIFT]
-        and not trust.n_tested[RepeatabilityWarning.WARM_UP]
+        quality.is_in_order
+        and quality.n_tested[RepeatabilityWarning.DRIFT]
+        and not quality.n_tested[RepeatabilityWarning.WARM_UP]
     ):
         parts.append(f"A warm-up cannot be told with fewer than {MIN_FOR_WARM_UP} blocks.")
     n_modes, n_outliers = (
-        trust.n_tested[one] for one in (RepeatabilityWarning.MODES, RepeatabilityWarning.OUTLIERS)
+        quality.n_tested[one] for one in (RepeatabilityWarning.MODES, RepeatabilityWarning.OUTLIERS)
     )
     if n_modes == 0:
         parts.append(f"Two modes cannot be told with fewer than {MIN_FOR_MODES} blocks.")

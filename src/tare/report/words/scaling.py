@@ -203,11 +203,11 @@ def _knee(curve: ScalingCurve) -> str:
     open_end = " or more" if fit.knee.low is not None and fit.knee.high is None else ""
     return (
         f"The USL puts the peak of throughput at {scale_words(curve.along, round(fit.knee.value, 1))}"
-        f"{SPACE}{span(fit.knee)}{open_end}{beyond}{_doubt(fit)}."
+        f"{SPACE}{span(fit.knee)}{open_end}{beyond}{_misfit_warning(fit)}."
     )
 
 
-def _doubt(fit: LawFit) -> str:
+def _misfit_warning(fit: LawFit) -> str:
     if fit.misfit is None or fit.misfit <= _NEAR:
         return ""
     return f"; it misses a measured point by {percent(fit.misfit, is_signed=False)}, so do not lean on it"

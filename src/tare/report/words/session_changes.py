@@ -14,14 +14,14 @@ MOST_CHANGES = 3
 
 def change_words(one: SessionChange, label: Callable[[str], str]) -> str:
     """Return a change with its 95 % interval as a sentence without its full stop."""
-    told = (
+    changed = (
         factor(one.ratio, one.low, one.high)
         if is_manifold(one.ratio)
         else shares(one.ratio - 1, (one.low - 1, one.high - 1))
     )
     who = f"the reference itself ({label(one.case)})" if one.is_reference else label(one.case)
     what = labelled(one.fom, one.labels)
-    return f"{who} measured {what} {told} in session {one.after} next to session {one.before}"
+    return f"{who} measured {what} {changed} in session {one.after} next to session {one.before}"
 
 
 def changes_words(found: Sequence[SessionChange], label: Callable[[str], str]) -> list[str]:

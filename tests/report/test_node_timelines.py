@@ -9,19 +9,19 @@ from support.synthetic import make_campaign, make_case
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.telemetry import Epoch, Timeline, Track
-from tare.report.charts.drawing import alone
+from tare.report.charts.drawing import chart_spec
 from tare.report.charts.figures import watched_figure
-from tare.report.charts.node_timelines import course_charts
-from tare.report.charts.painting import Here
+from tare.report.charts.node_timelines import node_timeline_charts
+from tare.report.charts.painting import Painter
 from tare.report.charts.telemetry import (
     MOST_CASES,
     MOST_LAYERS,
     NodeTimeline,
     NodeTimelines,
-    courses,
-    describe_course,
+    describe_node_timeline,
+    node_timelines,
 )
-from tare.report.report_answers import ReportAnswers
+from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.reasons import watched_words
 from tare.report.variants import lay_out
 
@@ -38,8 +38,8 @@ def track(host: str, value: float, *, shift_s: float = 0.0, n: int = 10, period_
 
 
 def drawn(campaign: Campaign, timeline: Timeline) -> NodeTimelines:
-    variants = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
-    return courses(watched(campaign), variants, frozenset(campaign.cases), lambda attempt: timeline)
+    variants = lay_out(campaign, ReportStatistics.of(campaign).comparisons)
+    return node_timelines(watched(campaign), variants, frozenset(campaign.cases), lambda attempt: timeline)
 
 
 def first(
@@ -48,53 +48,53 @@ def first(
     return drawn(campaign, Timeline(tracks=tracks, epochs=epochs)).shown[0]
 
 
-def area(course: NodeTimeline) -> float:
-    return sum((bar.high - bar.low) * (bar.end - bar.begin) for bar in course.bars)
+def area(timeline: NodeTimeline) -> float:
+    return sum((bar.high - bar.low) * (bar.end - bar.begin) for bar in timeline.bars)
 
 
 def test_the_top_of_a_stack_is_the_sum_of_nodes_that_are_sampled_at_other_instants() -> None:
-    course = first(make_campaign(blocks=3), track("n1", 30), track("n2", 50, shift_s=0.4))
-    tops = [bar.high for bar in course.bars if bar.host == "n2"]
+    timeline = first(make_campaign(blocks=3), track("n1", 30), track("n2", 50, shift_s=0.4))
+    tops = [bar.high for bar in timeline.bars if bar.host == "n2"]
     assert tops == pytest.approx([80.0] * len(tops))
     assert len(tops) == 30
-    assert {bar.low for bar in course.bars if bar.host == "n1"} == {0.0}
+    assert {bar.low for bar in timeline.bars if bar.host == "n1"} == {0.0}
 
 
 def test_of_a_long_run_on_many_nodes_nothing_is_left_out_and_the_chart_stays_small() -> None:
     tracks = [track(f"n{number}", number, n=1000, period_s=0.01) for number in range(1, 65)]
-    course = first(make_campaign(blocks=40), *tracks)
-    assert area(course) == pytest.approx(8 * 10 * sum(range(1, 65)))
-    assert course.hosts == ("n60", "n61", "n62", "n63", "n64", "the other 59 nodes")
-    assert len(course.hosts) == MOST_LAYERS
-    assert len(course.bars) <= 300
-    assert len(alone(course_charts([course])[0])) < 50_000
+    timeline = first(make_campaign(blocks=40), *tracks)
+    assert area(timeline) == pytest.approx(8 * 10 * sum(range(1, 65)))
+    assert timeline.hosts == ("n60", "n61", "n62", "n63", "n64", "the other 59 nodes")
+    assert len(timeline.hosts) == MOST_LAYERS
+    assert len(timeline.bars) <= 300
+    assert len(chart_spec(node_timeline_charts([timeline])[0])) < 50_000
 
 
 def test_a_step_between_samples_is_shared_out_by_time() -> None:
     one = Track(host="n1", since=(100.0, 104.0), at=(104.0, 110.0), values={"cpu_busy": (10.0, 20.0)})
-    course = first(make_campaign(blocks=1), one)
-    assert [(bar.begin, bar.end, bar.high) for bar in course.bars] == [(0, 5, 12), (5, 10, 20)]
+    timeline = first(make_campaign(blocks=1), one)
+    assert [(bar.begin, bar.end, bar.high) for bar in timeline.bars] == [(0, 5, 12), (5, 10, 20)]
 
 
 def test_a_node_that_was_not_sampled_for_a_while_is_not_drawn_there() -> None:
     one = Track(host="n1", since=(100.0, 108.0), at=(102.0, 110.0), values={"cpu_busy": (10.0, 20.0)})
     other = track("n2", 5)
-    course = first(make_campaign(blocks=1), one, other)
-    assert [bar.begin for bar in course.bars if bar.host == "n1"] == pytest.approx([0, 1, 8, 9])
-    assert len([bar for bar in course.bars if bar.host == "n2"]) == 10
+    timeline = first(make_campaign(blocks=1), one, other)
+    assert [bar.begin for bar in timeline.bars if bar.host == "n1"] == pytest.approx([0, 1, 8, 9])
+    assert len([bar for bar in timeline.bars if bar.host == "n2"]) == 10
 
 
 def test_stages_are_epochs_of_their_own_and_the_last_is_the_measured_one() -> None:
     epochs = (Epoch("prepare", 100, 104), Epoch("solve", 104, 110))
-    course = first(make_campaign(blocks=2), track("n1", 30), epochs=epochs)
-    assert [(one.stage, one.block, one.is_measured) for one in course.epochs] == [
+    timeline = first(make_campaign(blocks=2), track("n1", 30), epochs=epochs)
+    assert [(one.stage, one.block, one.is_measured) for one in timeline.epochs] == [
         ("prepare", 1, False),
         ("solve", 1, True),
         ("prepare", 2, False),
         ("solve", 2, True),
     ]
-    assert len(course.runs) == 2
-    assert course.runs[1].begin > course.runs[0].end
+    assert len(timeline.runs) == 2
+    assert timeline.runs[1].begin > timeline.runs[0].end
 
 
 def test_a_reference_and_its_contender_stand_beside_each_other_at_each_place() -> None:
@@ -102,7 +102,7 @@ def test_a_reference_and_its_contender_stand_beside_each_other_at_each_place() -
     found = drawn(
         make_campaign(cases, blocks=3), Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
     )
-    assert [course.panel.title for course in found.shown] == [
+    assert [timeline.panel.title for timeline in found.shown] == [
         "host · synthetic.pingpong · 2 nodes",
         "overlay · synthetic.pingpong · 2 nodes",
         "host · synthetic.pingpong · 4 nodes",
@@ -122,7 +122,7 @@ def test_what_is_left_out_is_said() -> None:
 
 def test_a_run_whose_recording_is_gone_is_not_drawn() -> None:
     campaign = watched(make_campaign(blocks=3))
-    variants = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
+    variants = lay_out(campaign, ReportStatistics.of(campaign).comparisons)
 
     def read(attempt: Attempt) -> Timeline | None:
         return (
@@ -131,30 +131,30 @@ def test_a_run_whose_recording_is_gone_is_not_drawn() -> None:
             else Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
         )
 
-    found = courses(campaign, variants, frozenset(campaign.cases), read)
+    found = node_timelines(campaign, variants, frozenset(campaign.cases), read)
     assert [one.block for one in found.shown[0].runs] == [1, 3]
 
 
 def test_runs_that_others_watched_are_drawn_too() -> None:
     campaign = make_campaign(blocks=2)
-    variants = lay_out(campaign, ReportAnswers.of(campaign).comparisons)
+    variants = lay_out(campaign, ReportStatistics.of(campaign).comparisons)
     told = Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
-    found = courses(campaign, variants, frozenset(campaign.cases), lambda attempt: told)
-    assert {len(course.runs) for course in found.shown} == {2}
-    assert courses(campaign, variants, frozenset(campaign.cases), lambda attempt: None) == NodeTimelines(
-        (), ""
-    )
+    found = node_timelines(campaign, variants, frozenset(campaign.cases), lambda attempt: told)
+    assert {len(timeline.runs) for timeline in found.shown} == {2}
+    assert node_timelines(
+        campaign, variants, frozenset(campaign.cases), lambda attempt: None
+    ) == NodeTimelines((), "")
 
 
 def test_a_chart_is_told_in_words_node_by_node() -> None:
-    course = first(make_campaign(blocks=2), track("n1", 30), track("n2", 50))
-    told = describe_course(course).replace("\u202f", " ")
+    timeline = first(make_campaign(blocks=2), track("n1", 30), track("n2", 50))
+    told = describe_node_timeline(timeline).replace("\u202f", " ")
     assert told.endswith("over 2 runs. n1: mean 30.0 %, at most 30.0 %; n2: mean 50.0 %, at most 50.0 %.")
 
 
 def test_hostile_names_of_nodes_and_stages_turn_no_text() -> None:
-    course = first(make_campaign(blocks=1), track("n\u202e1\x1b", 30), epochs=(Epoch("s\u202e", 100, 110),))
-    text = alone(course_charts([course])[0])
+    timeline = first(make_campaign(blocks=1), track("n\u202e1\x1b", 30), epochs=(Epoch("s\u202e", 100, 110),))
+    text = chart_spec(node_timeline_charts([timeline])[0])
     assert "\u202e" not in text
     assert "\\u001b" not in text
 
@@ -176,6 +176,6 @@ def test_more_charts_than_fit_on_a_page_of_paper_are_two_figures() -> None:
     told = Timeline(
         tracks=(msgspec.structs.replace(track("n1", 1), values=both),), epochs=(Epoch("run", 100, 110),)
     )
-    found = watched_figure(drawn(campaign, told), Here())
+    found = watched_figure(drawn(campaign, told), Painter())
     assert [(one.name, len(one.specs)) for one in found] == [("telemetry", 12), ("telemetry-2", 12)]
     assert found[1].descriptions[-1].startswith("network-7")

@@ -21,7 +21,7 @@ from tare.core.scaling import ScalingCurve
 
 
 @dataclasses.dataclass(frozen=True)
-class ReportAnswers:
+class ReportStatistics:
     """The statistics of a campaign; tare.analysis explains them."""
 
     estimates: Sequence[Estimate]
@@ -38,7 +38,7 @@ class ReportAnswers:
     calibration: Calibration | None = None
 
     @classmethod
-    def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportAnswers:
+    def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportStatistics:
         """Return the statistics for a report on `campaign`; `calibrated` is the campaign of an A/A study."""
         by_figure = aggregates(campaign)
         return cls(
