@@ -91,7 +91,7 @@ def _rows(told: Told, page: Content) -> None:
         ("saturations", [one.reached for one in curves.saturations] if curves else []),
         ("watched", [activity.watched] if activity else []),
         ("account", [page.account.sentence]),
-        ("notes", [one.note for one in verdicts.rows.shown if one.note] if verdicts else []),
+        ("notes", [row.cells[-1].small for row in verdicts.rows.shown] if verdicts else []),
         ("facts", [text for _, text in trust.facts]),
         ("scaling", [text for block in scaling.blocks for _, text in block.sentences] if scaling else []),
     )

@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 MOST_ROWS = 250
 """The most rows of a table that are HTML. A browser can lay out some hundreds without a pause."""
 
-RowT = TypeVar("RowT")
+
+class Column(NamedTuple):
+    """A column: its heading, the CSS classes of its cells, and its order: ``text``, ``number`` or none."""
+
+    title: str
+    paint: str = ""
+    sort: str = ""
 
 
-class PackedCell(NamedTuple):
-    """A cell for the page's script: its text, a remark in small type, its sort key and its CSS class."""
+class ListingCell(NamedTuple):
+    """A cell: its text, a remark in small type, its sort key if that is not the text, and its CSS class."""
 
     text: str
     small: str = ""
-    value: float | None = None
+    value: float | str | None = None
     paint: str = ""
 
 
-class PackedRow(NamedTuple):
-    """A row for the page's script, which filters rows by `cases` and `state`.
+class ListingRow(NamedTuple):
+    """A row; a reader can filter rows by `cases` and `state`.
 
-    The last cell opens the attempt folder `run`. If `run` is empty, it leads to the runs of `cases`.
+    After the last cell, there is a link to the attempt folder `run`, or with a `label` one to the runs of
+    `cases`.
     """
 
     cases: tuple[str, ...]
     state: str
     run: str
     label: str
-    cells: tuple[PackedCell, ...]
+    cells: tuple[ListingCell, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Listing(Generic[RowT]):
-    """The rows of a table: `shown` is written as HTML, and `rest` is packed."""
+class Listing:
+    """A table of many rows."""
 
-    shown: tuple[RowT, ...]
-    rest: tuple[PackedRow, ...] = ()
+    columns: tuple[Column, ...]
+    rows: tuple[ListingRow, ...]
+
+    @property
+    def shown(self) -> tuple[ListingRow, ...]:
+        """Return the rows that are written as HTML."""
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def rest(self) -> tuple[ListingRow, ...]:
+        """Return the rows that are packed."""
+        return self.rows[MOST_ROWS:]
 
     def __len__(self) -> int:
-        return len(self.shown) + len(self.rest)
-
-
-def split(rows: Sequence[RowT]) -> tuple[tuple[RowT, ...], Sequence[RowT]]:
-    """Return the first MOST_ROWS rows, and the rest."""
-    return tuple(rows[:MOST_ROWS]), rows[MOST_ROWS:]
+        return len(self.rows)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -15,44 +13,22 @@ from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Run
 from tare.report.charts.panels import is_shown
-from tare.report.listing import Listing, PackedCell, PackedRow, split
+from tare.report.listing import Column, Listing, ListingCell, ListingRow
 from tare.report.section import LAST, Section, SectionFacts
 from tare.report.variants import Variants
 from tare.report.words.accounting import Account
 from tare.report.words.numbers import NARROW, number, quantity, visible, words
 
 
-@dataclasses.dataclass(frozen=True)
-class RunRow:
-    """One attempt, or a planned run without an attempt (`attempt` is 0)."""
-
-    case: str
-    block: int
-    session: int | None
-    attempt: int
-    variant: str
-    configuration: str
-    state: State
-    result: str
-    result_name: str
-    sort_value: float | None
-    elapsed: str
-    elapsed_s: float | None
-    load: str
-    started: str
-    remark: str
-    folder: str
-
-
 class Runs(NamedTuple):
     """The table of runs, and their number by state."""
 
-    rows: Listing[RunRow]
+    rows: Listing
     account: Account
 
 
 def _made(facts: SectionFacts) -> Runs:
-    return Runs(run_listing(run_rows(facts.campaign, facts.variants)), facts.account)
+    return Runs(run_listing(facts.campaign, facts.variants), facts.account)
 
 
 SECTION = Section(
@@ -65,24 +41,36 @@ SECTION = Section(
 )
 
 
-def run_rows(campaign: Campaign, variants: Variants) -> list[RunRow]:
+_COLUMNS = (
+    Column("Block", "n", "number"),
+    Column("Session", "n wide", "number"),
+    Column("Where", "", "text"),
+    Column("Side", "", "text"),
+    Column("State", "", "text"),
+    Column("Result", "n", "number"),
+    Column("Took", "n wide", "number"),
+    Column("Load", "n wide", "number"),
+    Column("Started", "wide", "text"),
+    Column("Remark", "wide remark", "text"),
+)
+
+
+def run_listing(campaign: Campaign, variants: Variants) -> Listing:
     """Return a row for every attempt and every planned run without one, sorted by block."""
     tried = {Run(one.block, one.case) for one in campaign.attempts}
     shown = _shown_foms(campaign)
-    labels = {case: configuration.label for case, configuration in variants.configuration_of.items()}
     rows = [
-        _attempt_row(one, campaign, variants.variant_of[one.case].name, labels[one.case], shown[one.case])
+        (
+            (one.block, _started(one) or "9", one.attempt),
+            _attempt_row(one, campaign, variants, shown[one.case]),
+        )
         for one in campaign.attempts
         if one.case in variants.variant_of
     ]
-    rows += [_pending_row(run, variants) for run in campaign.planned() if run not in tried]
-    return sorted(rows, key=lambda row: (row.block, row.started or "9", row.attempt))
-
-
-def run_listing(rows: Sequence[RunRow]) -> Listing[RunRow]:
-    """Return `rows` as a listing: the first as HTML rows, the others packed."""
-    shown, rest = split(rows)
-    return Listing(shown, tuple(map(_packed, rest)))
+    pending = (run for run in campaign.planned() if run not in tried)
+    rows += [((run.block, "9", 0), _pending_row(run, variants)) for run in pending]
+    rows.sort(key=lambda row: row[0])
+    return Listing(_COLUMNS, tuple(row for _, row in rows))
 
 
 def by_urgency(campaign: Campaign) -> list[Attempt]:
@@ -121,71 +109,45 @@ def _shown_foms(campaign: Campaign) -> dict[str, frozenset[str]]:
     }
 
 
-def _attempt_row(
-    one: Attempt, campaign: Campaign, variant: str, configuration: str, shown: frozenset[str]
-) -> RunRow:
+def _attempt_row(one: Attempt, campaign: Campaign, variants: Variants, shown: frozenset[str]) -> ListingRow:
+    state = state_of(one, campaign.is_running)
     found = _result(one, shown)
-    return RunRow(
-        case=one.case,
-        block=one.block,
-        session=one.session if one.session > 0 else None,
-        attempt=one.attempt,
-        variant=variant,
-        configuration=configuration,
-        state=state_of(one, campaign.is_running),
-        result=quantity(found[1], found[2]) if found else "",
-        result_name=words(found[0]) if found else "",
-        sort_value=found[1] if found else None,
-        elapsed="" if one.source else f"{number(one.elapsed_s)}{NARROW}s",
-        elapsed_s=None if one.source else one.elapsed_s,
-        load="" if one.load is None else number(one.load, 2),
-        started="" if one.started_at is None else moment(one.started_at).isoformat(" ", "seconds")[:19],
-        remark=visible(one.transport_evidence if one.state is State.DONE else _why(one)),
-        folder=one.folder,
+    result = ListingCell(quantity(found[1], found[2]), words(found[0]), found[1]) if found else _BLANK
+    block = f"{one.block}, try {one.attempt}" if one.attempt > 1 else f"{one.block}"
+    cells = (
+        ListingCell(block, value=one.block),
+        ListingCell(str(one.session) if one.session > 0 else ""),
+        ListingCell(variants.configuration_of[one.case].label),
+        ListingCell(variants.variant_of[one.case].name),
+        ListingCell(state.value, paint=f"state {state.value}"),
+        result,
+        _BLANK if one.source else ListingCell(f"{number(one.elapsed_s)}{NARROW}s", value=one.elapsed_s),
+        _BLANK if one.load is None else ListingCell(number(one.load, 2)),
+        ListingCell(_started(one)),
+        ListingCell(visible(one.transport_evidence if one.state is State.DONE else _why(one))),
     )
+    return ListingRow((one.case,), state.value, one.folder, "", cells)
 
 
-def _pending_row(run: Run, variants: Variants) -> RunRow:
-    return RunRow(
-        case=run.case,
-        block=run.block,
-        session=None,
-        attempt=0,
-        variant=variants.variant_of[run.case].name,
-        configuration=variants.configuration_of[run.case].label,
-        state=State.PENDING,
-        result="",
-        result_name="",
-        sort_value=None,
-        elapsed="",
-        elapsed_s=None,
-        load="",
-        started="",
-        remark="not run yet",
-        folder="",
+def _pending_row(run: Run, variants: Variants) -> ListingRow:
+    state = State.PENDING.value
+    cells = (
+        ListingCell(str(run.block), value=run.block),
+        _BLANK,
+        ListingCell(variants.configuration_of[run.case].label),
+        ListingCell(variants.variant_of[run.case].name),
+        ListingCell(state, paint=f"state {state}"),
+        *[_BLANK] * 4,
+        ListingCell("not run yet"),
     )
+    return ListingRow((run.case,), state, "", "", cells)
 
 
-def _packed(row: RunRow) -> PackedRow:
-    """Return a row with the same cells as in the template."""
-    return PackedRow(
-        cases=(row.case,),
-        state=row.state.value,
-        run=row.folder,
-        label="",
-        cells=(
-            PackedCell(str(row.block), f", try {row.attempt}" if row.attempt > 1 else "", row.block),
-            PackedCell(str(row.session or ""), "", row.session),
-            PackedCell(row.configuration),
-            PackedCell(row.variant),
-            PackedCell(row.state.value, paint=f"state {row.state.value}"),
-            PackedCell(row.result, row.result_name, row.sort_value),
-            PackedCell(row.elapsed, "", row.elapsed_s),
-            PackedCell(row.load),
-            PackedCell(row.started),
-            PackedCell(row.remark),
-        ),
-    )
+_BLANK = ListingCell("")
+
+
+def _started(one: Attempt) -> str:
+    return "" if one.started_at is None else moment(one.started_at).isoformat(" ", "seconds")[:19]
 
 
 def _why(one: Attempt) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.verdict import Claim
-from tare.report.listing import Listing, PackedCell, PackedRow, split
+from tare.report.listing import Column, Listing, ListingCell, ListingRow
 from tare.report.section import LAST, Section, SectionFacts
 from tare.report.sections.overview import css_class
 from tare.report.variants import Variants
-from tare.report.words.assumed import MARK, assumed_mark, footnote
+from tare.report.words.assumed import assumed_mark, footnote
 from tare.report.words.changes import change, levels
 from tare.report.words.mean_cost import beside_words
 from tare.report.words.numbers import (
@@ -34,46 +34,10 @@ MOST_VERDICTS = 2000
 
 
 @dataclasses.dataclass(frozen=True)
-class VerdictRow:
-    """One comparison as a row of the full table."""
-
-    variant: str
-    configuration: str
-    fom: str
-    at: str
-    levels: tuple[str, str]
-    ratio: str
-    interval: str
-    change: str
-    n_blocks: int
-    p: str
-    verdict: str
-    paint: str
-    note: str
-    cases: tuple[str, ...]
-    sort_ratio: float | None
-    sort_p: float | None
-
-    @property
-    def state(self) -> str:
-        """Return the choice of the table's filter that selects the row."""
-        return (
-            "not measured"
-            if self.verdict in (APART, UNCROSSED)
-            else self.verdict.partition(" (")[0].removesuffix(MARK)
-        )
-
-    @property
-    def label(self) -> str:
-        """Return the name of the runs that the row is based on."""
-        return f"{self.variant}, {self.configuration}"
-
-
-@dataclasses.dataclass(frozen=True)
 class Verdicts:
     """The rows of the table, its title, and a text on what it leaves out."""
 
-    rows: Listing[VerdictRow]
+    rows: Listing
     title: str
     left_out: str
     footnote: str = ""
@@ -114,11 +78,8 @@ def verdicts(
         title = f"the {MOST_VERDICTS} that lie farthest from 1"
         left_out += f" Of these {len(chosen)}, the {MOST_VERDICTS} farthest from 1 are here."
         chosen = sorted(chosen, key=_farness)[:MOST_VERDICTS]
-    shown, rest = split(chosen)
-    rows = Listing(
-        tuple(_row(one, campaign, variants) for one in shown),
-        tuple(_packed(_row(one, campaign, variants)) for one in rest),
-    )
+    reference = variants.reference.name if variants.reference else "Reference"
+    rows = Listing(_columns(reference), tuple(_row(one, campaign, variants) for one in chosen))
     return Verdicts(rows, f"{count(len(rows), 'comparison')}: {title}", left_out.strip(), footnote(chosen))
 
 
@@ -126,27 +87,46 @@ def _farness(one: Comparison) -> float:
     return -abs(math.log(one.ratio)) if one.ratio else 0.0
 
 
-def _row(one: Comparison, campaign: Campaign, variants: Variants) -> VerdictRow:
-    shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
-    p = one.p_equivalence_adjusted if one.verdict.claim is Claim.EQUIVALENCE else one.p_adjusted
-    return VerdictRow(
-        variant=variants.variant_of[one.contender_case].name,
-        configuration=variants.configuration_of[one.contender_case].label,
-        fom=words(one.fom),
-        at=" · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared),
-        levels=levels(one) or ("", ""),
-        ratio=ratio(one.ratio),
-        interval=ratio_bounds(one.ratio, one.low, one.high),
-        change=str(change(one) or ""),
-        n_blocks=one.n_blocks,
-        p=probability(p),
-        verdict=_verdict(one),
-        paint=css_class(one),
-        note="; ".join(filter(None, (visible(one.note), more(one), beside_words(one)))),
-        cases=(one.reference_case, one.contender_case),
-        sort_ratio=one.ratio,
-        sort_p=p,
+def _columns(reference: str) -> tuple[Column, ...]:
+    return (
+        Column("Contender", "", "text"),
+        Column("Where", "", "text"),
+        Column("Figure of merit", "", "text"),
+        Column("At", "n"),
+        Column(reference, "n"),
+        Column("Measured", "n"),
+        Column("Ratio", "n", "number"),
+        Column("Interval", "n"),
+        Column("Change", "n", "number"),
+        Column("n", "n", "number"),
+        Column("p", "n", "number"),
+        Column("Verdict", "", "text"),
     )
+
+
+def _row(one: Comparison, campaign: Campaign, variants: Variants) -> ListingRow:
+    shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
+    at = " · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared)
+    p = one.p_equivalence_adjusted if one.verdict.claim is Claim.EQUIVALENCE else one.p_adjusted
+    variant = variants.variant_of[one.contender_case].name
+    configuration = variants.configuration_of[one.contender_case].label
+    sort_key = "" if one.ratio is None else one.ratio
+    note = "; ".join(filter(None, (visible(one.note), more(one), beside_words(one))))
+    cells = (
+        ListingCell(variant),
+        ListingCell(configuration),
+        ListingCell(words(one.fom)),
+        ListingCell(at),
+        *map(ListingCell, levels(one) or ("", "")),
+        ListingCell(ratio(one.ratio), value=sort_key),
+        ListingCell(ratio_bounds(one.ratio, one.low, one.high)),
+        ListingCell(str(change(one) or ""), value=sort_key),
+        ListingCell(str(one.n_blocks)),
+        ListingCell(probability(p), value=p),
+        ListingCell(_verdict(one), note, paint=f"verdict {css_class(one)}"),
+    )
+    cases = (one.reference_case, one.contender_case)
+    return ListingRow(cases, _state(one), "", f"{variant}, {configuration}", cells)
 
 
 def _verdict(one: Comparison) -> str:
@@ -161,24 +141,6 @@ def _verdict(one: Comparison) -> str:
     )
 
 
-def _packed(row: VerdictRow) -> PackedRow:
-    """Return a row with the same cells as in the template."""
-    return PackedRow(
-        cases=row.cases,
-        state=row.state,
-        run="",
-        label=row.label,
-        cells=(
-            PackedCell(row.variant),
-            PackedCell(row.configuration),
-            PackedCell(row.fom),
-            PackedCell(row.at),
-            *map(PackedCell, row.levels),
-            PackedCell(row.ratio, "", row.sort_ratio),
-            PackedCell(row.interval),
-            PackedCell(row.change, "", row.sort_ratio),
-            PackedCell(str(row.n_blocks), "", row.n_blocks),
-            PackedCell(row.p, "", row.sort_p),
-            PackedCell(row.verdict, row.note, paint=f"verdict {row.paint}"),
-        ),
-    )
+def _state(one: Comparison) -> str:
+    """Return the choice of the table's filter that selects a row."""
+    return "not measured" if one.is_apart or one.is_uncrossed or one.ratio is None else one.verdict.value
