@@ -20,7 +20,7 @@ from tare.report.formats import templates
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
 from tare.report.formats.page import render
-from tare.report.section import LAST, Section, sections
+from tare.report.section import Section, sections
 
 
 def test_every_format_has_the_section_of_another_package(stranger: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_section_may_bring_a_template_and_a_heading_of_its_own(
 
 
 def test_sections_of_tare_stand_in_a_chain_with_room_for_others_after_each() -> None:
-    own = [one for one in sections() if one.order == LAST]
+    own = [one for one in sections() if one.template]
     assert [one.after for one in own] == ["answer", *(one.name for one in own[:-1])]
-    assert all(one.template is not None and one.template.is_file() for one in own)
+    assert all(one.template and one.template.is_file() for one in own)
 
 
 def test_a_section_after_none_that_is_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

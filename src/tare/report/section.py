@@ -29,7 +29,7 @@ from tare.report.words.accounting import Account
 from tare.report.words.bounds import BoundRow
 from tare.report.words.numbers import visible
 
-LAST = 1000
+_LAST = 1000
 """The `order` of Tare's own sections: each comes after all others that stand after the same section."""
 
 _FIRST = "answer"
@@ -105,6 +105,14 @@ class Section(NamedTuple):
     order: int = 500
     is_summarised: bool = False
     template: Path | None = None
+
+
+def own_section(
+    module: str, title: str, after: str, make: Callable[[SectionFacts], object | None]
+) -> Section:
+    """Return a section of Tare: its name and its template are those of its `module`, a file name."""
+    path = Path(module)
+    return Section(path.stem, title, after, make, order=_LAST, template=path.with_suffix(".html"))
 
 
 class MadeSection(NamedTuple):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from tare.report.charts.figures import Figure
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.shown_configurations import drawn_configurations, left_out
 
 
@@ -37,11 +36,4 @@ def _heading(names: set[str], *, has_scaling: bool) -> str:
     return SECTION.title if has_scaling else "How does it go with size and scale?"
 
 
-SECTION = Section(
-    "charts",
-    "How does it go with size?",
-    after="scaling",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "How does it go with size?", after="scaling", make=_made)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 from tare.analysis.curves import Curves
 from tare.core.curves import Crossover, HockneyFit, Saturation
 from tare.core.units import format_bytes
 from tare.core.values import Settings
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.variants import Variant, Variants
 from tare.report.words.curves import crossover_words, misfit_words, saturation_words
 from tare.report.words.numbers import NARROW, words
@@ -73,13 +72,8 @@ def _made(facts: SectionFacts) -> CurveTables | None:
     return found if found.hockney or found.crossovers or found.saturations else None
 
 
-SECTION = Section(
-    "curves",
-    "Where do they cross, and where does more stop paying?",
-    after="charts",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
+SECTION = own_section(
+    __file__, "Where do they cross, and where does more stop paying?", after="charts", make=_made
 )
 
 

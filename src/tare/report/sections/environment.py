@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from tare.analysis.confounding import confounders
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.words.numbers import visible
 
 
@@ -47,13 +46,8 @@ def _made(facts: SectionFacts) -> Surroundings:
     )
 
 
-SECTION = Section(
-    "environment",
-    "Where did it run, and what differs between the sides?",
-    after="methods",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
+SECTION = own_section(
+    __file__, "Where did it run, and what differs between the sides?", after="methods", make=_made
 )
 
 

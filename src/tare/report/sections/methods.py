@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from tare.analysis.quoted_figures import quoted
 from tare.core.comparison import Mean
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.sections.design import design
 from tare.report.sections.rules import ReportingRule, RuleFacts, rules
 
@@ -44,11 +43,4 @@ def _made(facts: SectionFacts) -> Methods:
     )
 
 
-SECTION = Section(
-    "methods",
-    "How was this computed?",
-    after="missing",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "How was this computed?", after="missing", make=_made)

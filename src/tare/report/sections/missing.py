@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from tare.report.section import own_section
 
-from tare.report.section import LAST, Section
-
-SECTION = Section(
-    "missing",
-    "What is missing?",
-    after="trust",
-    make=lambda facts: facts.account,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "What is missing?", after="trust", make=lambda facts: facts.account)

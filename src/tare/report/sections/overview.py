@@ -6,13 +6,12 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from tare.analysis.quoted_figures import quoted
 from tare.core.comparison import Comparison, Mean
 from tare.core.verdict import Claim, Verdict
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.shown_configurations import MOST_COLUMNS, left_out
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
@@ -121,14 +120,7 @@ def _made(facts: SectionFacts) -> Overview | None:
     return found if found.maps else None
 
 
-SECTION = Section(
-    "overview",
-    "What does each change, by workload and scale?",
-    after="answer",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "What does each change, by workload and scale?", after="answer", make=_made)
 
 
 def overview(aggregates: Sequence[Comparison], variants: Variants) -> Overview:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from tare.analysis.accounting import state_of
@@ -14,7 +13,7 @@ from tare.core.campaign import Campaign
 from tare.core.case import Run
 from tare.report.charts.panels import is_shown
 from tare.report.listing import Column, Listing, ListingCell, ListingRow
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.variants import Variants
 from tare.report.words.accounting import Account
 from tare.report.words.numbers import NARROW, number, quantity, visible, words
@@ -31,14 +30,7 @@ def _made(facts: SectionFacts) -> Runs:
     return Runs(run_listing(facts.campaign, facts.variants), facts.account)
 
 
-SECTION = Section(
-    "runs",
-    "What did every run give?",
-    after="verdicts",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "What did every run give?", after="verdicts", make=_made)
 
 
 _COLUMNS = (

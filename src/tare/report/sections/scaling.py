@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint
 from tare.report.charts.figures import Figure
 from tare.report.charts.scaling import curve_variant, labels_suffix
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import words
 from tare.report.words.scaling import (
@@ -74,14 +73,7 @@ def _made(facts: SectionFacts) -> Scaling | None:
     return Scaling(tuple(blocks), tuple(one for one in facts.figures if one.is_of_scale))
 
 
-SECTION = Section(
-    "scaling",
-    "How does it scale?",
-    after="overview",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "How does it scale?", after="overview", make=_made)
 
 
 def _block(title: str, curves: Sequence[ScalingCurve], variants: Variants) -> ScalingBlock:

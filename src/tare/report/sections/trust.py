@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.sections.quality import Noise, noises, quality_facts
 from tare.report.sections.quality_warnings import (
     QualityWarnings,
@@ -39,11 +38,4 @@ def _made(facts: SectionFacts) -> Trust:
     )
 
 
-SECTION = Section(
-    "trust",
-    "Can I trust it?",
-    after="why",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "Can I trust it?", after="why", make=_made)

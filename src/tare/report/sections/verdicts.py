@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.verdict import Claim
 from tare.report.listing import Column, Listing, ListingCell, ListingRow
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.sections.overview import css_class
 from tare.report.variants import Variants
 from tare.report.words.assumed import assumed_mark, footnote
@@ -50,14 +49,7 @@ def _made(facts: SectionFacts) -> Verdicts | None:
     return found if len(found.rows) else None
 
 
-SECTION = Section(
-    "verdicts",
-    "What is the verdict on each figure?",
-    after="environment",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "What is the verdict on each figure?", after="environment", make=_made)
 
 
 def verdicts(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from tare.report.charts.figures import Figure
 from tare.report.charts.packets import PacketSizes
-from tare.report.section import LAST, Section, SectionFacts
+from tare.report.section import SectionFacts, own_section
 from tare.report.sections.reasons import ReasonRow, reason_rows, watched_words
 from tare.report.sections.traffic import Crossing, crossings, summaries
 from tare.report.variants import Variant
@@ -40,11 +39,4 @@ def _made(facts: SectionFacts) -> Activity | None:
     return found if found.crossings or found.reasons or found.figures or found.packet_sizes else None
 
 
-SECTION = Section(
-    "why",
-    "What differed meanwhile?",
-    after="curves",
-    make=_made,
-    order=LAST,
-    template=Path(__file__).with_suffix(".html"),
-)
+SECTION = own_section(__file__, "What differed meanwhile?", after="curves", make=_made)
