@@ -37,7 +37,7 @@ def test_nothing_but_reading_is_possible(serve: Serve, folder: Path, path: str) 
         assert answer.headers["allow"] == "GET, HEAD"
 
 
-def test_head_tells_what_get_would(serve: Serve, folder: Path) -> None:
+def test_head_reports_what_get_would(serve: Serve, folder: Path) -> None:
     client = serve(folder)
     for path in ("/", "/c/demo", "/events"):
         answer = client.head(path)
@@ -100,7 +100,7 @@ def test_every_answer_carries_the_headers_that_hold_a_browser_back(serve: Serve,
 @pytest.mark.parametrize(
     "path", ["/", "/c/demo", "/events", "/api/campaigns", "/static/style.css", "/nothing"]
 )
-def test_without_the_token_nothing_is_told(serve: Serve, folder: Path, path: str) -> None:
+def test_without_the_token_nothing_is_reported(serve: Serve, folder: Path, path: str) -> None:
     answer = serve(folder, access=LOCKED).get(path)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
@@ -170,13 +170,13 @@ def test_on_loopback_alone_the_user_may_do_without_a_token(tmp_path: Path) -> No
             listen(host, 0, file, is_for_anybody=True)
 
 
-def test_a_port_that_is_taken_is_told_with_the_cure() -> None:
+def test_a_port_that_is_taken_is_reported_with_the_cure() -> None:
     first = listen("127.0.0.1", 0)
     with first.socket, pytest.raises(UsageError, match=r"is taken.*--port 0"):
         listen("127.0.0.1", first.access.port)
 
 
-def test_a_host_that_is_none_is_told() -> None:
+def test_a_host_that_is_none_is_reported() -> None:
     with pytest.raises(UsageError, match="--host"):
         listen("no.such.host.invalid", 0)
 

@@ -126,7 +126,7 @@ def test_many_readers_share_one_watcher(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(polls) < 20
 
 
-def test_a_stream_tells_only_of_the_campaigns_that_were_asked_for(serve: Serve, tmp_path: Path) -> None:
+def test_a_stream_reports_only_of_the_campaigns_that_were_asked_for(serve: Serve, tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_campaign(make_campaign(blocks=1), tmp_path / name)
     assert next(changes(serve(tmp_path), "/events?c=two")).keys() == {"two"}
@@ -189,7 +189,7 @@ def answers_at(client: httpx.Client, url: str) -> int:
         return 0
 
 
-def test_a_taken_port_and_a_folder_that_is_none_are_told_with_the_cure(tmp_path: Path) -> None:
+def test_a_taken_port_and_a_folder_that_is_none_are_reported_with_the_cure(tmp_path: Path) -> None:
     process, url = start(tmp_path, ".", "--port", "0", "--no-token")
     try:
         port = url.rstrip("/").rpartition(":")[2]

@@ -120,7 +120,7 @@ def test_the_output_of_a_run_grows_as_it_is_written(tmp_path: Path, page: Page) 
         expect(page.locator("pre.log")).to_have_count(2, timeout=WAIT_MS)
 
 
-def test_a_hostile_campaign_says_nothing_on_the_console(tmp_path: Path, page: Page) -> None:
+def test_a_hostile_campaign_states_nothing_on_the_console(tmp_path: Path, page: Page) -> None:
     folder = tmp_path / "hostile"
     folder.mkdir()
     campaign = hostile(folder)

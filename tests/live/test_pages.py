@@ -72,7 +72,7 @@ def client_text(client: httpx.Client, path: str) -> str:
     return answer.text
 
 
-def test_what_is_said_so_far_comes_with_intervals(serve: Serve, folder: Path) -> None:
+def test_what_is_stated_so_far_comes_with_intervals(serve: Serve, folder: Path) -> None:
     text = words_of(client_text(serve(folder), "/c/demo"))
     assert re.search(
         r"overlay is worse than host in .*’s latency up to 1\s\w+ \(\d+\s% higher \[\d+,\s\d+\]", text
@@ -80,7 +80,7 @@ def test_what_is_said_so_far_comes_with_intervals(serve: Serve, folder: Path) ->
     assert "interim" in text
 
 
-def test_an_equivalence_is_not_told_without_what_it_may_miss(serve: Serve, tmp_path: Path) -> None:
+def test_an_equivalence_is_not_reported_without_what_it_may_miss(serve: Serve, tmp_path: Path) -> None:
     truth = Truth(noise=lognormal(0.002), margin=0.05, blocks=5)
     folder = write(truth, tmp_path / "quiet")
     (row,) = overview_of(aggregates(campaign(truth, seed=1)))
@@ -90,7 +90,7 @@ def test_an_equivalence_is_not_told_without_what_it_may_miss(serve: Serve, tmp_p
     assert "may miss a slow mode of up to 45" in text
 
 
-def test_a_live_part_tells_only_what_changed(serve: Serve, tmp_path: Path) -> None:
+def test_a_live_part_reports_only_what_changed(serve: Serve, tmp_path: Path) -> None:
     folder, rest = half(tmp_path)
     client = serve(folder)
     page = client_text(client, "/c/demo")
@@ -180,7 +180,7 @@ def test_the_full_report_is_made_on_demand_under_its_own_policy(serve: Serve, fo
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
-def test_json_says_the_same(serve: Serve, folder: Path) -> None:
+def test_json_states_the_same(serve: Serve, folder: Path) -> None:
     client = serve(folder)
     (brief,) = client.get("/api/campaigns").json()["campaigns"]
     assert (brief["name"], brief["counts"]["done"], brief["runs"]) == ("demo", 26, 30)
@@ -308,7 +308,7 @@ def test_a_page_of_ten_thousand_runs_stays_below_a_megabyte(
     assert len(news.content) < 60_000
 
 
-def test_a_plan_that_cannot_be_read_is_told_on_its_page(serve: Serve, folder: Path) -> None:
+def test_a_plan_that_cannot_be_read_is_reported_on_its_page(serve: Serve, folder: Path) -> None:
     (folder / "plan.json").write_text("{")
     client = serve(folder)
     assert "damaged" in client_text(client, "/c/demo")

@@ -36,7 +36,7 @@ def test_a_journal_that_is_not_there_yet_is_empty_until_it_comes(path: Path) -> 
     assert tail.read().events == (EVENTS[0],)
 
 
-def test_each_event_is_told_once(path: Path) -> None:
+def test_each_event_is_reported_once(path: Path) -> None:
     tail = JournalTail(path)
     for line, event in zip(LINES, EVENTS, strict=True):
         add(path, line)
@@ -44,7 +44,7 @@ def test_each_event_is_told_once(path: Path) -> None:
         assert tail.read().events == ()
 
 
-def test_wherever_a_line_is_cut_it_is_told_whole_or_not_at_all(path: Path) -> None:
+def test_wherever_a_line_is_cut_it_is_reported_whole_or_not_at_all(path: Path) -> None:
     data = b"".join(LINES)
     for cut in range(len(data) + 1):
         path.write_bytes(data[:cut])
@@ -75,7 +75,7 @@ def test_a_last_line_of_rubbish_is_left_until_it_is_cut_off(path: Path) -> None:
     assert tail.read().events == (EVENTS[1],)
 
 
-def test_a_damaged_line_in_the_midst_is_told_with_its_number(path: Path) -> None:
+def test_a_damaged_line_in_the_midst_is_reported_with_its_number(path: Path) -> None:
     path.write_bytes(LINES[0] + b"rubbish\n" + LINES[1])
     tail = JournalTail(path)
     news = tail.read()
@@ -99,7 +99,7 @@ def test_another_journal_in_its_place_is_read_from_its_beginning(path: Path, is_
     assert list(news.events) == [EVENTS[1], EVENTS[0], EVENTS[2]]
 
 
-def test_a_journal_that_is_removed_voids_what_it_told(path: Path) -> None:
+def test_a_journal_that_is_removed_voids_its_events(path: Path) -> None:
     path.write_bytes(LINES[0])
     tail = JournalTail(path)
     tail.read()

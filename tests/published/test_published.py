@@ -84,7 +84,7 @@ def test_each_figure_stands_on_the_line_that_it_names(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(FIGURES))
-def test_what_is_said_to_have_a_counterpart_has_it_in_that_unit_and_direction(name: str) -> None:
+def test_what_is_stated_to_have_a_counterpart_has_it_in_that_unit_and_direction(name: str) -> None:
     known = registry.workloads()
     for one in published.read_publication(name).figures:
         foms = {fom.name: fom for fom in known[one.kind.workload].foms}
@@ -101,7 +101,7 @@ def test_the_source_is_named(name: str) -> None:
     assert publication.source.endswith(('"', ")"))
 
 
-def test_a_series_is_read_by_its_name_and_a_wrong_one_says_which_there_are() -> None:
+def test_a_series_is_read_by_its_name_and_a_wrong_one_states_which_there_are() -> None:
     assert len(published.read_publication("published:hpcc-fabrics/ib-100g").figures) == 8
     with pytest.raises(UsageError, match="tcp-10g, tcp-25g, ib-100g, roce-25g"):
         published.read_publication("hpcc-fabrics/ib")
@@ -189,7 +189,7 @@ def test_compare_against_prints_what_differs_and_json_names_the_reference(tmp_pa
     assert len(body["comparisons"]) == 1
 
 
-def test_compare_against_with_nothing_in_common_says_so(tmp_path: Path) -> None:
+def test_compare_against_with_nothing_in_common_states_so(tmp_path: Path) -> None:
     folder = write_campaign(hpcg_campaign([10.0]), tmp_path / "ours")
     shown = invoke(compare_command.command, folder, "--against", "published:hpcc-fabrics").stdout
     assert shown.startswith("Nothing in common: published:hpcc-fabrics has figures of hpcc")
@@ -204,7 +204,7 @@ def test_compare_against_with_nothing_in_common_says_so(tmp_path: Path) -> None:
         (("--against", "published:hpcg-containers", "--fom", "ratings"), "choose from rating"),
     ],
 )
-def test_a_wrong_reference_says_what_would_be_right(
+def test_a_wrong_reference_states_what_would_be_right(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     folder = write_campaign(hpcg_campaign([10.0]), tmp_path / "ours")

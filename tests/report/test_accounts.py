@@ -16,7 +16,7 @@ from tare.report.variants import lay_out
 from tare.report.words.accounting import account
 
 
-def test_sides_are_named_by_the_settings_in_which_they_differ() -> None:
+def test_variants_are_named_by_the_settings_in_which_they_differ() -> None:
     cases = [
         make_case(network, platform=platform)
         for platform, network in (("bare", "host"), ("openshift", "host"), ("openshift", "sdn"))
@@ -40,7 +40,7 @@ def test_a_level_that_carries_a_name_is_called_by_it() -> None:
     assert [variant.name for variant in lay_out(campaign, []).all] == ["plain", "SDN"]
 
 
-def test_places_name_the_parameters_that_vary_and_not_those_that_follow_the_nodes() -> None:
+def test_configurations_name_the_parameters_that_vary_and_not_those_that_follow_the_nodes() -> None:
     cases = [
         make_case(network, nodes=nodes, parameters={"size": size})
         for network in ("host", "overlay") for nodes in (2, 4) for size in (768, 1536)
@@ -66,7 +66,7 @@ def test_a_run_that_nobody_holds_is_lost_and_not_running() -> None:
     assert state_of(None, is_running=False) is State.PENDING
 
 
-def test_facts_that_differ_between_sides_stand_apart_from_those_that_are_shared() -> None:
+def test_facts_that_differ_between_variants_stand_apart_from_those_that_are_shared() -> None:
     campaign = make_campaign(blocks=3)
     variants = {case.id: str(case.network) for case in campaign.plan.cases}
     attempts = tuple(
@@ -124,7 +124,7 @@ def test_traffic_is_the_median_over_runs_and_held_against_the_references_busiest
     assert (host.against_reference, overlay.against_reference) == (None, 2)
 
 
-def test_what_a_port_carries_for_the_interfaces_on_it_is_told_once() -> None:
+def test_what_a_port_carries_for_the_interfaces_on_it_is_reported_once() -> None:
     """IPoIB goes through the counters of its port, which count RDMA too."""
     campaign = make_campaign(blocks=3)
     above = Link(lower=("mlx5_0:1",))
@@ -152,7 +152,7 @@ def with_proofs(*proofs: Proof | None) -> Campaign:
 SILENT = "Which transport the MPI chose is not known in its own words."
 
 
-def test_how_strong_the_proof_of_each_run_is_is_told() -> None:
+def test_how_strong_the_proof_of_each_run_is_is_reported() -> None:
     told = facts_of(with_proofs(*[Proof.COUNTED] * 6))["Transport"]
     assert told == (
         "Counted on each of 6 measured runs: byte counters show that the network which was asked for carried "
@@ -180,7 +180,7 @@ def test_runs_that_had_nothing_to_prove_are_not_called_unproven() -> None:
     )
 
 
-def test_what_the_mpi_says_itself_is_told_beside_the_counters() -> None:
+def test_what_the_mpi_states_itself_is_reported_beside_the_counters() -> None:
     campaign = with_proofs(*[Proof.COUNTED] * 6)
     said = tuple(msgspec.structs.replace(one, chosen="UCX: tcp over fab0") for one in campaign.attempts)
     silent = msgspec.structs.replace(said[0], chosen="")
@@ -190,7 +190,7 @@ def test_what_the_mpi_says_itself_is_told_beside_the_counters() -> None:
     assert "On 5 of them the MPI itself told its transport" in part["Transport"]
 
 
-def test_noise_and_load_are_told_in_figures() -> None:
+def test_noise_and_load_are_reported_in_figures() -> None:
     campaign = make_campaign(blocks=4)
     attempts = tuple(
         msgspec.structs.replace(one, load=0.5 + index) for index, one in enumerate(campaign.attempts)

@@ -25,14 +25,14 @@ def rows(rate: float) -> list[str]:
     ]
 
 
-def test_a_sentence_tells_the_share_of_the_link_with_its_interval() -> None:
+def test_a_sentence_reports_the_share_of_the_link_with_its_interval() -> None:
     (sentence,) = rows(10e9)  # 1 MiB in 20 + 1049 µs is some 981 MB/s, 78 % of 1250
     assert re.fullmatch(
         r"host reaches 7[789] % \[7\d, \d\d\] of the link's 10 Gbit/s in .*, bandwidth at 1 MiB", sentence
     ), sentence
 
 
-def test_a_figure_above_its_bound_says_that_one_of_them_is_wrong() -> None:
+def test_a_figure_above_its_bound_states_that_one_of_them_is_wrong() -> None:
     (sentence,) = rows(1e9)
     assert sentence.endswith("so the bound or the figure is wrong")
 
@@ -51,7 +51,7 @@ def test_a_bound_within_reach_is_drawn_in_the_chart_and_one_far_away_is_not() ->
             assert {y for _, y in panel.guide.ends} == {1250.0}
 
 
-def test_the_answer_says_beside_it_how_near_the_contender_comes() -> None:
+def test_the_answer_states_beside_it_how_near_the_contender_comes() -> None:
     campaign = limited(rate=10e9)
     plan = msgspec.structs.replace(
         campaign.plan, links=dict.fromkeys(("host", "overlay"), campaign.plan.links["host"])

@@ -43,7 +43,7 @@ def y_domain(spec: dict[str, Any]) -> list[float]:
     return domain
 
 
-def test_there_is_a_panel_for_each_place_and_a_line_for_each_side(found: Content) -> None:
+def test_there_is_a_panel_for_each_configuration_and_a_line_for_each_variant(found: Content) -> None:
     panels = specs(found, "time")
     assert [panel["title"]["text"].replace("\u202f", " ") for panel in panels] == [
         "synthetic.pingpong · 2 nodes",
@@ -184,7 +184,7 @@ def test_many_blocks_are_gathered_with_their_extremes() -> None:
     assert all(row["low"] <= row["y"] <= row["high"] for row in drawn)
 
 
-def test_of_many_places_those_farthest_from_the_reference_have_panels() -> None:
+def test_of_many_configurations_those_farthest_from_the_reference_have_panels() -> None:
     cases = [
         make_case(network, workload=f"w{number:02}")
         for number in range(20)

@@ -53,7 +53,7 @@ def test_a_rule_is_a_suite_and_a_comparison_a_case() -> None:
     ("policy", "failures", "skipped"),
     [(Undecided.PASS, 0, 0), (Undecided.WARN, 0, 1), (Undecided.FAIL, 1, 0)],
 )
-def test_what_is_undecided_is_skipped_or_as_the_option_says(
+def test_what_is_undecided_is_skipped_or_as_the_option_states(
     policy: Undecided, failures: int, skipped: int
 ) -> None:
     root = ElementTree.fromstring(junit_xml(checked(undecided=True), policy))

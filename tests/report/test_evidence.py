@@ -28,7 +28,7 @@ def test_packed_evidence_unpacks_to_the_same(tmp_path: Path) -> None:
     assert msgspec.json.decode(unpacked, type=Evidence) == found
 
 
-def test_a_long_output_keeps_its_head_and_its_tail_and_says_what_is_left_out(tmp_path: Path) -> None:
+def test_a_long_output_keeps_its_head_and_its_tail_and_states_what_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("first" + "x" * (2 * RUN_LIMIT) + "last")
     text = read_evidence(SafeFolder(tmp_path)).streams["stdout"]
     assert text.startswith("firstx")

@@ -52,13 +52,13 @@ def test_a_change_beyond_tenfold_is_a_ratio() -> None:
     assert any("beyond tenfold" in one.text for one in page.all("p"))
 
 
-def test_missing_runs_are_told_with_their_reason_and_check() -> None:
+def test_missing_runs_are_reported_with_their_reason_and_check() -> None:
     text = "\n".join(element.text for element in summary(with_gaps(three_networks())).all("table"))
     assert "eth0 carried the data (check: transport)" in text
     assert "not run yet" in text
 
 
-def test_a_campaign_without_a_run_says_so_and_has_no_table_of_changes() -> None:
+def test_a_campaign_without_a_run_states_so_and_has_no_table_of_changes() -> None:
     page = summary(msgspec.structs.replace(three_networks(), attempts=()))
     assert "No run is done yet" in page.all("p")[1].text
 
@@ -94,7 +94,7 @@ def test_any_text_stays_in_its_cell(text: str) -> None:
     assert {element.tag for element in page.elements} == {"table", "thead", "tbody", "tr", "th", "td"}
 
 
-def test_no_sign_of_a_side_is_that_of_a_verdict() -> None:
+def test_no_sign_of_a_variant_is_that_of_a_verdict() -> None:
     """A line on an undecided third contender must not begin with ▲."""
     assert not {verdict.sign for verdict in verdicts()} & set(palette.SIGNS)
     assert len(set(palette.SIGNS)) == len(palette.SHAPES) == len(set(palette.SHAPES))

@@ -97,7 +97,7 @@ def test_stages_are_epochs_of_their_own_and_the_last_is_the_measured_one() -> No
     assert timeline.runs[1].begin > timeline.runs[0].end
 
 
-def test_a_reference_and_its_contender_stand_beside_each_other_at_each_place() -> None:
+def test_a_reference_and_its_contender_are_adjacent_in_each_configuration() -> None:
     cases = [make_case(network, nodes=nodes) for network in ("host", "overlay") for nodes in (2, 4)]
     found = drawn(
         make_campaign(cases, blocks=3), Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),))
@@ -111,7 +111,7 @@ def test_a_reference_and_its_contender_stand_beside_each_other_at_each_place() -
     assert found.left_out == ""
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_what_is_left_out_is_stated() -> None:
     cases = [make_case(f"network-{number}") for number in range(12)]
     campaign = make_campaign(cases, blocks=10, reference={"network": "network-0"})
     found = drawn(campaign, Timeline(tracks=(track("n1", 3),), epochs=(Epoch("run", 100, 110),)))
@@ -146,7 +146,7 @@ def test_runs_that_others_watched_are_drawn_too() -> None:
     ) == NodeTimelines((), "")
 
 
-def test_a_chart_is_told_in_words_node_by_node() -> None:
+def test_a_chart_is_reported_in_words_node_by_node() -> None:
     timeline = first(make_campaign(blocks=2), track("n1", 30), track("n2", 50))
     told = describe_node_timeline(timeline).replace("\u202f", " ")
     assert told.endswith("over 2 runs. n1: mean 30.0 %, at most 30.0 %; n2: mean 50.0 %, at most 50.0 %.")

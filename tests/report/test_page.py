@@ -152,7 +152,7 @@ def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:
     assert {case for pair in wanted for case in pair.split()} <= rows
 
 
-def test_a_campaign_without_a_run_gives_a_page_that_says_so() -> None:
+def test_a_campaign_without_a_run_gives_a_page_that_states_so() -> None:
     empty = msgspec.structs.replace(three_networks(), attempts=())
     page = Page(page_of(empty))
     assert "No run is done yet" in page.one("answer").text
@@ -161,7 +161,7 @@ def test_a_campaign_without_a_run_gives_a_page_that_says_so() -> None:
     assert not page.all("figure")
 
 
-def test_a_campaign_without_a_reference_compares_nothing_and_says_so() -> None:
+def test_a_campaign_without_a_reference_compares_nothing_and_reports_it() -> None:
     campaign = make_campaign(reference={}, blocks=3)
     page = Page(page_of(campaign))
     assert "names no reference" in page.one("answer").text
@@ -187,7 +187,7 @@ def test_tables_have_captions_and_header_cells_have_a_scope(page: Page) -> None:
     assert all("scope" in element.attributes for element in page.all("th"))
 
 
-def test_each_chart_is_told_in_words_and_in_numbers(page: Page) -> None:
+def test_each_chart_is_reported_in_words_and_in_numbers(page: Page) -> None:
     panels = page.all("div", "panel")
     assert all(
         "overlay from" in panel.attributes["aria-label"] or "from ×" in panel.attributes["aria-label"]
@@ -254,7 +254,7 @@ def test_of_a_thousand_runs_the_first_are_rows_and_the_others_travel_packed() ->
     assert {run for _, _, run, *_ in rest} <= {one.folder for one in campaign.attempts} | {""}
 
 
-def test_of_too_many_comparisons_each_figure_is_told_over_all_of_its_sizes() -> None:
+def test_of_too_many_comparisons_each_figure_is_reported_over_all_of_its_sizes() -> None:
     sizes = [2**power for power in range(26)]
     cases = [make_case(network, workload=f"w{n}") for n in range(14) for network in ("host", "a", "b", "c")]
     found = part_of(content_of(make_campaign(cases, sizes=sizes, blocks=3)), Verdicts)

@@ -32,7 +32,7 @@ def here() -> Picture:
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU paints here")
-def test_painted_beside_it_is_the_same(here: Picture) -> None:
+def test_a_picture_of_another_process_is_the_same(here: Picture) -> None:
     with parallel_painter() as painter:
         picture = painter.paint(SPEC, 1.0)
         assert (picture.svg, picture.png) == (here.svg, here.png)

@@ -40,7 +40,7 @@ def troubled(blocks: int = 10) -> Campaign:
     return slowed(three_networks(blocks=blocks), factor)
 
 
-def doubts_of(campaign: Campaign) -> QualityWarnings:
+def warnings_of(campaign: Campaign) -> QualityWarnings:
     return quality_warnings(quality(campaign), campaign, lay_out(campaign, ()))
 
 
@@ -51,7 +51,7 @@ def found() -> Content:
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, QualityWarningRow]:
-    return {row.where: row for row in doubts_of(troubled()).rows}
+    return {row.where: row for row in warnings_of(troubled()).rows}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def page(found: Content) -> Page:
     return Page(render(troubled(), found))
 
 
-def test_each_case_in_doubt_is_told_once(rows: dict[str, QualityWarningRow]) -> None:
+def test_each_case_with_a_warning_is_listed_once(rows: dict[str, QualityWarningRow]) -> None:
     assert list(rows) == [
         "macvlan · synthetic.pingpong · 2 nodes",
         "overlay · synthetic.pingpong · 2 nodes",
@@ -68,25 +68,25 @@ def test_each_case_in_doubt_is_told_once(rows: dict[str, QualityWarningRow]) -> 
     assert {row.foms for row in rows.values()} == {"latency"}
 
 
-def test_a_warm_up_is_told_with_the_line_that_cures_it(rows: dict[str, QualityWarningRow]) -> None:
+def test_a_warm_up_is_reported_with_the_line_that_cures_it(rows: dict[str, QualityWarningRow]) -> None:
     row = rows["overlay · synthetic.pingpong · 2 nodes"]
     assert row.finding == f"block 1 stands apart from the rest: +200{NARROW}%"
     assert "“warmup: 1”" in row.cure
 
 
-def test_a_study_with_a_warm_up_already_is_told_to_take_more() -> None:
+def test_a_study_that_has_a_warm_up_is_advised_to_take_more() -> None:
     campaign = troubled()
     campaign = msgspec.structs.replace(campaign, plan=msgspec.structs.replace(campaign.plan, warmup=2))
-    assert any("“warmup: 3”" in row.cure for row in doubts_of(campaign).rows)
+    assert any("“warmup: 3”" in row.cure for row in warnings_of(campaign).rows)
 
 
-def test_a_drift_is_told_with_its_rate(rows: dict[str, QualityWarningRow]) -> None:
+def test_a_drift_is_reported_with_its_rate(rows: dict[str, QualityWarningRow]) -> None:
     row = rows["macvlan · synthetic.pingpong · 2 nodes"]
     assert row.finding == f"drifts by +2.0{NARROW}% a block, over 10 blocks"
     assert "changes with time" in row.cure
 
 
-def test_two_modes_are_told_with_both_values_and_the_blocks(rows: dict[str, QualityWarningRow]) -> None:
+def test_two_modes_are_reported_with_both_values_and_the_blocks(rows: dict[str, QualityWarningRow]) -> None:
     row = rows["macvlan · synthetic.pingpong · 4 nodes"]
     assert (
         row.finding
@@ -99,12 +99,12 @@ def test_a_mode_that_ends_the_series_is_a_change_with_a_block() -> None:
     campaign = slowed(
         three_networks(blocks=12), lambda case, b: 1.3 if is_case(case, "host", 2) and b >= 9 else 1.0
     )
-    cures = [row.cure for row in doubts_of(campaign).rows if "modes" in row.finding]
+    cures = [row.cure for row in warnings_of(campaign).rows if "modes" in row.finding]
     assert cures == ["Something changed with block 9: compare the environment and evidence before and after."]
 
 
-def test_a_drift_of_all_cases_says_that_ratios_hold() -> None:
-    [row] = doubts_of(slowed(three_networks(), lambda _, block: 1.03**block)).rows
+def test_a_drift_of_all_cases_states_that_ratios_hold() -> None:
+    [row] = warnings_of(slowed(three_networks(), lambda _, block: 1.03**block)).rows
     assert row.where == "All cases"
     told = f"get worse alike by 2.9{NARROW}% a block, or wander alike: 5 blocks cannot tell which"
     assert row.finding == told
@@ -112,8 +112,8 @@ def test_a_drift_of_all_cases_says_that_ratios_hold() -> None:
     assert len(row.cases) == 6
 
 
-def test_an_outlier_leads_to_its_run_and_is_no_reason_to_doubt_the_case() -> None:
-    found = doubts_of(troubled())
+def test_an_outlier_leads_to_its_run_and_is_no_warning_about_the_case() -> None:
+    found = warnings_of(troubled())
     [odd] = found.odd_runs
     campaign = troubled()
     [case] = [case for case in campaign.plan.cases if is_case(case, "host", 4)]
@@ -129,7 +129,7 @@ def test_an_outlier_is_marked_in_the_chart_of_runs_and_in_its_table(found: Conte
     assert any('"odd":true' in spec for spec in figure.specs)
 
 
-def test_nothing_to_doubt_is_one_sentence_that_says_what_was_tested() -> None:
+def test_no_warning_is_one_sentence_that_states_what_was_tested() -> None:
     section = Page(page_of(three_networks(blocks=10))).one("trust").text
     assert section.split("\n")[2].strip() == (
         "6 figures tested for drift, warm-up, two modes, runs that resemble the one before and outliers, "
@@ -146,24 +146,24 @@ def test_nothing_to_doubt_is_one_sentence_that_says_what_was_tested() -> None:
         (5, "Two modes cannot be told with fewer than 10 blocks."),
     ],
 )
-def test_too_few_blocks_are_told_and_are_no_clean_bill(blocks: int, sentence: str) -> None:
-    found = doubts_of(three_networks(blocks=blocks))
+def test_too_few_blocks_are_reported_and_are_no_clean_bill(blocks: int, sentence: str) -> None:
+    found = warnings_of(three_networks(blocks=blocks))
     assert sentence in found.tested
     assert found.is_clear == (blocks == 5)
 
 
-def test_of_imported_runs_no_change_in_time_is_told() -> None:
+def test_of_imported_runs_no_change_in_time_is_reported() -> None:
     campaign = troubled()
     attempts = tuple(
         msgspec.structs.replace(one, source=Source("a.out", "0" * 64)) for one in campaign.attempts
     )
-    found = doubts_of(msgspec.structs.replace(campaign, attempts=attempts))
+    found = warnings_of(msgspec.structs.replace(campaign, attempts=attempts))
     assert "In what order these runs were made is not known" in found.tested
     assert "drift" not in found.tested
     assert all("drifts" not in row.finding for row in found.rows)
 
 
-def test_the_page_tells_doubts_links_to_runs_and_holds_noises_against_each_other(page: Page) -> None:
+def test_the_page_lists_warnings_links_to_runs_and_compares_noise(page: Page) -> None:
     section = page.one("trust").text
     assert "block 1 stands apart from the rest" in section
     assert "1 run far off the others of its case; all of them count" in section
@@ -173,7 +173,7 @@ def test_the_page_tells_doubts_links_to_runs_and_holds_noises_against_each_other
     assert "overlay · synthetic.pingpong · 2 nodes" in labels
 
 
-def test_a_scatter_that_a_doubt_explains_says_so(found: Content) -> None:
+def test_a_scatter_that_a_warning_explains_states_so(found: Content) -> None:
     notes = {(row.variant, row.configuration): row.note for row in part_of(found, Trust).variabilities}
     assert notes["overlay", "synthetic.pingpong · 2 nodes"] == "overlay: warm-up"
     assert notes["macvlan", "synthetic.pingpong · 4 nodes"] == "host: outliers; macvlan: modes"

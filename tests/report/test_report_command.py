@@ -50,7 +50,7 @@ def test_links_lead_to_the_attempts_wherever_the_page_is_written(tmp_path: Path)
     assert all((page.parent / link).is_dir() for link in links)
 
 
-def test_a_place_that_cannot_be_written_is_an_error_with_the_cure(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error_with_the_cure(tmp_path: Path) -> None:
     folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
     (tmp_path / "file").write_text("")
     with pytest.raises(CampaignError, match=r"cannot write.*choose another --output"):

@@ -29,7 +29,7 @@ def rule(campaign: Campaign, number: int) -> ReportingRule:
     return found[number - 1]
 
 
-def said(campaign: Campaign, number: int) -> str:
+def text_of(campaign: Campaign, number: int) -> str:
     return rule(campaign, number).what.replace("\u202f", " ").replace("\xa0", " ")
 
 
@@ -50,20 +50,20 @@ def test_without_scaling_no_base_is_claimed() -> None:
 
 def test_the_base_of_each_speedup_is_named_with_its_value() -> None:
     scaling = Scaling(strong=("nodes",))
-    sentence = said(make_application({"host": usl(), "overlay": usl(gamma=5.0)}, scaling=scaling), 1)
+    sentence = text_of(make_application({"host": usl(), "overlay": usl(gamma=5.0)}, scaling=scaling), 1)
     assert re.search(r"at 1 nodes: (5|6)\.\d\d ns/day", sentence), sentence
 
 
-def test_how_much_of_a_node_is_used_is_told_where_its_cores_are_known() -> None:
-    assert "Cases ask for 1 core of a node (ranks × threads); nodes have 64." in said(
+def test_how_much_of_a_node_is_used_is_reported_where_its_cores_are_known() -> None:
+    assert "Cases ask for 1 core of a node (ranks × threads); nodes have 64." in text_of(
         recorded(make_campaign()), 2
     )
-    assert "not recorded" in said(make_campaign(), 2)
+    assert "not recorded" in text_of(make_campaign(), 2)
 
 
-def test_what_is_left_out_is_told_with_its_reason_or_that_none_is_given() -> None:
+def test_what_is_left_out_is_reported_with_its_reason_or_that_none_is_given() -> None:
     campaign = recorded(make_campaign())
-    assert "No exclusion is recorded" in said(campaign, 2)
+    assert "No exclusion is recorded" in text_of(campaign, 2)
     for because, keeping in (("4 ranks do not fit", Keeping.KEPT), ("", Keeping.PARTLY)):
         left_out = (LeftOut(condition="nodes == 4", because=because, n_cases=3),)
         plan = msgspec.structs.replace(campaign.plan, left_out=left_out)
@@ -76,17 +76,17 @@ def test_intervals_are_claimed_only_where_there_are_any() -> None:
     assert rule(make_campaign(), 5).keeping is Keeping.KEPT
     few = make_campaign(blocks=2)
     assert rule(few, 5).keeping is Keeping.PARTLY
-    assert "too few blocks" in said(few, 5)
+    assert "too few blocks" in text_of(few, 5)
 
 
-def test_a_ratio_that_never_varies_is_told_as_such() -> None:
-    assert "the same value in every block" in said(make_campaign(noise=0.0), 5)
-    assert "the same value" not in said(make_campaign(), 5)
+def test_a_ratio_that_never_varies_is_reported_as_such() -> None:
+    assert "the same value in every block" in text_of(make_campaign(noise=0.0), 5)
+    assert "the same value" not in text_of(make_campaign(), 5)
 
 
 def test_normality_is_not_claimed_of_too_few_blocks() -> None:
-    assert "No quoted ratio has five blocks that differ" in said(make_campaign(blocks=4), 6)
-    assert "2 quoted ratios were tested" in said(make_campaign(blocks=10), 6)
+    assert "No quoted ratio has five blocks that differ" in text_of(make_campaign(blocks=4), 6)
+    assert "2 quoted ratios were tested" in text_of(make_campaign(blocks=10), 6)
 
 
 def test_one_run_in_ten_that_is_slow_is_seen_to_depart_from_normality() -> None:
@@ -98,24 +98,24 @@ def test_one_run_in_ten_that_is_slow_is_seen_to_depart_from_normality() -> None:
         else one
         for one in campaign.attempts
     )
-    assert "depart" in said(msgspec.structs.replace(campaign, attempts=slowed), 6)
-    assert "none is seen to depart" in said(campaign, 6)
+    assert "depart" in text_of(msgspec.structs.replace(campaign, attempts=slowed), 6)
+    assert "none is seen to depart" in text_of(campaign, 6)
 
 
 def test_the_environment_is_recorded_with_every_run_only_where_it_is() -> None:
-    assert "recorded with every run" in said(recorded(make_campaign()), 9)
-    partly = said(recorded(make_campaign(), n_without=1), 9)
+    assert "recorded with every run" in text_of(recorded(make_campaign()), 9)
+    partly = text_of(recorded(make_campaign(), n_without=1), 9)
     assert "with 9 of 10 runs" in partly
-    assert "was not recorded" in said(make_campaign(), 9)
+    assert "was not recorded" in text_of(make_campaign(), 9)
 
 
-def test_factors_are_told_with_their_levels() -> None:
-    assert "network (host and overlay)" in said(make_campaign(), 9)
+def test_factors_are_reported_with_their_levels() -> None:
+    assert "network (host and overlay)" in text_of(make_campaign(), 9)
 
 
 def test_bounds_are_claimed_where_one_is_known() -> None:
-    assert "of the link's 10 Gbit/s" in said(limited(rate=10e9), 11)
-    assert "No bound is known" in said(make_campaign(), 11)
+    assert "of the link's 10 Gbit/s" in text_of(limited(rate=10e9), 11)
+    assert "No bound is known" in text_of(make_campaign(), 11)
 
 
 def test_nothing_is_claimed_of_a_campaign_without_a_run() -> None:
@@ -126,14 +126,14 @@ def test_nothing_is_claimed_of_a_campaign_without_a_run() -> None:
     )
     for number in (1, 4, 5, 6, 7, 8):
         assert rule(nothing, number).keeping is Keeping.NOT_APPLICABLE
-    assert "Changes are told" not in said(nothing, 1)
-    assert "quoted ratio" not in said(nothing, 3)
+    assert "Changes are told" not in text_of(nothing, 1)
+    assert "quoted ratio" not in text_of(nothing, 3)
 
 
 def test_ratios_without_an_interval_are_not_counted_among_those_that_have_one() -> None:
-    assert said(make_campaign(blocks=2), 5).startswith("0 quoted ratios have intervals over blocks.")
-    assert said(make_campaign(), 5).startswith("2 quoted ratios have intervals over blocks.")
-    assert "No ratio has blocks enough for a test" in said(make_campaign(blocks=2), 7)
+    assert text_of(make_campaign(blocks=2), 5).startswith("0 quoted ratios have intervals over blocks.")
+    assert text_of(make_campaign(), 5).startswith("2 quoted ratios have intervals over blocks.")
+    assert "No ratio has blocks enough for a test" in text_of(make_campaign(blocks=2), 7)
 
 
 def test_means_and_their_tests_are_named_as_they_were_asked_for() -> None:
@@ -141,30 +141,30 @@ def test_means_and_their_tests_are_named_as_they_were_asked_for() -> None:
         make_campaign(blocks=8),
         msgspec.structs.replace(make_campaign(blocks=8), mean=Mean.MEDIAN),
     )
-    assert "where its t test holds" in said(plain, 7)
-    assert "where its sign test holds" in said(median, 7)
-    assert said(plain, 8).startswith("Means are compared.")
-    assert said(median, 8).startswith("Medians are compared.")
-    assert said(median, 4).startswith("Ratios are medians of those within blocks; the costs")
+    assert "where its t test holds" in text_of(plain, 7)
+    assert "where its sign test holds" in text_of(median, 7)
+    assert text_of(plain, 8).startswith("Means are compared.")
+    assert text_of(median, 8).startswith("Medians are compared.")
+    assert text_of(median, 4).startswith("Ratios are medians of those within blocks; the costs")
 
 
 def test_a_mode_is_not_looked_for_where_there_is_no_interval() -> None:
-    few = said(make_campaign(blocks=2), 8)
+    few = text_of(make_campaign(blocks=2), 8)
     assert few.startswith("Means are compared. The bad runs")
-    assert "With 5 blocks a slow mode of up to 45 % of the runs" in said(make_campaign(), 8)
+    assert "With 5 blocks a slow mode of up to 45 % of the runs" in text_of(make_campaign(), 8)
 
 
-def test_runs_that_were_not_paired_are_told_as_such() -> None:
+def test_runs_that_were_not_paired_are_reported_as_such() -> None:
     source = Source(path="log", sha256="0")
     found = make_campaign()
     apart = msgspec.structs.replace(
         found, attempts=tuple(msgspec.structs.replace(one, source=source) for one in found.attempts)
     )
-    assert said(apart, 4).startswith("Ratios are those of the geometric means of all runs of each side")
-    assert "over blocks or runs" in said(apart, 5)
-    assert "With 5 runs a slow mode" in said(apart, 8)
-    assert "These runs were made elsewhere" in said(apart, 10)
-    assert "elsewhere" not in said(found, 10)
+    assert text_of(apart, 4).startswith("Ratios are those of the geometric means of all runs of each side")
+    assert "over blocks or runs" in text_of(apart, 5)
+    assert "With 5 runs a slow mode" in text_of(apart, 8)
+    assert "These runs were made elsewhere" in text_of(apart, 10)
+    assert "elsewhere" not in text_of(found, 10)
 
 
 @pytest.mark.parametrize(

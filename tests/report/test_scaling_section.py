@@ -56,7 +56,7 @@ def datasets(found: Content, name: str) -> dict[str, list[dict[str, Any]]]:
     return sets
 
 
-def test_a_knee_is_named_and_told_from_what_was_not_measured(found: Content) -> None:
+def test_a_knee_is_named_and_separated_from_what_was_not_measured(found: Content) -> None:
     assert "The USL puts the peak of throughput at 7 nodes [" in sentence(found, "overlay")
     assert "beyond the 16 that were measured" in sentence(found, "host")
     assert "beyond" not in sentence(found, "overlay")
@@ -67,7 +67,7 @@ def test_negative_scaling_is_named_where_it_begins(found: Content) -> None:
     assert "negative" not in sentence(found, "host")
 
 
-def test_what_is_missing_is_said_in_words_and_in_the_table(found: Content) -> None:
+def test_what_is_missing_is_stated_in_words_and_in_the_table(found: Content) -> None:
     assert sentence(found, "overlay").endswith("Not measured: 4 nodes.")
     (row,) = [row for row in part_of(found, Scaling).blocks[0].rows if row.value == "–"]
     assert (row.variant.name, row.value, row.speedup, row.remark) == ("overlay", "–", "–", "not measured")
@@ -134,7 +134,7 @@ def test_a_campaign_of_one_scale_has_neither_section() -> None:
     assert not ids & {"scaling", "curves"}
 
 
-def test_fits_of_latency_and_bandwidth_are_told_by_side() -> None:
+def test_fits_of_latency_and_bandwidth_are_reported_by_variant() -> None:
     found = content_of(make_campaign([make_case("host"), make_case("overlay")], noise=0.001))
     rows = part_of(found, CurveTables).hockney
     assert [row.variant.name for row in rows] == ["host", "overlay"]
@@ -172,7 +172,7 @@ def test_a_saturation_along_what_distinguishes_variants_is_of_no_variant(
     assert (row.variant.name if row.variant else None) == variant
 
 
-def test_a_published_single_run_seems_negative_and_says_why_it_is_not_sure() -> None:
+def test_a_published_single_run_seems_negative_and_states_why_it_is_not_sure() -> None:
     found = content_of(as_campaign(read_publication("openfoam-fabrics")))
     text = sentence(found, "tcp-25g")
     assert (
@@ -180,7 +180,7 @@ def test_a_published_single_run_seems_negative_and_says_why_it_is_not_sure() -> 
     )
 
 
-def test_of_many_workloads_a_few_are_told_in_the_open_and_the_others_behind_a_click() -> None:
+def test_of_many_workloads_a_few_are_reported_in_the_open_and_the_others_behind_a_click() -> None:
     cases = [
         make_case(network, workload=f"w{index}", nodes=nodes)
         for index in range(6)
@@ -193,7 +193,7 @@ def test_of_many_workloads_a_few_are_told_in_the_open_and_the_others_behind_a_cl
     assert (in_the_open.count("strong scaling</h3>"), behind.count("strong scaling</h3>")) == (4, 2)
 
 
-def test_an_interval_has_two_ends_and_what_it_holds_is_not_said_surely() -> None:
+def test_an_interval_has_two_ends_and_what_it_holds_is_not_stated_surely() -> None:
     narrow = Bounded(0.1674, 0.1669, 0.1679)
     assert share(narrow).translate(SPACES) == "16.7 % [16.7, 16.8]"
     assert share(Bounded(0.41, 0.40, 0.43)).translate(SPACES) == "41 % [40, 43]"

@@ -51,14 +51,14 @@ def test_beyond_tenfold_a_figure_is_multiplied_or_divided() -> None:
     assert re.search(rf"{BANDWIDTH} \(multiplied by 16\d \[", said)
 
 
-def test_an_equivalent_contender_is_so_within_the_margin_and_with_its_interval_and_place() -> None:
+def test_an_equivalent_contender_is_so_within_the_margin_and_with_its_interval_and_configuration() -> None:
     said = sentence(1.0, blocks=12)
     assert re.match(rf"overlay is equivalent to host, within ± 2 %, in {LATENCY} \([+−]?0\.\d % \[", said)
     assert "worse" not in said
     assert "undecided" not in said
 
 
-def test_an_undecided_contender_is_said_to_be_so_with_what_would_settle_it() -> None:
+def test_an_undecided_contender_is_stated_to_be_so_with_what_would_settle_it() -> None:
     said = sentence(1.0, noise=0.05, blocks=5)
     assert re.match(rf"overlay is undecided in {LATENCY} \([+−]\d % \[−", said)
     assert "equivalent" not in said
@@ -76,7 +76,7 @@ def test_too_few_blocks_give_no_interval_and_no_verdict() -> None:
     assert "In brackets" not in said
 
 
-def test_each_contender_has_a_sentence_of_its_own_and_every_place_is_named() -> None:
+def test_each_contender_has_a_sentence_of_its_own_and_every_configuration_is_named() -> None:
     overlay, macvlan = (plain(answer.sentence) for answer in words_of(three_networks(blocks=12)))
     assert re.search(
         rf"overlay is worse than host in {LATENCY} \(50 % higher \[\d+, \d+\] on average.* at 2 and 4 nodes",
@@ -90,7 +90,7 @@ def test_each_contender_has_a_sentence_of_its_own_and_every_place_is_named() -> 
 
 @settings(max_examples=25)
 @given(ratio=st.floats(0.9, 1.1), noise=st.floats(0.001, 0.05), blocks=st.integers(1, 8))
-def test_a_sentence_says_equivalent_only_where_a_verdict_does(
+def test_a_sentence_states_equivalent_only_where_a_verdict_does(
     ratio: float, noise: float, blocks: int
 ) -> None:
     campaign = make_campaign(ratio=ratio, noise=noise, blocks=blocks, sizes=(8, 1048576))
@@ -125,7 +125,7 @@ def test_the_blocks_that_settle_are_those_of_the_widest_that_can_be() -> None:
     assert "1 more would take over 100" in found
 
 
-def test_the_verdicts_stand_out_and_the_page_says_the_same_text() -> None:
+def test_the_verdicts_stand_out_and_the_page_states_the_same_text() -> None:
     campaign = three_networks(blocks=12)
     page = plain(page_of(campaign))
     for answer in words_of(campaign):

@@ -73,7 +73,7 @@ def tare(*words: str) -> str:
     return plain(CliRunner().invoke(make_group(), words, catch_exceptions=False).output)
 
 
-def test_the_sentence_says_more_of_the_one_and_less_of_the_other(campaign: Campaign) -> None:
+def test_the_sentence_states_more_of_the_one_and_less_of_the_other(campaign: Campaign) -> None:
     (answer,) = words_of(campaign)
     said = plain(answer.sentence)
     assert re.search(r"latency \(6[78](\.\d)? % higher \[", said)
@@ -159,7 +159,7 @@ def test_check_has_them_with_their_signs_in_every_format(folder: Path, tmp_path:
         assert low < one["change"] < high
 
 
-def test_the_chart_of_figures_says_on_which_side_a_figure_is_better(campaign: Campaign) -> None:
+def test_the_chart_of_figures_states_on_which_variant_a_figure_is_better(campaign: Campaign) -> None:
     content = content_of(campaign)
     (forest,) = [one for one in content.figures if one.name == "figures"]
     assert "right of it is worse" not in forest.text, "bandwidth that is lower lies left of it"

@@ -36,7 +36,7 @@ KINDS = {
         ("hpl", "order", 2.0, "2", "order 2"),
     ],
 )
-def test_plan_and_report_tell_the_same_value_with_its_unit(
+def test_plan_and_report_report_the_same_value_with_its_unit(
     workload: str, name: str, value: Scalar, written: str, shown: str
 ) -> None:
     plan = Plan(study="s", site="here", cases=(), kinds=KINDS, varied=(name,))
@@ -56,18 +56,18 @@ def test_times_and_shares_are_written_with_their_units() -> None:
     assert plan.written("size", 1_500_000_000, "fio") == "1500000000"
 
 
-def test_a_plan_of_old_tells_its_sizes() -> None:
+def test_a_plan_of_old_reports_its_sizes() -> None:
     plan = Plan(study="s", site="here", cases=(), sizes=("transfer",))
     assert plan.written("transfer", 65536) == "64KiB"
     assert plan.written("block", 128) == "128"
 
 
-def test_where_workloads_disagree_no_unit_is_told() -> None:
+def test_where_workloads_disagree_no_unit_is_reported() -> None:
     plan = Plan(study="s", site="here", cases=(), kinds=KINDS)
     assert plan.written("block", 128) == "128"
 
 
-def test_where_workloads_disagree_each_case_tells_its_own_unit() -> None:
+def test_where_workloads_disagree_each_case_reports_its_own_unit() -> None:
     fio, cuda = (make_case(workload=name, parameters={"block": 128}) for name in ("fio", "cuda"))
     plan = Plan(study="s", site="here", cases=(fio, cuda), kinds=KINDS, varied=("workload", "block"))
     plan = msgspec.structs.replace(plan, kinds={**KINDS, "fio": {"block": ParameterKind.BYTES}})

@@ -152,7 +152,7 @@ def test_a_factor_never_reads_as_nothing() -> None:
     assert plain(str(factor(1e-9, None, None))) == "1/1.00e+09 ×"
 
 
-def test_the_plan_says_which_settings_count_bytes_and_not_their_names() -> None:
+def test_the_plan_states_which_settings_count_bytes_and_not_their_names() -> None:
     cases = [
         make_case(network, workload=workload, parameters={"block": 128 * n})
         for workload in ("copy", "threads")

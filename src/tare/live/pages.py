@@ -14,7 +14,7 @@ from tare.core.units import format_bytes
 from tare.core.verdict import verdicts
 from tare.live.view import LETTERS, SIGNS
 from tare.report.charts.palette import CONTENDERS, INK, sign_of
-from tare.report.words.changes import signs_told
+from tare.report.words.changes import sign_legend
 from tare.report.words.numbers import count, number, visible
 
 STATIC = {
@@ -49,7 +49,7 @@ def _environment(package: str = "tare.live", folder: str = "templates") -> Envir
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"verdicts": verdicts(), "signs_told": signs_told()}
+    environment.globals |= {"verdicts": verdicts(), "sign_legend": sign_legend()}
     environment.filters |= {
         "sign": sign_of,
         "sign_of_state": SIGNS.__getitem__,

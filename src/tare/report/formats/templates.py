@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tare.core.errors import UsageError
 from tare.core.verdict import verdicts
 from tare.report.section import sections
-from tare.report.words.changes import signs_told
+from tare.report.words.changes import sign_legend
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -85,5 +85,5 @@ def _environment(folder: Path | None, *, is_html: bool) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"verdicts": verdicts(), "signs_told": signs_told()}
+    environment.globals |= {"verdicts": verdicts(), "sign_legend": sign_legend()}
     return environment

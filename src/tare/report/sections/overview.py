@@ -137,7 +137,7 @@ def overview(aggregates: Sequence[Comparison], variants: Variants) -> Overview:
         for one in quoted(aggregates)
     }
     every = list(dict.fromkeys(column for _, column in cells))
-    shown = _most_telling(cells, every)
+    shown = _most_different(cells, every)
     order = {configuration: index for index, configuration in enumerate(variants.configurations)}
     titles = {
         title: index
@@ -162,7 +162,7 @@ def overview(aggregates: Sequence[Comparison], variants: Variants) -> Overview:
     return Overview(maps, left_out(len(shown), len(every), "columns"))
 
 
-def _most_telling(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatMapColumn]:
+def _most_different(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatMapColumn]:
     farness = dict.fromkeys(every, 0.0)
     for (_, column), one in cells.items():
         farness[column] = max(farness[column], abs(math.log(one.ratio)) if one.ratio else 0.0)

@@ -37,10 +37,10 @@ _CONVENTION = (
 
 def legend() -> str:
     """Return the sign convention, as every output states it."""
-    return f"{_CONVENTION} {signs_told()}."
+    return f"{_CONVENTION} {sign_legend()}."
 
 
-def signs_told() -> str:
+def sign_legend() -> str:
     """Return what the symbols of differences mean: ``▲ is worse, ▼ is better``."""
     return ", ".join(f"{one.sign} is {one}" for one in differences())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 
 
-def _told(facts: SectionFacts) -> SectionText | None:
+def _made(facts: SectionFacts) -> SectionText | None:
     taken: dict[str, float] = {}
     for attempt in facts.campaign.measured():
         variant = facts.variants.variant_of[attempt.case].name
@@ -27,4 +27,4 @@ def _told(facts: SectionFacts) -> SectionText | None:
     )
 
 
-SECTION = Section("stranger-time", "What did it all take?", after="missing", make=_told, is_summarised=True)
+SECTION = Section("stranger-time", "What did it all take?", after="missing", make=_made, is_summarised=True)

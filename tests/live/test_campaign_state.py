@@ -26,7 +26,7 @@ def only(hub: Hub) -> FollowedCampaign:
 
 
 @pytest.mark.parametrize("is_held", [True, False])
-def test_after_each_event_the_book_is_the_campaign(tmp_path: Path, is_held: bool) -> None:
+def test_after_each_event_the_state_is_that_of_the_campaign(tmp_path: Path, is_held: bool) -> None:
     whole = with_gaps(three_networks(blocks=2))
     folder = write_campaign(msgspec.structs.replace(whole, attempts=()), tmp_path / "c")
     hub = Hub([folder])
@@ -60,7 +60,7 @@ def test_after_each_event_the_book_is_the_campaign(tmp_path: Path, is_held: bool
     check()
 
 
-def test_time_left_is_that_of_the_runs_to_come_and_only_told_of_a_live_campaign(tmp_path: Path) -> None:
+def test_time_left_is_that_of_the_runs_to_come_and_only_reported_of_a_live_campaign(tmp_path: Path) -> None:
     whole = make_campaign(blocks=4)
     half = msgspec.structs.replace(whole, attempts=whole.attempts[:6])
     folder = write_campaign(half, tmp_path / "c")
@@ -74,7 +74,7 @@ def test_time_left_is_that_of_the_runs_to_come_and_only_told_of_a_live_campaign(
     assert campaign_state.progress().eta_s is None
 
 
-def test_only_runs_that_changed_are_told_after_a_revision(tmp_path: Path) -> None:
+def test_only_runs_that_changed_are_reported_after_a_revision(tmp_path: Path) -> None:
     whole = make_campaign(blocks=3)
     folder = write_campaign(msgspec.structs.replace(whole, attempts=whole.attempts[:3]), tmp_path / "c")
     hub = Hub([folder])
@@ -114,7 +114,7 @@ def test_a_plan_that_grows_is_taken_up(tmp_path: Path) -> None:
     assert campaign_state.progress().n_planned == 6
 
 
-def test_a_damaged_plan_is_told_and_does_not_end_the_watch(tmp_path: Path) -> None:
+def test_a_damaged_plan_is_reported_and_does_not_end_the_watch(tmp_path: Path) -> None:
     good, bad = (write_campaign(make_campaign(blocks=1), tmp_path / name) for name in ("good", "bad"))
     (bad / PLAN).write_text("{")
     hub = Hub([tmp_path])
@@ -175,7 +175,7 @@ def test_statistics_that_take_long_are_computed_less_often(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
-def test_a_journal_that_is_no_file_is_told_and_nobody_waits_for_it(
+def test_a_journal_that_is_no_file_is_reported_and_nobody_waits_for_it(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     folder = write_campaign(make_campaign(blocks=1), tmp_path / "c")
