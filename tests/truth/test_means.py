@@ -22,7 +22,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
-from tare.report.words.mean_cost import beside_words, paid_words
+from tare.report.words.mean_cost import beside_words, cost_words
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios
 from truth.campaigns import RATE, TIME, Figure, Truth, campaign, campaigns, write
@@ -133,8 +133,8 @@ def test_a_rare_slow_mode_of_one_side_is_never_a_bare_equivalence() -> None:
             seen.add(is_slow)
             if is_slow:
                 assert row.verdict is not Verdict.EQUIVALENT
-                assert "in the" in paid_words(row, row.unit)
-                assert paid_words(heads[row.fom], row.unit) == paid_words(row, row.unit)
+                assert "in the" in cost_words(row, row.unit)
+                assert cost_words(heads[row.fom], row.unit) == cost_words(row, row.unit)
             elif row.verdict is Verdict.EQUIVALENT:
                 assert "may miss a slow mode of up to 26" in beside_words(row)
     assert seen == {True, False}

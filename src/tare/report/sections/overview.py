@@ -18,9 +18,9 @@ from tare.report.words.assumed import FOOTNOTE, assumed_mark
 from tare.report.words.changes import change, figure, levels
 from tare.report.words.mean_cost import (
     beside_words,
+    cost_change,
     mean_words,
     miss_words,
-    paid_change,
     progress_words,
     tail_words,
 )
@@ -280,7 +280,7 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
     yield "Read", progress_words(one)
     if one.mean_cost is not None:
         name = mean_words(one.mean_cost, one.unit)
-        yield name[0].upper() + name[1:], paid_change(one.mean_cost)
+        yield name[0].upper() + name[1:], cost_change(one.mean_cost)
         yield "Bad runs", tail_words(one)
     yield "Misses", miss_words(one)
     yield "Assumes", FOOTNOTE if assumed_mark(one) else ""

@@ -149,10 +149,10 @@ def _means(facts: RuleFacts) -> _Kept:
     over = "geometric, since noise multiplies" if mean is Mean.GEOMETRIC else f"{mean}, as was asked for"
     centre = "Over blocks the median is taken" if mean is Mean.MEDIAN else f"Over blocks the mean is {over}"
     within = f"Within a run what its program printed counts. {centre}."
-    paid = [one.mean_cost for one in _compared(facts) if one.mean_cost is not None]
-    if not paid:
+    costs = [one.mean_cost for one in _compared(facts) if one.mean_cost is not None]
+    if not costs:
         return Keeping.PARTLY, within
-    n_notable = sum(one.is_notable for one in paid)
+    n_notable = sum(one.is_notable for one in costs)
     shown = (
         f"It tells something else of {count(n_notable, 'quoted ratio')}, beside which it stands."
         if n_notable
@@ -160,7 +160,7 @@ def _means(facts: RuleFacts) -> _Kept:
     )
     return (
         Keeping.PARTLY,
-        f"{within} For {count(len(paid), 'quoted ratio')} that of what adds up is computed as well: for "
+        f"{within} For {count(len(costs), 'quoted ratio')} that of what adds up is computed as well: for "
         f"costs the arithmetic mean, for rates the harmonic one. {shown}",
     )
 

@@ -19,7 +19,7 @@ from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
 from tare.report.variants import Variants
 from tare.report.words.changes import bounds_of, change, factor, fold, shares
-from tare.report.words.mean_cost import paid_apart, paid_words
+from tare.report.words.mean_cost import cost_distance, cost_words
 from tare.report.words.numbers import NARROW, coordinate, count, is_manifold, listed, percent, visible, words
 
 _MOST_NAMED = 4
@@ -221,7 +221,7 @@ def _change_words(one: Headline) -> str:
         return f"{changed.number} in {count(one.n_blocks, 'block')}, no interval"
     is_decided = one.verdict.claim is Claim.DIFFERENCE
     number = _direction_and_number(one) if is_decided else str(changed)
-    return ", ".join(filter(None, (f"{number}{_spread(one)}", _price(one))))
+    return ", ".join(filter(None, (f"{number}{_spread(one)}", _cost_text(one))))
 
 
 def _direction_and_number(one: Headline) -> str:
@@ -240,34 +240,34 @@ def _range(group: Sequence[Headline]) -> str:
     notes = {one.note for one in group}
     lacks = visible(notes.pop()) if len(notes) == 1 else ""  # the note that all of them share
     ends = _ends(group) or (lacks if lacks.startswith(NOT_MEASURED) else NOT_MEASURED)
-    return f"{_whose(group)} ({ends}{_prices(group)})"
+    return f"{_whose(group)} ({ends}{_largest_cost_text(group)})"
 
 
-def _price(one: Headline) -> str:
+def _cost_text(one: Headline) -> str:
     """Return the change of the mean cost if it differs from the ratio's, and is more than noise.
 
     For an undecided figure it is returned only if its own interval excludes no change, or if it is the reason
     for having no verdict.
     """
-    price = one.mean_cost
-    if price is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
+    cost = one.mean_cost
+    if cost is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
         return ""
-    return paid_words(one, one.unit)
+    return cost_words(one, one.unit)
 
 
 def _is_sure(one: Headline) -> bool:
-    price = one.mean_cost
-    if price is None or price.low is None or price.high is None:
+    cost = one.mean_cost
+    if cost is None or cost.low is None or cost.high is None:
         return False
-    return price.low > 1 or price.high < 1 or WITHHELD_BY_MEAN_COST in one.note
+    return cost.low > 1 or cost.high < 1 or WITHHELD_BY_MEAN_COST in one.note
 
 
-def _prices(group: Sequence[Headline]) -> str:
+def _largest_cost_text(group: Sequence[Headline]) -> str:
     """Return the change of the mean cost that differs most from its ratio; usually empty."""
-    telling = [one for one in group if _price(one)]
-    if not telling:
+    notable = [one for one in group if _cost_text(one)]
+    if not notable:
         return ""
-    return f", once {_price(max(telling, key=paid_apart))}"
+    return f", once {_cost_text(max(notable, key=cost_distance))}"
 
 
 def _whose(group: Sequence[Headline]) -> str:

@@ -45,7 +45,7 @@ def misasked_words(mean: Mean, better: Iterable[Better | None]) -> str:
     return ""
 
 
-def paid_change(one: MeanCost) -> str:
+def cost_change(one: MeanCost) -> str:
     """Return the change of the mean cost with its interval: ``+20 % [−5, 52]``."""
     if is_manifold(one.ratio):
         return str(factor(one.ratio, one.low, one.high))
@@ -53,33 +53,33 @@ def paid_change(one: MeanCost) -> str:
     return str(shares(one.ratio - 1, bounds))
 
 
-def paid_words(one: Finding, unit: str) -> str:
+def cost_words(one: Finding, unit: str) -> str:
     """Return the change of the mean cost if it differs: ``in the mean of times +20 % [−5, 52]``."""
     if one.mean_cost is None or not one.mean_cost.is_notable:
         return ""
-    return f"in {mean_words(one.mean_cost, unit)} {paid_change(one.mean_cost)}"
+    return f"in {mean_words(one.mean_cost, unit)} {cost_change(one.mean_cost)}"
 
 
 def tail_words(one: Comparison) -> str:
     """Return the bad runs of both sides: ``worst run 10.2 s → 30.6 s``; empty if they are not known."""
-    price = one.mean_cost
-    if price is None or price.reference_tail is None or price.contender_tail is None:
+    cost = one.mean_cost
+    if cost is None or cost.reference_tail is None or cost.contender_tail is None:
         return ""
-    tails = (price.reference_tail, price.contender_tail)
+    tails = (cost.reference_tail, cost.contender_tail)
     reference, contender = (" ".join(measured(tail, None, None, one.unit).split()) for tail in tails)
-    return f"{_TAILS[price.tail]} {reference} → {contender}"
+    return f"{_TAILS[cost.tail]} {reference} → {contender}"
 
 
 _TAILS = {"max": "worst run", "min": "worst run", "p95": "95th percentile", "p5": "5th percentile"}
 
 
-def price_words(one: Comparison) -> str:
+def cost_and_tail_words(one: Comparison) -> str:
     """Return the change of the mean cost and the bad runs, if the mean cost changed differently."""
-    text = paid_words(one, one.unit)
+    text = cost_words(one, one.unit)
     return ", ".join(filter(None, (text, tail_words(one)))) if text else ""
 
 
-def paid_apart(one: Finding) -> float:
+def cost_distance(one: Finding) -> float:
     """Return how far the ratio of mean costs lies from the ratio, as a logarithm."""
     if one.mean_cost is None or not one.ratio:
         return 0.0
@@ -104,4 +104,4 @@ def progress_words(one: Finding) -> str:
 
 def beside_words(one: Comparison) -> str:
     """Return all remarks that must stand next to a verdict."""
-    return "; ".join(filter(None, (progress_words(one), price_words(one), miss_words(one))))
+    return "; ".join(filter(None, (progress_words(one), cost_and_tail_words(one), miss_words(one))))
