@@ -11,8 +11,7 @@ import msgspec
 from support.synthetic import make_campaign
 from tare.core.attempt import State
 from tare.core.safe_folder import SafeFolder
-from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack_all, read_evidence
-from tare.report.packing import pack
+from tare.report.evidence import RUN_LIMIT, Command, Evidence, pack, pack_all, read_evidence
 from tare.report.sections.runs import by_urgency
 
 

@@ -244,7 +244,7 @@ def run_list(
         one
         for one in reversed(tuple(campaign_state.attempts.values()))
         if one.case in variants.variant_of
-        and _fits(campaign_state.state_of(one), state)
+        and state in ("", campaign_state.state_of(one))
         and _has(wanted, variants, one)
     ]
     if state in ("", State.PENDING):
@@ -255,10 +255,6 @@ def run_list(
     shown = found[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     lines = tuple(_line(name, campaign_state, variants, one) for one in shown)
     return RunList(lines, len(found), page, n_pages)
-
-
-def _fits(state: State, wanted: str) -> bool:
-    return not wanted or state == wanted
 
 
 def _has(words: Sequence[str], variants: Variants, one: Attempt | Run) -> bool:

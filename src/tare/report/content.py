@@ -21,7 +21,7 @@ from tare.report.report_statistics import ReportStatistics
 from tare.report.section import MadeSection, SectionFacts, made_sections
 from tare.report.sections.quality_warnings import odd_runs
 from tare.report.sections.runs import moment
-from tare.report.shown_configurations import cases_in, comparisons_at, drawn_configurations, estimates_at
+from tare.report.shown_configurations import cases_in, drawn_configurations
 from tare.report.variants import Variants, lay_out
 from tare.report.words.accounting import Account, account
 from tare.report.words.answer import Answer, answer_all, reading
@@ -109,15 +109,16 @@ def _figures(
     painter: Painter,
 ) -> list[Figure]:
     cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
-    estimates_shown = estimates_at(statistics.estimates, cases)
+    estimates = [one for one in statistics.estimates if one.case in cases]
+    compared = [one for one in statistics.comparisons if one.contender_case in cases]
+    main_figures = quoted(statistics.aggregates)
+    drawn_figures = [one for one in main_figures if one.contender_case in cases]
     groups = {
-        "figures": forest_panels(
-            comparisons_at(quoted(statistics.aggregates), cases), statistics.comparisons, variants
-        ),
-        "time": measured_panels(estimates_shown, campaign, variants, Better.LOWER),
-        "rate": measured_panels(estimates_shown, campaign, variants, Better.HIGHER),
-        "ratio": ratio_panels(comparisons_at(statistics.comparisons, cases), campaign, variants),
-        "nodes": scale_panels(quoted(statistics.aggregates), variants),
+        "figures": forest_panels(drawn_figures, statistics.comparisons, variants),
+        "time": measured_panels(estimates, campaign, variants, Better.LOWER),
+        "rate": measured_panels(estimates, campaign, variants, Better.HIGHER),
+        "ratio": ratio_panels(compared, campaign, variants),
+        "nodes": scale_panels(main_figures, variants),
         "speedup": scaling_panels(scaling, variants),
         "efficiency": scaling_panels(scaling, variants, is_efficiency=True),
         "packets": packet_panels([one for one in sizes if one.case in cases], variants),

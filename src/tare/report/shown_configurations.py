@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tare.core.campaign import Campaign
-from tare.core.comparison import Comparison, Estimate
+from tare.core.comparison import Comparison
 from tare.report.variants import Configuration, Variants
 
 MOST_CONFIGURATIONS = 12
@@ -46,13 +46,3 @@ def cases_in(
     return frozenset(
         case.id for case in campaign.plan.cases if variants.configuration_of[case.id] in configurations
     )
-
-
-def estimates_at(estimates: Iterable[Estimate], cases: frozenset[str]) -> list[Estimate]:
-    """Return the estimates of `cases`."""
-    return [one for one in estimates if one.case in cases]
-
-
-def comparisons_at(comparisons: Sequence[Comparison], cases: frozenset[str]) -> list[Comparison]:
-    """Return the comparisons whose contender is one of `cases`."""
-    return [one for one in comparisons if one.contender_case in cases]

@@ -18,11 +18,10 @@ from tare.report.charts.figures import Figure
 from tare.report.charts.palette import dark_by_light, sign_of, tone_of
 from tare.report.charts.scripts import chart_scripts
 from tare.report.content import Content
-from tare.report.evidence import MOST_RUNS, pack_all
+from tare.report.evidence import MOST_RUNS, pack, pack_all
 from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
 from tare.report.formats.templates import html_environment
 from tare.report.listing import MOST_ROWS
-from tare.report.packing import pack
 from tare.report.sections.runs import Runs, by_urgency
 from tare.report.words.numbers import count, number, percent, ratio, visible
 

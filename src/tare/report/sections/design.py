@@ -9,12 +9,12 @@ from tare.analysis.history import Facts, History, SessionRecord, changed_facts, 
 from tare.analysis.interrupted_blocks import SHORTEST_S
 from tare.analysis.pairs import pairs
 from tare.analysis.session_changes import session_changes
+from tare.analysis.spans import Quartiles, platform_spans
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.units import format_seconds
 from tare.report.sections.imported import imported_sentences
 from tare.report.sections.runs import moment
-from tare.report.sections.spans import span_sentences
 from tare.report.sections.stop_reason import ending_sentences
 from tare.report.variants import lay_out
 from tare.report.words.numbers import count, listed, visible
@@ -45,7 +45,7 @@ def design(campaign: Campaign) -> tuple[str, ...]:
             *_changes(campaign),
             *_counted(found),
             *ending_sentences(campaign, found),
-            *span_sentences(campaign),
+            *_spans(campaign),
             *_watched(found),
         ]
     return tuple(sentences)
@@ -253,6 +253,22 @@ def _counted(found: History) -> Iterator[str]:
         during = "During one of them" if found.n_clock == 1 else f"During {found.n_clock} of them"
         yield f"{during} the machine was suspended, or its clock was set."
     yield "Only runs whose output passed every check count."
+
+
+def _spans(campaign: Campaign) -> Iterator[str]:
+    """Yield how long runs took before, in and after their programs, for each platform with a queue."""
+    for one in platform_spans(campaign):
+        yield (
+            f"On {visible(one.platform)} the median (quartiles) of {count(one.program.n, 'run')} was "
+            f"{_times(one.queued)} in the queue, {_times(one.starting)} from there until the program began, "
+            f"{_times(one.program)} in the program, and {_times(one.ending)} until the results were home."
+        )
+
+
+def _times(one: Quartiles) -> str:
+    if one.upper <= 0:
+        return "no time"
+    return f"{format_seconds(one.median)} ({format_seconds(one.lower)} to {format_seconds(one.upper)})"
 
 
 def _watched(found: History) -> Iterator[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Union
 
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.stats.autocorrelation import ASSUMED_CORRELATION
 from tare.stats.looks import SHOWING_BLOCKS
+
+if TYPE_CHECKING:
+    from tare.analysis.check import CheckedComparison
 
 MARK = "†"
 """The mark of a verdict that rests on an assumption which so few blocks cannot test."""
@@ -16,16 +19,8 @@ MARK = "†"
 FOOTNOTE = f"{MARK} rests on blocks being independent of each other, which so few cannot show."
 
 
-class Drawn(Protocol):
-    """A result with a verdict, such as a comparison."""
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """Return the verdict, or None."""
-
-    @property
-    def assumes_independence(self) -> bool:
-        """Return whether the verdict holds only if the blocks are independent of each other."""
+Drawn = Union[Finding, "CheckedComparison"]
+"""A result with a verdict, which may rest on the independence of blocks."""
 
 
 def assumed_mark(one: Drawn) -> str:

@@ -182,7 +182,8 @@ def _ratio_decimals(value: float) -> int:
     return 3 if abs(value - 1) < 0.0995 else 2
 
 
-_NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
+NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
+"""The kinds of settings if none is known."""
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -195,7 +196,7 @@ def count(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
 
 
-def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
+def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = NO_KINDS) -> str:
     """Return one coordinate or setting as text for a table: ``block 64 KiB``, ``2 nodes``, ``direct on``.
 
     `kinds` has the kinds of a workload's settings (Plan.kinds_of). Without it, only a name that ends in

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
@@ -12,6 +11,7 @@ from tare.core.values import Settings
 from tare.core.workload import ParameterKind
 from tare.report.words.numbers import (
     NARROW,
+    NO_KINDS,
     SPACE,
     bracket,
     coordinate,
@@ -26,13 +26,11 @@ from tare.report.words.numbers import (
     words,
 )
 
-_NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
-
 _NEAR = 0.3
 """The largest misfit of a law, as a share; a text warns of a law that misses a measured point by more."""
 
 
-def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
+def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = NO_KINDS) -> str:
     """Return settings as a name, with the units of their `kinds`: ``host · size 12 KiB``."""
     values = (
         visible(value) if isinstance(value, str) else coordinate(name, value, kinds)
@@ -41,7 +39,7 @@ def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = _NO_
     return " · ".join(values)
 
 
-def scale_words(along: str, scale: float, kinds: Mapping[str, ParameterKind] = _NO_KINDS) -> str:
+def scale_words(along: str, scale: float, kinds: Mapping[str, ParameterKind] = NO_KINDS) -> str:
     """Return a scale with its noun: ``1 node``, ``12.3 nodes``."""
     if counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES:
         return coordinate(along, float(scale), kinds)  # float: the scale may be estimated
