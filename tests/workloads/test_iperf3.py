@@ -178,6 +178,8 @@ def test_events_of_a_stream_are_read() -> None:
     text = "".join(json.dumps(event) + "\n" for event in [*events, {"event": "end", "data": DOCUMENT["end"]}])
     assert by_fom(parse(text)) == FIGURES
     assert not parse(text[: text.index('{"event": "end"')]).is_complete
+    assert parse(text + document()).measurements == parse(text).measurements, "--json-stream-full-output"
+    assert len(parse(text + text).measurements) == 2 * len(FIGURES)
     failed = parse(json.dumps({"event": "error", "data": "control socket has closed"}) + "\n")
     assert failed.problems == ("iperf3 failed: control socket has closed",)
 

@@ -38,6 +38,7 @@ class Iperf3Log(LogParser):
         self._text: TextRun | None = None
         self._texts: list[TextRun] = []
         self._is_of_server = False
+        self._streamed: object = None
         self._document: list[str] | None = None
         self._n_characters = 0
         self._close = "}"
@@ -143,7 +144,11 @@ class Iperf3Log(LogParser):
         if event in {None, "start"}:
             start = JsonObject(data if event else document.get("start"))
             self._version = start.text("version").removeprefix("iperf ")
+        if event is None and self._streamed is not None and document.get("end") == self._streamed:
+            self._streamed = None  # --json-stream-full-output repeats the test as one document
+            return
         if event == "end" and isinstance(data, dict):
+            self._streamed = data
             document = {"end": data}
         elif event == "error":
             document = {"error": data}
