@@ -125,7 +125,7 @@ class Processes:
                 host=self._host,
                 folder=self.folder,
                 timeout_s=timeout_s,
-                place=self._place,
+                staging_folder=self._place,
             )
         )
 

@@ -59,7 +59,7 @@ def run(backend: ProcessBackend, prefix: str, tmp_path: Path) -> Run:
                 host=host,
                 folder=at,
                 timeout_s=timeout_s,
-                place=place,
+                staging_folder=place,
                 hosts=("one", "two"),
             )
         )

@@ -18,8 +18,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     - Its output goes to the files `stdout` and `stderr` in that folder.
     - `label` marks every process that the job starts, here and on other hosts, so that all of them can be
       found and ended.
-    - Where the hosts do not share `folder`, it is copied to `place` on each of `hosts`, and results are
-      copied back from there.
+    - Where the hosts do not share `folder`, it is copied to `staging_folder` on each of `hosts`, and results
+      are copied back from there.
     - `n_boosted` ranks wait until their sessions run at a higher priority, and then say so in the folder
       `ranks` in `folder`.
     - `on_group` is called with the folder of the job's control group, if it gets one, before its first
@@ -33,7 +33,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str = "stdout"
     stderr: str = "stderr"
     timeout_s: float
-    place: Path | None = None
+    staging_folder: Path | None = None
     hosts: tuple[str, ...] = ()
     n_boosted: int = 0
     ranks: str = ""

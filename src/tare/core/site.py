@@ -301,7 +301,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
             case SiteFact.NODE_MEMORY:
                 return self.memory_bytes
 
-    def place(self, work: Path) -> Path | None:
+    def staging_folder(self, work: Path) -> Path | None:
         """Return the nodes' folder to which the working folder `work` is copied; None where it is shared."""
         if self.staging is None:
             return None

@@ -194,7 +194,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
                 stdout=one.stdout,
                 stderr=one.stderr,
                 timeout_s=max(self.plan.timeout_s - elapsed_s, 0.001),
-                place=self.composer.site.place(work) if head else None,
+                staging_folder=self.composer.site.staging_folder(work) if head else None,
                 hosts=tuple(hosts),
                 n_boosted=self._n_boosted(case, one.stage),
                 ranks=ranks_folder(one.stage),

@@ -58,8 +58,8 @@ def stage_all(
     """
     folder = SafeFolder(work.parents[2], *work.parts[-3:])
     folder.make_folder(is_fresh=True)
-    place = composer.site.place(work) if head else None
-    staged = compose_stages(composer, case, place or work, owner)
+    staging_folder = composer.site.staging_folder(work) if head else None
+    staged = compose_stages(composer, case, staging_folder or work, owner)
     own = {"storage": composer.own_storage(case, owner)} if composer.needs_own_storage(case) else {}
     record = [
         {

@@ -115,9 +115,9 @@ class HostCommands:
         The job began at `began` by this machine's clock (time.monotonic), and at `began_up_s` by the uptime
         of its host.
         """
-        place, since_s = str(job.place or job.folder), time.monotonic() - began
+        folder, since_s = str(job.staging_folder or job.folder), time.monotonic() - began
         scripts = {
-            host: sweep_script(job.label, place, since_s, began_up_s if host == job.host else None, spared)
+            host: sweep_script(job.label, folder, since_s, began_up_s if host == job.host else None, spared)
             for host in job.hosts or (str(job.host),)
         }
         return swept(self.run(scripts, is_lenient=True))

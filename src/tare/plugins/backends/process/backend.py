@@ -128,11 +128,11 @@ class ProcessBackend:
             return self._run(job, job.invocation.argv)
         command, log = self._reach.job(job.host, remote_command(job))
         began = time.monotonic()
-        if job.place is None:
+        if job.staging_folder is None:
             return self._conclude(job, self._run(job, command), log, began)
         hosts = job.hosts or (job.host,)
-        transfer = self._reach.transfer(hosts, job.place)
-        staged = Staged(label=job.label, agent=self._agent, hosts=hosts, place=str(job.place))
+        transfer = self._reach.transfer(hosts, job.staging_folder)
+        staged = Staged(label=job.label, agent=self._agent, hosts=hosts, place=str(job.staging_folder))
         with on_record(staged, transfer.remove):
             try:
                 transfer.send(job.folder)
@@ -257,8 +257,8 @@ class ProcessBackend:
             )
         if not frame.has_folder:
             return Exit(
-                fault=f"host {job.host} has no folder {job.place or job.folder}; let the nodes share it, or "
-                "give the site 'staging: /path/on/nodes'"
+                fault=f"host {job.host} has no folder {job.staging_folder or job.folder}; let the nodes share "
+                "it, or give the site 'staging: /path/on/nodes'"
             )
         if agent.signal is not None and log is None:
             return agent  # the job killed its process group, which includes the agent

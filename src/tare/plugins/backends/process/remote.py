@@ -58,7 +58,7 @@ def remote_command(job: Job) -> str:
         *(f"{name}={value}" for name, value in job.invocation.env.items()),
         *job.invocation.argv,
     ]
-    folder = str(job.place or job.folder)
+    folder = str(job.staging_folder or job.folder)
     labelled = ["env", f"{process_labels.VARIABLE}={job.label}"]
     return f"exec {shlex.join([*labelled, 'sh', '-c', _SCRIPT, 'tare', folder, *program])}"
 
