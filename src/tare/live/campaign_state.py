@@ -127,7 +127,7 @@ class CampaignState:
             plan=self.plan,
             attempts=with_passes(self._state.current_attempts(is_running=self.is_running)),
             orders=dict(self.orders),
-            sessions=tuple(self._state.sessions),
+            sessions=tuple(self._state.session_reader.sessions),
             is_running=self.is_running,
         )
 
@@ -164,9 +164,9 @@ class CampaignState:
 
     def _n_left(self, counts: Mapping[State, int]) -> int:
         """Return how many runs the current session has still to finish, including those that it repeats."""
-        if len(self._state.sessions) < 2:
+        if len(self._state.session_reader.sessions) < 2:
             return len(self.planned) - sum(counts[state] for state in _SETTLED)
-        session = self._state.sessions[-1]
+        session = self._state.session_reader.sessions[-1]
         outstanding = Outstanding(self.plan, session.number, self._state.passes)
         for one in with_passes(tuple(self.attempts.values())):
             if key_of(one) in self._state.under_way:

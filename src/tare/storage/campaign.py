@@ -114,7 +114,7 @@ def read_campaign(folder: Path) -> Campaign:
         plan=plan,
         attempts=attempts,
         orders=state.orders,
-        sessions=tuple(state.sessions),
+        sessions=tuple(state.session_reader.sessions),
         environments=_read_environments(folder),
         is_running=is_running,
     )
@@ -154,9 +154,9 @@ def read_past(events: Iterable[Event]) -> RecordedCampaign:
         begun=tuple(one for one in attempts if key_of(one) in state.under_way),
         orders=state.orders,
         passes=state.passes,
-        n_sessions=len(state.sessions),
-        last_at=state.last_at,
-        last_block=state.last_block,
+        n_sessions=len(state.session_reader.sessions),
+        last_at=state.session_reader.last_at,
+        last_block=state.session_reader.last_block,
     )
 
 

@@ -10,12 +10,11 @@ A program that reads a finished journal and one that follows a growing journal d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from tare.core.attempt import Attempt, State
-from tare.core.campaign import Session
 from tare.core.case import Pass, Run
 from tare.storage.journal import AttemptBegan, AttemptEnded, AttemptWaits, BlockBegan, Event
 from tare.storage.sessions import SessionReader
@@ -30,7 +29,7 @@ class JournalState:
     `attempts` are in the order in which they began. An attempt without an end is LOST, and is also in
     `under_way`, with what it waits for. `latest` holds the last attempt of each run. `orders` holds the cases
     of each block that was begun, those of an earlier session first. `passes` holds the cases that each pass
-    was to run once more.
+    was to run once more. `session_reader` has the sessions.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -39,28 +38,13 @@ class JournalState:
         self.under_way: dict[Key, str] = {}
         self.orders: dict[int, list[str]] = {}
         self.passes: dict[Pass, list[str]] = {}
-        self._sessions = SessionReader()
+        self.session_reader = SessionReader()
         for event in events:
             self.take(event)
 
-    @property
-    def sessions(self) -> Sequence[Session]:
-        """Return the sessions that began so far."""
-        return self._sessions.sessions
-
-    @property
-    def last_at(self) -> float | None:
-        """Return when the last recorded attempt ended or began; None before the first."""
-        return self._sessions.last_at
-
-    @property
-    def last_block(self) -> int | None:
-        """Return the block of the attempt that began last; None before the first."""
-        return self._sessions.last_block
-
     def take(self, event: Event) -> Run | None:
         """Take the next event; return the run that it changes, if it changes one."""
-        session = self._sessions.take(event)
+        session = self.session_reader.take(event)
         match event:
             case BlockBegan():
                 known = self.orders.get(event.block, [])

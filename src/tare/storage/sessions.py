@@ -30,12 +30,15 @@ class SessionReader:
     Journals of older versions do not say it. There, a process continues a session if it began within PROMPT_S
     of the last attempt, its first attempt is of the block that was under way, and it repeats no run that had
     its result. What was run before the first session, such as imported runs, belongs to session 0.
+
+    `last_at` is when the last recorded attempt ended or began. `last_block` is the block of the attempt that
+    began last. Both are None before the first attempt.
     """
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
-        self._last_at: float | None = None
-        self._last_block: int | None = None
+        self.last_at: float | None = None
+        self.last_block: int | None = None
         self._settled: set[tuple[str, int]] = set()
         self._orders: dict[int, list[str]] = {}
         self._undecided: SessionBegan | None = None
@@ -45,16 +48,6 @@ class SessionReader:
     def number(self) -> int:
         """Return the number of the current session; 0 before the first."""
         return len(self.sessions)
-
-    @property
-    def last_at(self) -> float | None:
-        """Return when the last recorded attempt ended or began; None before the first."""
-        return self._last_at
-
-    @property
-    def last_block(self) -> int | None:
-        """Return the block of the attempt that began last; None before the first."""
-        return self._last_block
 
     def take(self, event: Event) -> int:
         """Take the next event; return the session of its attempt or, without one, the current session."""
@@ -68,7 +61,7 @@ class SessionReader:
             case AttemptBegan():
                 self._decide(is_new=self._goes_back(event.case, event.block))
                 self._begun[event.case, event.block, event.attempt] = self.number
-                self._last_at, self._last_block = event.at, event.block
+                self.last_at, self.last_block = event.at, event.block
             case AttemptEnded():
                 return self._end(event.attempt)
         return self.number
@@ -81,16 +74,16 @@ class SessionReader:
         key = (attempt.case, attempt.block, attempt.attempt)
         if key not in self._begun:
             self._decide(is_new=self._goes_back(attempt.case, attempt.block))
-            self._last_block = attempt.block
+            self.last_block = attempt.block
         if attempt.started_at is not None:
-            self._last_at = attempt.started_at + max(attempt.elapsed_s, 0.0)
+            self.last_at = attempt.started_at + max(attempt.elapsed_s, 0.0)
         return attempt.session or self._begun.get(key, self.number)
 
     def _open(self, event: SessionBegan) -> None:
         self._undecided = None
         if not self.sessions:
             self._add(event)
-        elif event.continues is None and is_prompt(self._last_at, event.at):
+        elif event.continues is None and is_prompt(self.last_at, event.at):
             self._undecided = event
         elif event.continues:
             self._resume()
@@ -107,7 +100,7 @@ class SessionReader:
             self._undecided = None
 
     def _goes_back(self, case: str, block: int) -> bool:
-        return block < (self._last_block or block) or (case, block) in self._settled
+        return block < (self.last_block or block) or (case, block) in self._settled
 
     def _add(self, event: SessionBegan) -> None:
         self.sessions.append(

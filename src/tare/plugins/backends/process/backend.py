@@ -257,7 +257,7 @@ class ProcessBackend:
             )
         if not frame.has_folder:
             return Exit(
-                fault=f"host {job.host} has no folder {job.staging_folder or job.folder}; let the nodes share "
+                fault=f"host {job.host} has no folder {job.staging_folder or job.folder}; let nodes share "
                 "it, or give the site 'staging: /path/on/nodes'"
             )
         if agent.signal is not None and log is None:
