@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tare import published
-from tare.analysis.claims import Claim, ClaimFinding, ClaimVerdict, Held, Judgement, judge_claim
 from tare.cli.commands import published as published_command
 from tare.core.errors import InfrastructureError, UsageError
 from tare.published import tables
+from tare.published.claims import Claim, ClaimFinding, ClaimVerdict, Held, Judgement, judge_claim
 
 SUPPORTED, CONTRADICTED = ClaimVerdict.SUPPORTED, ClaimVerdict.CONTRADICTED
 UNDECIDED, ABSENT = ClaimVerdict.UNDECIDED, ClaimVerdict.NOT_IN_THE_DATA

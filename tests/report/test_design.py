@@ -12,7 +12,6 @@ import pytest
 from report.studies import part_of
 from support.synthetic import make_campaign
 from tare.analysis.compare import aggregates
-from tare.analysis.history import history
 from tare.analysis.interim_looks import looks_at
 from tare.core.attempt import Attempt, Source, State
 from tare.core.campaign import Campaign, Session

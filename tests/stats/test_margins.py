@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.analysis.claims import Claim, ClaimVerdict, Judgement, _of_interval
 from tare.core.margins import are_within, excludes_one, is_beyond, is_within
 from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
+from tare.published.claims import Claim, ClaimVerdict, Judgement, _of_interval
 
 ENDS = st.sampled_from([0.5, 1 / 1.02, 0.99, 1.0, 1.01, 1.02, 2.0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tare.analysis.claims import ClaimFinding, ClaimVerdict, Evidence
+from tare.published.claims import ClaimFinding, ClaimVerdict, Evidence
 from tare.terminal.output import echo, json_fields, print_table
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tare.analysis.history import Facts, History, SessionRecord, changed_facts, history
 from tare.analysis.interrupted_blocks import SHORTEST_S
 from tare.analysis.pairs import pairs
 from tare.analysis.session_changes import session_changes
@@ -13,6 +12,7 @@ from tare.analysis.spans import Quartiles, platform_spans
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.units import format_seconds
+from tare.report.history import Facts, History, SessionRecord, changed_facts, history
 from tare.report.sections.imported import imported_sentences
 from tare.report.sections.runs import moment
 from tare.report.sections.stop_reason import ending_sentences

@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from tare.analysis.calibration import Calibration
-from tare.analysis.history import History, history
 from tare.analysis.proofs import Weakness, uncrossed
 from tare.core.attempt import Attempt, Proof
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.report.charts.panels import is_shown
+from tare.report.history import History, history
 from tare.report.sections.design import further_sentences, order_sentences
 from tare.report.sections.imported import imported_order
 from tare.report.variants import Configuration, Variant, Variants

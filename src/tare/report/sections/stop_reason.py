@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.analysis.budget import describe_budget
-from tare.analysis.history import History
 from tare.analysis.stop_reason import StopReason, stop_reason
 from tare.core.campaign import Campaign
 from tare.core.study import Budget
+from tare.report.history import History
 from tare.report.words.numbers import count, percent
 
 
