@@ -101,15 +101,15 @@ def _rows(
 
     A row is not called equivalent if an elapsed time of the same pair got longer.
     """
-    waits = (FamilyKind.QUOTED, FamilyKind.OTHERS)
-    wanted = {*waits, *(row.kind for row in located)}
+    over_coordinates = (FamilyKind.QUOTED, FamilyKind.OTHERS)
+    wanted = {*over_coordinates, *(row.kind for row in located)}
     judged: dict[FamilyKind, list[Comparison]] = {}
     for family in asked.families:
         if family.kind in wanted:
             terms = terms_of(campaign, margin, correction or family.kind.correction)
             judged[family.kind] = _judged(campaign, family, terms, asked)
     rows = [msgspec.structs.replace(judged[row.kind][row.number], at=row.at) for row in located]
-    return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in waits))
+    return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in over_coordinates))
 
 
 def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
@@ -161,7 +161,7 @@ def judged_comparisons(
             is_unpaired=campaign.compares_unpaired,
         )
     planned = _planned_blocks(campaign)
-    sides = _held_together(family.below, family.above)
+    sides = _from_common_runs(family.below, family.above)
     levels = zip(*(_levels(side) for side in sides), strict=True)
     missing = MissingValues(campaign)
     found = [
@@ -208,15 +208,15 @@ def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -
     return msgspec.structs.replace(found, planned_blocks=blocks)
 
 
-def _held_together(below: Floats, above: Floats) -> tuple[Floats, Floats]:
+def _from_common_runs(below: Floats, above: Floats) -> tuple[Floats, Floats]:
     """Return both sides, passes × columns, where they ran together; whole columns if they never did.
 
     The level shown next to a change must come from the same runs as the change. A case may have run again
     later, together with other cases, when the machine was in another state.
     """
     both = np.isfinite(below) & np.isfinite(above)
-    is_held = both | ~both.any(axis=0)
-    return np.where(is_held, below, np.nan), np.where(is_held, above, np.nan)
+    is_kept = both | ~both.any(axis=0)
+    return np.where(is_kept, below, np.nan), np.where(is_kept, above, np.nan)
 
 
 def _levels(values: Floats) -> list[ConfidenceLevel | None]:

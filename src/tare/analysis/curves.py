@@ -15,7 +15,7 @@ import numpy as np
 
 from tare.analysis.answering_figures import primary_foms
 from tare.analysis.lines import fixed_settings, is_number, lines
-from tare.analysis.scaling import SIDE_SETTINGS
+from tare.analysis.scaling import VARIANT_SETTINGS
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -172,7 +172,7 @@ def _hockney(curve: _Curve, times: Floats) -> HockneyFit:
 
 def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan) -> Iterator[Crossover]:
     groups: dict[tuple[object, ...], list[_Curve]] = {}
-    sides = {*SIDE_SETTINGS, *plan.reference}
+    sides = {*VARIANT_SETTINGS, *plan.reference}
     for curve in found:
         if curve.cell.better is not None:
             fixed = frozenset(item for item in curve.settings.items() if item[0] not in sides)

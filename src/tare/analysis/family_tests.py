@@ -167,9 +167,9 @@ class _FamilyResults:
         margin = self.terms.margin
         return [
             Verdict.UNDECIDED
-            if is_unresolved or (word is Verdict.EQUIVALENT and is_beyond(price, margin))
-            else word
-            for word, price, is_unresolved in zip(
+            if is_unresolved or (verdict is Verdict.EQUIVALENT and is_beyond(cost, margin))
+            else verdict
+            for verdict, cost, is_unresolved in zip(
                 drawn, self.mean_cost, np.isfinite(self.unresolved).tolist(), strict=True
             )
         ]
@@ -200,19 +200,21 @@ class _FamilyResults:
         rows = zip(self.mean_cost, *listed(self.found.ratio), verdicts, self.better, strict=True)
         return [
             None
-            if price is None
-            else msgspec.structs.replace(price, is_notable=self._is_notable(price, ratio, word, better))
-            for price, ratio, word, better in rows
+            if cost is None
+            else msgspec.structs.replace(cost, is_notable=self._is_notable(cost, ratio, verdict, better))
+            for cost, ratio, verdict, better in rows
         ]
 
-    def _is_notable(self, price: MeanCost, ratio: float | None, word: Verdict, better: Better | None) -> bool:
+    def _is_notable(
+        self, cost: MeanCost, ratio: float | None, verdict: Verdict, better: Better | None
+    ) -> bool:
         terms = self.terms
-        if price.mean is terms.mean:
+        if cost.mean is terms.mean:
             return False
-        if differs_from(price, ratio, terms.margin):
+        if differs_from(cost, ratio, terms.margin):
             return True
-        own = verdict_of(price.low, price.high, margin=terms.margin, better=better)
-        return word is not Verdict.UNDECIDED and own is not word
+        own = verdict_of(cost.low, cost.high, margin=terms.margin, better=better)
+        return verdict is not Verdict.UNDECIDED and own is not verdict
 
     def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
         """Return which verdicts from few blocks would not hold if the blocks of a side were correlated."""
@@ -226,9 +228,9 @@ class _FamilyResults:
         )
         return [
             is_few
-            and word is not Verdict.UNDECIDED
-            and not (is_equivalent if word is Verdict.EQUIVALENT else is_different)
-            for word, is_few, is_different, is_equivalent in rows
+            and verdict is not Verdict.UNDECIDED
+            and not (is_equivalent if verdict is Verdict.EQUIVALENT else is_different)
+            for verdict, is_few, is_different, is_equivalent in rows
         ]
 
     def more_blocks(self, verdicts: Sequence[Verdict]) -> list[int | None]:
@@ -241,8 +243,8 @@ class _FamilyResults:
             more[columns] = more_blocks(found, self.terms.margin, level, CONFIDENCE)
         rows = zip(*listed(more), verdicts, self.better, strict=True)
         return [
-            None if blocks is None or better is None or word is not Verdict.UNDECIDED else int(blocks)
-            for blocks, word, better in rows
+            None if blocks is None or better is None or verdict is not Verdict.UNDECIDED else int(blocks)
+            for blocks, verdict, better in rows
         ]
 
     def detectable(self) -> Floats:
@@ -299,8 +301,8 @@ class _FamilyResults:
                 if is_within[column] and self.known.equivalence_adjusted[column] <= 1 - CONFIDENCE:
                     yield column, WITHHELD_BY_MEAN_COST
                     continue
-                alone = "within the margin" if is_within[column] else "excludes 1"
-                yield column, f"{alone} alone, but not {self._together(column)}"
+                claim = "within the margin" if is_within[column] else "excludes 1"
+                yield column, f"{claim} alone, but not {self._together(column)}"
 
     def _design_notes(self) -> list[str]:
         """Return a note on each ratio that was not paired by block, or that is missing."""

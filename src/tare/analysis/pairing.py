@@ -27,7 +27,7 @@ class Passing(NamedTuple):
     parted: list[str]
 
 
-class _Answer(NamedTuple):
+class _Result(NamedTuple):
     is_settled: bool
     is_done: bool
     part: int = 0
@@ -68,24 +68,24 @@ class Outstanding:
     ) -> None:
         self._session = session
         self._compared = compared(plan)
-        self._answers: dict[Run, dict[int, _Answer]] = {}
+        self._results: dict[Run, dict[int, _Result]] = {}
         self._promised: dict[int, tuple[int, Collection[str]]] = {}
         for one, cases in sorted((promised or {}).items()):
             self._promised[one.block] = (one.session, cases)
 
     def take(self, attempt: Attempt, *, is_settled: bool) -> None:
         """Add the result of an attempt; `is_settled` says that its run needs no further attempt."""
-        answer = _Answer(is_settled, attempt.state is State.DONE, attempt.part)
-        self._keep(Run(attempt.block, attempt.case), attempt.session, answer)
+        result = _Result(is_settled, attempt.state is State.DONE, attempt.part)
+        self._keep(Run(attempt.block, attempt.case), attempt.session, result)
 
     def take_under_way(self, run: Run, session: int) -> None:
         """Add an attempt that has not ended yet; it is expected to succeed."""
-        self._keep(run, session, _Answer(is_settled=True, is_done=True))
+        self._keep(run, session, _Result(is_settled=True, is_done=True))
 
-    def is_answered_now(self, run: Run) -> bool:
+    def is_settled_now(self, run: Run) -> bool:
         """Return whether the present session has a settled result for `run`."""
-        answer = self._answers.get(run, {}).get(self._session)
-        return answer is not None and answer.is_settled
+        result = self._results.get(run, {}).get(self._session)
+        return result is not None and result.is_settled
 
     def of_block(self, block: int, cases: Sequence[str]) -> Passing:
         """Return which of `cases` are still to run in `block`, in their order."""
@@ -98,20 +98,20 @@ class Outstanding:
         again = [case for case in order if block >= 1 and self._is_well(Run(block, case))]
         return Passing(order, again, [case for case in again if case in parted])
 
-    def _keep(self, run: Run, session: int, answer: _Answer) -> None:
-        by_session = self._answers.setdefault(run, {})
+    def _keep(self, run: Run, session: int, result: _Result) -> None:
+        by_session = self._results.setdefault(run, {})
         by_session.pop(session, None)  # so that the latest session comes last
-        by_session[session] = answer
+        by_session[session] = result
 
     def _is_left(self, run: Run) -> bool:
-        by_session = self._answers.get(run, {})
+        by_session = self._results.get(run, {})
         if run.block < 1:
-            return not self.is_answered_now(run)
+            return not self.is_settled_now(run)
         if not by_session or not next(reversed(by_session.values())).is_settled:
             return True
         session, promised = self._promised.get(run.block, (0, ()))
         return run.case in promised and not any(
-            answer.is_settled for number, answer in by_session.items() if number >= session
+            result.is_settled for number, result in by_session.items() if number >= session
         )
 
     def _parted(self, block: int, cases: frozenset[str]) -> set[str]:
@@ -124,18 +124,18 @@ class Outstanding:
         return found
 
     def _is_parted(self, runs: Sequence[Run]) -> bool:
-        latest = [next(reversed(self._answers[run].values())) for run in runs]
+        latest = [next(reversed(self._results[run].values())) for run in runs]
         sessions = [{session for session, _ in self._passes_of(run)} for run in runs]
         return (
-            all(answer.is_done for answer in latest)
+            all(result.is_done for result in latest)
             and bool(set.intersection(*sessions))
             and not set.intersection(*map(self._passes_of, runs))
         )
 
     def _passes_of(self, run: Run) -> set[tuple[int, int]]:
         """Return the sessions in which a run succeeded, each with the part of its block."""
-        answers = self._answers.get(run, {}).items()
-        return {(session, answer.part) for session, answer in answers if answer.is_done}
+        results = self._results.get(run, {}).items()
+        return {(session, result.part) for session, result in results if result.is_done}
 
     def _add_partners(self, block: int, left: set[str], cases: frozenset[str]) -> None:
         """Add to `left` the cases that succeeded before, but not together with the cases in `left`."""
@@ -150,15 +150,15 @@ class Outstanding:
                     left.update(others)
 
     def _may_run_again(self, run: Run) -> bool:
-        return self._has_come_out(run) and self._session not in self._answers[run]
+        return self._has_come_out(run) and self._session not in self._results[run]
 
     def _were_together(self, block: int, pair: Collection[str]) -> bool:
         return bool(set.intersection(*(self._passes_of(Run(block, case)) for case in pair)))
 
     def _is_well(self, run: Run) -> bool:
         """Return whether the last attempt of a run counts; if it failed, the run is only tried again."""
-        answers = self._answers.get(run)
-        return answers is not None and next(reversed(answers.values())).is_done
+        results = self._results.get(run)
+        return results is not None and next(reversed(results.values())).is_done
 
     def _has_come_out(self, run: Run) -> bool:
-        return any(answer.is_done for answer in self._answers.get(run, {}).values())
+        return any(result.is_done for result in self._results.get(run, {}).values())

@@ -62,13 +62,13 @@ def _words(bound: Bound, fom: str, better: Better | None) -> tuple[str, str]:
 
 def _is_two_sided(bound: Bound, rules: Iterable[Rule]) -> bool:
     """Return whether the same call also fails beyond a limit on the other side."""
-    alone = (
+    single = (
         one
         for rule in rules
         for one in bounds_of(rule.violation)
         if one not in set(_conditions(rule.violation))
     )
-    return any(one.call.text == bound.call.text and one.op.is_upward != bound.op.is_upward for one in alone)
+    return any(one.call.text == bound.call.text and one.op.is_upward != bound.op.is_upward for one in single)
 
 
 def _conditions(node: Node) -> Iterator[Bound]:

@@ -38,7 +38,7 @@ FLOORS = (0.7, 0.5)
 _PROGRESS = re.compile(r"(?:fs|ps|ns|tau|(?:time)?steps|iterations)/.*")
 """A rate of progress through one problem, such as ns/day. It does not grow with the size of the problem."""
 
-SIDE_SETTINGS = frozenset({"platform", "network", "storage", "io"})
+VARIANT_SETTINGS = frozenset({"platform", "network", "storage", "io"})
 _LAWS = {
     ScalingKind.STRONG: (Law.AMDAHL, Law.USL),
     ScalingKind.WEAK: (Law.GUSTAFSON, Law.USL),
@@ -248,7 +248,7 @@ def _measured_scales(one: _Subject, table: Table) -> list[float]:
 
 
 def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
-    fixed = fixed_settings(one.line.members, plan, {*SIDE_SETTINGS, *plan.reference})
+    fixed = fixed_settings(one.line.members, plan, {*VARIANT_SETTINGS, *plan.reference})
     return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
 
 

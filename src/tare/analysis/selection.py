@@ -62,7 +62,7 @@ class Sample(NamedTuple):
     quantity: Quantity
 
 
-class _Side(NamedTuple):
+class _Candidate(NamedTuple):
     match: Match
     below: Floats
     above: Floats
@@ -111,7 +111,7 @@ class Selection:
     def _sides(self, rule: Rule, call: Call) -> Sample:
         if not (self._plan.reference or self._reference):
             raise rule.fault(call.column, "the study names no reference; give one with --reference KEY=VALUE")
-        every: list[_Side] = []
+        every: list[_Candidate] = []
         is_paired: list[bool] = []
         recorded = recorded_blocks(self._campaign)
         for pair in self._pairs:
@@ -124,29 +124,29 @@ class Selection:
             np.column_stack([one.below for one in every]),
             np.column_stack([one.above for one in every]),
         )
-        matches, may_pair = self._marked([one.match for one in every], sides_of, np.array(is_paired))
+        matches, may_pair = self._with_notes([one.match for one in every], sides_of, np.array(is_paired))
         better = [match.better for match in matches]
         rounding = np.array([one.rounding for one in every])
         ends = session_ends(self._campaign, self._table.passes)
         quantity = of_sides(call.function, *sides_of, may_pair, better, rounding, ends, self._campaign.mean)
         return Sample(tuple(matches), quantity)
 
-    def _marked(
+    def _with_notes(
         self, matches: list[Match], sides_of: tuple[Floats, Floats], may_pair: npt.NDArray[np.bool_]
     ) -> tuple[list[Match], npt.NDArray[np.bool_]]:
         """Return the matches with a note on those that did not run together, and which are paired."""
         is_unpaired = self._campaign.compares_unpaired
         is_paired = paired_columns(*sides_of, may_pair, is_unpaired=is_unpaired)
         if is_unpaired:
-            marks = np.where(may_pair & ~is_paired, UNPAIRED, "").tolist()
+            notes = np.where(may_pair & ~is_paired, UNPAIRED, "").tolist()
         else:
-            marks = np.where(never_ran_together(*sides_of, may_pair), NOT_TOGETHER, "").tolist()
+            notes = np.where(never_ran_together(*sides_of, may_pair), NOT_TOGETHER, "").tolist()
         return [
-            msgspec.structs.replace(one, note="; ".join(filter(None, (mark, one.note)))) if mark else one
-            for one, mark in zip(matches, marks, strict=True)
+            msgspec.structs.replace(one, note="; ".join(filter(None, (note, one.note)))) if note else one
+            for one, note in zip(matches, notes, strict=True)
         ], is_paired
 
-    def _of_pair(self, pair: Pair, call: Call) -> Iterator[_Side]:
+    def _of_pair(self, pair: Pair, call: Call) -> Iterator[_Candidate]:
         """Yield the matches of `call` in a pair, with the numbers of both sides, by block."""
         case, reference = pair.contender_case, dict(pair.reference)
         beside = pair.reference_case.id
@@ -162,7 +162,7 @@ class Selection:
                 below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
             row = _row(pair, cells[0], is_point=_is_pointwise(call, case))
             lacks = self._missing.words(pair, below, above)
-            yield _Side(
+            yield _Candidate(
                 msgspec.structs.replace(
                     match, reference=reference, note=note, row=row, beside=beside, lacks=lacks
                 ),
@@ -176,7 +176,7 @@ class Selection:
         for absent in self._unmeasured(case, at, call, quoted):
             lacks = self._missing.words(pair, nothing, nothing)
             absent = msgspec.structs.replace(absent, reference=reference, beside=beside, lacks=lacks)
-            yield _Side(absent, nothing, nothing)
+            yield _Candidate(absent, nothing, nothing)
 
     def _longer_of(self, pair: Pair) -> frozenset[FigureName]:
         """Return the elapsed times of the pair's workload that got worse for any contender."""

@@ -59,8 +59,8 @@ class StoppingRule:
         self._primary = {case.id: primary_foms(plan, case.workload) for case in plan.cases}
         references = {case.id: plan.reference_of(case) for case in plan.cases}
         self._reference = {case: one.id for case, one in references.items() if one is not None}
-        is_held_against = set(self._reference.values())
-        self._cases = [case.id for case in plan.cases if case.id not in is_held_against]
+        references_used = set(self._reference.values())
+        self._cases = [case.id for case in plan.cases if case.id not in references_used]
 
     def add(self, attempt: Attempt) -> None:
         """Add the figures of a measured run; they replace those of an earlier attempt of the same run."""
@@ -94,7 +94,7 @@ class StoppingRule:
 
         References are not included: a reference continues for as long as one of its contenders needs it.
         """
-        against = {case: self._held_against(case) for case in self._cases}
+        against = {case: self._measured_reference(case) for case in self._cases}
         columns = [(case, column) for case in self._cases for column in self._columns(case, against[case])]
         worst: dict[str, CasePrecision] = {}
         for case, one in zip((case for case, _ in columns), self._judge(columns, against), strict=True):
@@ -103,7 +103,7 @@ class StoppingRule:
                 worst[case] = one
         return [worst.get(case) or _unknown(case, against[case]) for case in self._cases]
 
-    def _held_against(self, case: str) -> str | None:
+    def _measured_reference(self, case: str) -> str | None:
         """Return the reference of a case; None if the reference never succeeded, so the case stands alone."""
         reference = self._reference.get(case)
         return reference if reference and self._figures[reference] else None

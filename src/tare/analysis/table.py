@@ -141,7 +141,7 @@ def tabulate_attempts(
     found = []
     for attempt in attempts:
         every = attempt.series + attempt.telemetry_series if has_telemetry else attempt.series
-        found.append((rows[attempt.together], *finder.place(attempt.case, every)))
+        found.append((rows[attempt.together], *finder.locate(attempt.case, every)))
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:
         values[row, columns] = numbers
@@ -205,7 +205,7 @@ _Shape = list[tuple[str, str, Better | None, int, dict[str, list[Scalar]]]]
 """All of a case's series except their values; it is mostly the same in every block."""
 
 
-class _Places(NamedTuple):
+class _Destinations(NamedTuple):
     """Where the values of one attempt go: `columns`; or, if some share a column, `columns[which]`."""
 
     shape: _Shape
@@ -219,10 +219,10 @@ class _ColumnFinder:
     def __init__(self) -> None:
         self.columns: dict[str, dict[Cell, int]] = {}
         self.n_columns = 0
-        self._places: dict[str, _Places] = {}
+        self._destinations: dict[str, _Destinations] = {}
         self._cells: dict[tuple[str, str, tuple[str, ...]], tuple[Series, list[Cell]]] = {}
 
-    def place(self, case: str, every: Sequence[Series]) -> tuple[Columns, Floats]:
+    def locate(self, case: str, every: Sequence[Series]) -> tuple[Columns, Floats]:
         """Return the columns of the series of an attempt, and the value for each.
 
         The blocks of a case nearly always repeat the same figures at the same coordinates, so the columns of
@@ -230,15 +230,15 @@ class _ColumnFinder:
         from one run, and so they are not independent observations.
         """
         shape = [(one.fom, one.unit, one.better, len(one.values), one.at) for one in every]
-        places = self._places.get(case)
-        if places is None or shape != places.shape:
-            places = self._places[case] = self._find_places(case, shape, every)
+        found = self._destinations.get(case)
+        if found is None or shape != found.shape:
+            found = self._destinations[case] = self._find_destinations(case, shape, every)
         numbers = np.array([value for one in every for value in one.values], np.float64)
-        if places.which is None:
-            return places.columns, numbers
-        return places.columns, np.bincount(places.which, numbers) / np.bincount(places.which)
+        if found.which is None:
+            return found.columns, numbers
+        return found.columns, np.bincount(found.which, numbers) / np.bincount(found.which)
 
-    def _find_places(self, case: str, shape: _Shape, every: Sequence[Series]) -> _Places:
+    def _find_destinations(self, case: str, shape: _Shape, every: Sequence[Series]) -> _Destinations:
         known = self.columns.setdefault(case, {})
         columns = np.empty(sum(len(one.values) for one in every), np.intp)
         cells = (cell for one in every for cell in self._cells_of(one))
@@ -249,8 +249,8 @@ class _ColumnFinder:
             columns[index] = column
         distinct, which = np.unique(columns, return_inverse=True)
         if len(distinct) == len(columns):
-            return _Places(shape, columns, None)
-        return _Places(shape, distinct, which)
+            return _Destinations(shape, columns, None)
+        return _Destinations(shape, distinct, which)
 
     def _cells_of(self, series: Series) -> list[Cell]:
         """Return the cell of each value; the last cells are cached, since cases mostly share them."""

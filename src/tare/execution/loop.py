@@ -244,7 +244,7 @@ class Loop:
             run = Run(block, case)
             while run in self._under_way:  # an attempt of an earlier session; the run is needed once more
                 self._collect()
-            if self._outstanding.is_answered_now(run):
+            if self._outstanding.is_settled_now(run):
                 continue
             if self._is_stopped(run):
                 continue

@@ -94,9 +94,9 @@ def _interpolate(ranked: Floats, quantile: float) -> Floats:
 
 def _neighbours(n: int, quantile: float) -> tuple[int, int, float]:
     """Return the ranks on both sides of a quantile of n values, and its position between them (0 to 1)."""
-    place = (n - 1) * quantile
-    low = int(place)
-    return low, min(low + 1, n - 1), place - low
+    position = (n - 1) * quantile
+    low = int(position)
+    return low, min(low + 1, n - 1), position - low
 
 
 def _between(low: Floats, high: Floats, share: float) -> Floats:
@@ -106,11 +106,11 @@ def _between(low: Floats, high: Floats, share: float) -> Floats:
 
 def _at_levels(ranked: Floats, levels: Floats) -> Floats:
     """Return the quantile of each column at the column's own level."""
-    place = (len(ranked) - 1) * levels
-    low = place.astype(np.intp)
+    position = (len(ranked) - 1) * levels
+    low = position.astype(np.intp)
     high = np.minimum(low + 1, len(ranked) - 1)
     column = np.arange(ranked.shape[1])
-    found: Floats = ranked[low, column] + (ranked[high, column] - ranked[low, column]) * (place - low)
+    found: Floats = ranked[low, column] + (ranked[high, column] - ranked[low, column]) * (position - low)
     return found
 
 

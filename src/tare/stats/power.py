@@ -42,11 +42,11 @@ def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -
     enough. An unpaired column counts the blocks of the side with fewer.
     """
     distance = np.abs(np.log(found.ratio)) - found.rounding
-    room = np.log1p(margin) - np.abs(np.log(found.ratio)) - found.rounding
+    slack = np.log1p(margin) - np.abs(np.log(found.ratio)) - found.rounding
     scatter = found.error * np.sqrt(found.n_blocks)
     needed = np.minimum(
         _blocks_for(distance, scatter, 1 - level),
-        _blocks_for(room, scatter, max(confidence, 1 - 2 * level)),
+        _blocks_for(slack, scatter, max(confidence, 1 - 2 * level)),
     )
     if found.logs.size:
         of_medians = _blocks_of_medians(found, np.log1p(margin), level, confidence)
@@ -69,12 +69,12 @@ def _blocks_of_medians(found: Ratios, margin: float, level: float, confidence: f
     return np.minimum(different, alike)
 
 
-def _blocks_for(room: Floats, scatter: Floats, confidence: float) -> Floats:
-    """Return the least n with t(n − 1)/√n · scatter below `room`; inf where MOST_BLOCKS is too few."""
+def _blocks_for(slack: Floats, scatter: Floats, confidence: float) -> Floats:
+    """Return the least n with t(n − 1)/√n · scatter below `slack`; inf where MOST_BLOCKS is too few."""
     n = np.arange(MIN_BLOCKS, MOST_BLOCKS + 1, dtype=np.float64)
     widths = t_factors(n - 1, confidence) / np.sqrt(n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        wanted = np.where(room > 0, room / scatter, -np.inf)
+        wanted = np.where(slack > 0, slack / scatter, -np.inf)
     n_wider = np.searchsorted(-widths, -wanted, side="right")  # widths fall as n grows
     found: Floats = np.append(n, np.inf)[n_wider]
     return found

@@ -107,7 +107,7 @@ def _deviations(logs: Floats) -> Floats:
     """Return the distance of each value from the median of its column; NaN where there is no value."""
     ranked = np.sort(logs, axis=0)  # NaN is sorted last
     last = np.maximum(np.isfinite(logs).sum(axis=0) - 1, 0)
-    middle = [np.take_along_axis(ranked, place[np.newaxis], axis=0) for place in (last // 2, (last + 1) // 2)]
+    middle = [np.take_along_axis(ranked, rank[np.newaxis], axis=0) for rank in (last // 2, (last + 1) // 2)]
     deviations: Floats = np.abs(logs - (middle[0] + middle[1]) / 2) if len(logs) else logs
     return deviations
 

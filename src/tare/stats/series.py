@@ -18,7 +18,7 @@ from tare.stats.intervals import Floats
 MIN_SERIES = 5
 """With fewer blocks, even the strongest trend is not rarer than 5 in 100: 2 of 4! orders are monotone."""
 
-Places = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 
 
 class Alike(NamedTuple):
@@ -27,8 +27,8 @@ class Alike(NamedTuple):
     `columns` says which series they are. `values` is values × series, and `rows` gives the row of each value.
     """
 
-    columns: Places
-    rows: Places
+    columns: Indices
+    rows: Indices
     values: Floats
 
 

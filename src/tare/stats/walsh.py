@@ -69,11 +69,11 @@ class _Guess:
     def at(self, share: Floats) -> Floats:
         """Return the average below which about `share` of the averages lie, one per row."""
         last = self._averages.shape[1] - 1
-        place = np.clip(share, 0, 1) * last
-        below = np.minimum(place.astype(np.intp), last - 1)
-        rows = np.arange(len(place))
+        position = np.clip(share, 0, 1) * last
+        below = np.minimum(position.astype(np.intp), last - 1)
+        rows = np.arange(len(position))
         low, high = self._averages[rows, below], self._averages[rows, below + 1]
-        guess: Floats = low + (place - below) * (high - low)
+        guess: Floats = low + (position - below) * (high - low)
         return guess
 
 
@@ -94,8 +94,8 @@ def _select(ranked: Floats, rank: int, guess: _Guess) -> Floats:
     sizes = np.maximum(last - begin, 0)
     found = np.empty(n_rows)
     for row, candidates in enumerate(_candidates(ranked, begin, sizes)):
-        place = rank - n_below[row]
-        found[row] = np.partition(candidates, place)[place]
+        position = rank - n_below[row]
+        found[row] = np.partition(candidates, position)[position]
     return found
 
 
@@ -108,8 +108,8 @@ def _first_above(ranked: Floats, limits: Floats) -> Ranks:
     n = ranked.shape[1]
     complements = 2 * limits[:, np.newaxis] - ranked[:, ::-1]
     order = np.argsort(np.concatenate([ranked, complements], axis=1), axis=1, kind="stable")
-    places = np.flatnonzero(order >= n).reshape(ranked.shape) - np.arange(n)
-    first: Ranks = (places - 2 * n * np.arange(len(ranked))[:, np.newaxis])[:, ::-1]
+    positions = np.flatnonzero(order >= n).reshape(ranked.shape) - np.arange(n)
+    first: Ranks = (positions - 2 * n * np.arange(len(ranked))[:, np.newaxis])[:, ::-1]
     return first
 
 
