@@ -94,13 +94,11 @@ class Expression:
 class _Term(NamedTuple):
     """A part of a condition, compiled.
 
-    `is_truth` is true if it may be a whole condition. `constant` is its value if that is always the same.
-    `depth` is how many closures call each other in it.
+    `is_truth` is true if it may be a whole condition. `depth` is how many closures call each other in it.
     """
 
     evaluate: _Closure
     is_truth: bool = False
-    constant: Value | None = None
     depth: int = 1
 
 
@@ -125,10 +123,8 @@ class _Reader(Logic[_Term]):
 
     def joined(self, parts: list[_Term], *, is_all: bool) -> _Term:
         """Return a term that holds where all of `parts` hold, or any of them."""
-        closures = [one.evaluate for one in parts]
-        if is_all:
-            return self._made(lambda settings: all(one(settings) for one in closures), *parts, is_truth=True)
-        return self._made(lambda settings: any(one(settings) for one in closures), *parts, is_truth=True)
+        closures, joint = [one.evaluate for one in parts], all if is_all else any
+        return self._made(lambda settings: joint(one(settings) for one in closures), *parts, is_truth=True)
 
     def negated(self, part: _Term) -> _Term:
         """Return a term that holds where `part` does not."""
@@ -153,7 +149,7 @@ class _Reader(Logic[_Term]):
         return self.fault(f"expected {wanted}; {_EXAMPLE}")
 
     def _made(self, evaluate: _Closure, *parts: _Term, is_truth: bool = False) -> _Term:
-        depth = 1 + max(one.depth for one in parts)
+        depth = 1 + max((one.depth for one in parts), default=0)
         if depth > _DEEPEST:
             raise self.fault(f"nested too deep; {self.too_deep}")
         return _Term(evaluate, is_truth, depth=depth)
@@ -225,9 +221,6 @@ class _Reader(Logic[_Term]):
             items.append(self.either())
         if not is_list and items:
             return items[0]
-        constants = tuple(one.constant for one in items if one.constant is not None)
-        if len(constants) == len(items):
-            return _Term(lambda settings: constants, constant=constants)
         return self._made(lambda settings: tuple(one.evaluate(settings) for one in items), *items)
 
     def _literal(self, number: str, column: int) -> _Term:
@@ -241,19 +234,19 @@ class _Reader(Logic[_Term]):
             raise self.fault(f"{shown(number)} is no number", column) from None
         if not math.isfinite(value):
             raise self.fault("a number is too large; use a finite one", column)
-        return _Term(lambda settings: value, constant=value)
+        return _Term(lambda settings: value)
 
     def _text(self, text: str, column: int) -> _Term:
         try:
             value = str(ast.literal_eval(text))
         except (SyntaxError, ValueError):
             raise self.fault("text with an escape that means nothing, or a NUL", column) from None
-        return _Term(lambda settings: value, constant=value)
+        return _Term(lambda settings: value)
 
     def _name(self, name: str, column: int) -> _Term:
         if name in _CONSTANTS:
             constant = _CONSTANTS[name]
-            return _Term(lambda settings: constant, is_truth=True, constant=constant)
+            return _Term(lambda settings: constant, is_truth=True)
         if name == "None":
             raise self.fault("'None' is neither a number nor text; use one of them", column)
         after = self.text[self.at : self.at + 1]
