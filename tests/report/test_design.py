@@ -17,6 +17,7 @@ from tare.core.attempt import Attempt, Source, State
 from tare.core.campaign import Campaign, Session
 from tare.core.study import Budget, Repeats
 from tare.report.content import content
+from tare.report.history import history
 from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.design import design
 from tare.report.sections.methods import Methods
