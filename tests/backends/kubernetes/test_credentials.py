@@ -22,7 +22,7 @@ LOGIN = "<!doctype html><html><head>\n<title>Log in &middot; Example\x1b[31m SSO
 
 
 @pytest.fixture
-def reported(scheduler: KubernetesScheduler) -> list[str]:
+def reports(scheduler: KubernetesScheduler) -> list[str]:
     found: list[str] = []
     scheduler.report_waits(lambda names, reason: found.append(reason))
     return found

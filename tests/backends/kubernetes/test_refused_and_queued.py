@@ -49,7 +49,7 @@ def tell(api: SimulatedApiServer) -> Tell:
 
 
 @pytest.fixture
-def reported(scheduler: KubernetesScheduler) -> list[str]:
+def reports(scheduler: KubernetesScheduler) -> list[str]:
     found: list[str] = []
     scheduler.report_waits(lambda names, reason: found.append(reason))
     return found
