@@ -130,7 +130,7 @@ def on_each(folder: Path, starts: str, *words: str, stdin: str | None = None) ->
             "set -u",
             "job_id=1 node_names=(n1 n2) nodes=2 job_seconds=60",
             f"start_on() {{ {starts}; }}",
-            SYSTEMS[Executor.LOCAL].nodes_script.split("# What all systems share.")[1],
+            SYSTEMS[Executor.LOCAL].nodes_script.split("# Shared by all systems.")[1],
             EACH_NODE.read_text(),
             '(on_each "$@")',
         ]
@@ -183,7 +183,7 @@ def test_a_node_that_does_not_start_the_command_fails_it(tmp_path: Path) -> None
 
 
 def is_recorded(folder: Path, job_id: str) -> subprocess.CompletedProcess[str]:
-    shared = SYSTEMS[Executor.LOCAL].nodes_script.split("# What all systems share.")[1]
+    shared = SYSTEMS[Executor.LOCAL].nodes_script.split("# Shared by all systems.")[1]
     script = f"job_id={job_id} node_names=(n1)\n#{shared}\nis_recorded {folder} && echo runs"
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=30, check=False)
 

@@ -1,5 +1,6 @@
-# on_each, for batch systems without a command such as srun. What comes before sets node_names, an array of the
-# job's nodes, and defines on_node NODE COMMAND…, which runs a command there and passes its standard streams on.
+# on_each, for batch systems without a command such as srun. The batch system's own part, above, sets the array
+# node_names to the job's nodes, and defines on_node NODE COMMAND…, which runs a command there with the same
+# standard streams.
 on_each() { # on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…; called in a shell of its own
   local out='' err='' feeds=() pids=() feed node pid code=0
   local -i is_fed=0

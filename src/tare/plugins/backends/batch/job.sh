@@ -1,21 +1,22 @@
-# What each task of this job goes through. A task's folder lies on a file system that the nodes share; in it,
-# 'progress' tells which steps have ended, and becomes 'landed' when the task is over.
-# The batch system's own part, above, sets job_id, job_nodes, node0 (the first node) and this_node (the one that
-# runs this script), and defines on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…: it runs a command
-# once on each of the task's first $nodes nodes, beside what else runs there, and becomes it, as srun does; %N in a
-# FILE is the node's name. Where it sets node_names, an array, MPIs find the nodes in the task's file 'hostfile'.
+# The functions that run a task of this job. A task's folder is on a file system that the nodes share. Its file
+# 'progress' lists the steps that have ended. It is renamed to 'landed' when the task is complete.
+# The batch system's own part, above, sets job_id, job_nodes, node0 (the first node) and this_node (the node that
+# runs this script). It defines on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…, which replaces its
+# shell by the command, as srun does, and runs it once on each of the task's first $nodes nodes, beside other
+# programs; %N in a FILE is the node's name. If it sets the array node_names, the task's file 'hostfile' lists the
+# nodes for MPIs.
 
-clock() { # set 'now': seconds since the epoch, and since the node started, which nobody sets; bash has the former from 5 on
+clock() { # set 'now': seconds since the epoch, and since the node started; only the former can be set. EPOCHREALTIME needs bash 5
   local up
   read -r up _ </proc/uptime
   now="${EPOCHREALTIME-$(date +%s.%N)} $up"
 }
 
-probe() { # probe NAME SCRIPT: keep what a script prints on each node as NAME.<node>, to be told apart by node
+probe() { # probe NAME SCRIPT: write the output of a script on each node to NAME.<node>
   (on_each --output="$1.%N" sh -c "$2") </dev/null
 }
 
-await() { # await FILES PID: wait until each node has written one, no longer than a run is worth: it goes on without
+await() { # await FILES PID: wait until each node has written one, for 5 s at most: a run continues without them
   local i
   for ((i = 0; i < 50; i++)); do
     [ "$(find . -maxdepth 1 -name "$1" -size +0 | wc -l)" -ge "$nodes" ] && break
@@ -24,7 +25,7 @@ await() { # await FILES PID: wait until each node has written one, no longer tha
   done
 }
 
-watch() { # watch SAMPLER PERIOD: sample each node until 'unwatch'; the end of its input is the sampler's own
+watch() { # watch SAMPLER PERIOD: sample each node until 'unwatch'; a sampler ends when its input is closed
   coproc sampler {
     on_each --input=all --output=/dev/null --error=telemetry.errors python3 -I -S "$1"
   } 2>/dev/null
@@ -38,7 +39,7 @@ count() { # count COUNTER INTERFACE: count packets on each node until 'unwatch'
     coproc counter {
       on_each --input=all --output=packets.%N.txt --error=packets.%N.txt python3 -I -S "$@"
     } 2>/dev/null
-  } 2>/dev/null # bash warns of a second coproc, and keeps both
+  } 2>/dev/null # bash warns about a second coproc, and keeps both
   counter_pid=$!
   await 'packets.*.txt' "$counter_pid"
 }
@@ -53,7 +54,7 @@ unwatch() {
   [ -s telemetry.errors ] || rm -f telemetry.errors
 }
 
-make_own_folder() { # make_own_folder FOLDER MODE STDERR [keep]: make the task's own folder on the storage path, on each node that lacks it
+make_own_folder() { # make_own_folder FOLDER MODE STDERR [keep]: make the task's own folder on the storage path of each node
   clock
   local begun=$now
   if mkdir -m "$2" -- "$1" 2>"$3"; then
@@ -70,7 +71,7 @@ make_own_folder() { # make_own_folder FOLDER MODE STDERR [keep]: make the task's
 
 is_ours='[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]'
 
-remove_own_folder() { # remove it again: it is this user's, and no link
+remove_own_folder() { # remove it, if it belongs to this user and is no link
   [ -n "${own_folder-}" ] || return 0
   local removal="if $is_ours;"' then rm -rf --one-file-system -- "$1"; fi'
   sh -c "$removal" disown "$own_folder"
@@ -90,8 +91,8 @@ task() { # task FOLDER NODES SECONDS: begin a task
   deadline=$((SECONDS + $3))
 }
 
-step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of the task's time
-  # In its words, {node0} is the first node: other nodes reach it by an address that is made of its name.
+step() { # step NAME STDOUT STDERR COMMAND…: run a program in the remaining time of the task
+  # {node0} in a word becomes the first node: other nodes reach it by an address that contains its name.
   local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
   shift 3
   clock
@@ -105,12 +106,12 @@ step() { # step NAME STDOUT STDERR COMMAND…: run a program in what is left of 
   return "$code"
 }
 
-exit_if_recorded() { # a job may outlive the daemon that runs it: its run is on record by then, with its evidence
+exit_if_recorded() { # a job may outlive its daemon: its run has then been recorded, with the checksums of its files
   [ ! -e SHA256SUMS ] || exit 0
 }
 
-# 'sweep' ends what the steps of a task, that 'of_task' names, left on a node; 'storage_check' tries whether its storage takes files.
-finish() { # the start on each node may say 0 of a step that died with its node; but then no other step starts
+# 'sweep' ends the processes that a task left on a node; 'of_task' identifies the task. 'storage_check' tries to write to its storage.
+finish() { # on_each may return 0 for a step that died with its node, but then no other step starts there
   exit_if_recorded
   unwatch
   clock

@@ -9,11 +9,11 @@ printf -v job_nodes '%s,' "${node_names[@]}"
 job_nodes=${job_nodes%,}
 if [ "${#node_names[@]}" -lt "$asked_nodes" ]; then
   printf 'Grid Engine gave the slots of %s, and not of %s nodes\n' "$job_nodes" "$asked_nodes" >&2
-  printf 'job %s %s\n' "$job_id" "$job_nodes" >"$first_folder/progress" # the nodes do share it
+  printf 'job %s %s\n' "$job_id" "$job_nodes" >"$first_folder/progress" # an untouched folder would look as if the nodes did not share it
   exit 93
 fi
 
-# A job that is deleted loses its process group, which the programs of a run have left: this ends them (see
+# qdel kills the job's process group, which the programs of a run have left. This guard ends them (see
 # ENABLE_ADDGRP_KILL in sge_conf(5), which few sites have, and which spares root's).
 guard='tail --pid="$1" -f /dev/null
 for one in /proc/[0-9]*; do
@@ -39,7 +39,7 @@ AGENT
 chmod 700 "$tools/tare-qrsh"
 PATH=$tools:$PATH
 
-on_node() { # on_node NODE COMMAND…: a file tells the other node what to run, for qrsh has little room and a shell of its own
+on_node() { # on_node NODE COMMAND…: the command is in a file, because qrsh limits its length and passes it to a shell
   local node=$1 file quoted code
   shift
   if [ "$node" = "$this_node" ]; then

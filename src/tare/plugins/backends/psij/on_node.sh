@@ -1,5 +1,5 @@
-# What all systems share. Their own part, above, sets job_id and node_names, whose first runs this script, and
-# defines start_on NODE COMMAND…, which need not pass input, output, environment or working directory on.
+# Shared by all systems. Their own part, above, sets job_id and node_names, whose first node runs this script. It
+# defines start_on NODE COMMAND…, which need not pass on input, output, environment or working directory.
 job_nodes=$(IFS=, && echo "${node_names[*]}")
 node0=${node_names[0]} this_node=${node_names[0]}
 
@@ -44,15 +44,15 @@ on_node() { # on_node NODE COMMAND…: run a command there; its streams go throu
   return "$code"
 }
 
-is_recorded() { # is_recorded FOLDER: is this the job that Tare wrote down for it, and its first start?
-  # A job whose number was lost with Tare ends here; so does one that its system started once more.
+is_recorded() { # is_recorded FOLDER: is this the job that Tare has recorded there, and its first start?
+  # A job whose number was lost when Tare was killed ends here, as does a job that its system started again.
   local i
   for ((i = 0; i < 600; i++)); do
     [ ! -s "$1/job" ] || break
     sleep 0.1
   done
   if [ "$(cat -- "$1/job")" != "$job_id" ]; then
-    echo "tare: this is job $job_id, and $1/job names another: nothing is run" >&2
+    echo "tare: this is job $job_id, and $1/job names another job, so nothing is run" >&2
     return 1
   fi
   (set -C && : >"$1/job.begun") 2>/dev/null

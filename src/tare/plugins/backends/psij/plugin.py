@@ -17,9 +17,10 @@ from tare.core.backend_plugin import (
 from tare.core.checks import Finding
 from tare.core.errors import BackendError, UsageError
 from tare.core.scheduler import Scheduler, Task
+from tare.plugins.backends.batch.leftovers import left_in
 from tare.plugins.backends.batch.plugin import JobBackend
 from tare.plugins.backends.psij.options import PsijOptions, check_options
-from tare.plugins.backends.psij.register import Register, campaigns_folder, work_folder
+from tare.plugins.backends.psij.register import Register, campaigns_folder, registers, work_folder
 from tare.plugins.backends.psij.systems import Executor
 
 
@@ -66,7 +67,7 @@ class PsijBackend(JobBackend[PsijOptions]):
 
     def show(self, planned: PlannedTask) -> str:
         """Return PSI/J's script, and Tare's script, which PSI/J's script starts (see BatchBackend)."""
-        from tare.plugins.backends.psij.showing import show
+        from tare.plugins.backends.psij.script import show
 
         return show(planned.task, self.options_of(planned.task.platform), planned.facts)
 
@@ -77,10 +78,15 @@ class PsijBackend(JobBackend[PsijOptions]):
         yield from check_psij(context, self.options_of(context.platform))
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield the recorded jobs of this user's campaigns (see BackendPlugin)."""
-        from tare.plugins.backends.psij.leftovers import left
+        """Yield the recorded jobs of this user's campaigns that are not over (see BackendPlugin).
 
-        yield from left(surroundings)
+        PSI/J cannot list jobs by their names. The records of jobs that are over are deleted.
+        """
+        for register in registers(campaigns_folder(surroundings.env)):
+            try:
+                yield from _left_in(register, surroundings)
+            except BackendError as error:
+                surroundings.report(f"the jobs of {register.work} could not be looked at: {error}")
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
         """Start Slurm in the lab.
@@ -89,6 +95,17 @@ class PsijBackend(JobBackend[PsijOptions]):
         """
         lab.add_service("slurm")
         return {}
+
+
+def _left_in(register: Register, surroundings: Surroundings) -> Iterator[Leftover]:
+    from tare.plugins.backends.batch.commands import Reach
+    from tare.plugins.backends.psij.queue import PsijQueue
+
+    env = {**surroundings.env, **(surroundings.lab.env if surroundings.lab else {})}
+    for way in dict.fromkeys(entry.way for entry in register.entries().values()):
+        queue = PsijQueue(register.executor, register, Reach(way, env), poll_s=1.0)
+        yield from left_in(queue)
+        queue.stop()  # keeps the files, which are needed if the campaign is continued
 
 
 BACKEND = PsijBackend()

@@ -30,7 +30,6 @@ class Slurm(CommandQueue):
     def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
         super().__init__(agent, login, env)
         self._has_accounting = True
-        self.n_queries = 0
 
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds the request; return the id of its job (see Queue)."""
@@ -60,7 +59,6 @@ class Slurm(CommandQueue):
 
         It keeps finished jobs for MinJobAge at most (see Queue).
         """
-        self.n_queries += 1
         output = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
         return list(_parse_queue(output))
 
@@ -72,7 +70,6 @@ class Slurm(CommandQueue):
         """
         if not ids or not self._has_accounting:
             return []
-        self.n_queries += 1
         wanted = ",".join(_sorted(ids))
         columns = "--format=JobIDRaw,State,JobName"
         try:

@@ -23,7 +23,7 @@ from tare.plugins.backends.psij.checks import check_psij
 from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Register
-from tare.plugins.backends.psij.showing import show
+from tare.plugins.backends.psij.script import show
 from tare.plugins.backends.psij.systems import Executor
 
 SITE = """\
