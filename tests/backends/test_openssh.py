@@ -100,7 +100,7 @@ def test_a_host_that_lets_nobody_in_is_a_fault_with_ssh_s_words_and_the_cure(
 
 
 def test_a_connection_that_is_lost_is_a_fault_and_not_a_result(run: Run, prefix: str) -> None:
-    ended = run("sh", "-c", "kill -9 $(ps -o ppid= -p $PPID); sleep 60", timeout_s=30)
+    ended = run("sh", "-c", "sleep 0.5; kill -9 $(ps -o ppid= -p $PPID); sleep 60", timeout_s=30)
     assert "was lost while the job ran" in (ended.fault or "")
     assert process_labels.labelled_pids(prefix) == []
 
