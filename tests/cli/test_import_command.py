@@ -73,7 +73,7 @@ def test_a_tree_becomes_a_campaign_that_every_command_reads(tree: Path, tmp_path
         ("docker", "ompi", "2"),
     }
     page = Path(runner.invoke(report.command, [str(out)], catch_exceptions=False).stdout.strip())
-    assert "the order of the times that their files tell, Tare cannot vouch for" in page.read_text()
+    assert "their order is that of the times in their files, which Tare cannot verify" in page.read_text()
 
 
 def test_repeats_are_blocks_in_the_order_of_their_starts(tree: Path, tmp_path: Path) -> None:

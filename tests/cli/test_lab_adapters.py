@@ -145,7 +145,7 @@ def test_without_counters_the_mpis_report_is_shown_as_such(tare: Tare, lab: Lab,
     assert (found.state, found.proof) == (State.DONE, Proof.REPORTED), found.reason
     assert found.chosen == "UCX: rc_mlx5 over mlx5_0:1"
     assert found.transport == "n1 reports no counters of an adapter for verbs"
-    assert "Said on each of 1 measured run" in report(tare, tmp_path)
+    assert "Reported on each of 1 measured run" in report(tare, tmp_path)
 
 
 def saying(script: str) -> str:

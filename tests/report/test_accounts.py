@@ -149,7 +149,7 @@ def with_proofs(*proofs: Proof | None) -> Campaign:
     return msgspec.structs.replace(campaign, attempts=attempts)
 
 
-SILENT = "Which transport the MPI chose is not known in its own words."
+SILENT = "The MPI did not report which transport it chose."
 
 
 def test_how_strong_the_proof_of_each_run_is_is_reported() -> None:
@@ -163,9 +163,10 @@ def test_how_strong_the_proof_of_each_run_is_is_reported() -> None:
     ]
     assert told == (
         "Counted on 1 of 6 measured runs: byte counters show that the network which was asked for carried "
-        "the data. Said on 2 of 6 measured runs: no counter shows it, but the MPI itself names the network "
-        "which was asked for. Not proven on 3 of 6 measured runs: no counter shows that the network which "
-        f"was asked for carried the data, and the MPI did not say so. {SILENT}"
+        "the data. Reported on 2 of 6 measured runs: no counter shows it, but the MPI itself names the "
+        "network which was asked for. Not proven on 3 of 6 measured runs: no counter shows that the network "
+        "which "
+        f"was asked for carried the data, and the MPI did not report it. {SILENT}"
     )
 
 
@@ -186,8 +187,8 @@ def test_what_the_mpi_states_itself_is_reported_beside_the_counters() -> None:
     silent = msgspec.structs.replace(said[0], chosen="")
     whole = facts_of(msgspec.structs.replace(campaign, attempts=said))
     part = facts_of(msgspec.structs.replace(campaign, attempts=(silent, *said[1:])))
-    assert whole["Transport"].endswith("On each, the MPI itself told its transport.")
-    assert "On 5 of them the MPI itself told its transport" in part["Transport"]
+    assert whole["Transport"].endswith("On each, the MPI itself reported its transport.")
+    assert "On 5 of them the MPI itself reported its transport" in part["Transport"]
 
 
 def test_noise_and_load_are_reported_in_figures() -> None:

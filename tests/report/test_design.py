@@ -353,16 +353,16 @@ def test_imported_runs_are_not_reported_as_our_own() -> None:
     found = change(make_campaign(), lambda index, one: msgspec.structs.replace(one, source=source))
     text = text_of(found)
     assert "These runs were made elsewhere and imported" in text
-    assert "Their files tell no blocks" in text
+    assert "Their files name no blocks" in text
     assert "session" not in text
     assert "drawn" not in text
     told = msgspec.structs.replace(source, gives_block=True)
     paired = change(found, lambda index, one: msgspec.structs.replace(one, source=told))
-    assert "They are paired by the block that their files tell." in text_of(paired)
+    assert "They are paired by the block that their files name." in text_of(paired)
     timed = msgspec.structs.replace(told, gives_time=True)
     text = text_of(change(found, lambda index, one: msgspec.structs.replace(one, source=timed)))
-    assert "in the order of the times that their files tell" in text
-    assert "in what order they were made, Tare cannot say" not in text
+    assert "their order is that of the times in their files" in text
+    assert "the order in which they were made is not known" not in text
     mixed = change(
         make_campaign(),
         lambda index, one: msgspec.structs.replace(one, source=source if index < 4 else None),
@@ -401,7 +401,7 @@ def test_imported_blocks_that_no_variant_shares_pair_nothing() -> None:
 def test_an_imported_block_with_a_night_in_it_is_reported() -> None:
     found = imported(make_campaign(blocks=6))
     parts = change(found, lambda index, one: msgspec.structs.replace(one, part=int(index == 3)))
-    assert "but not where they have a long time between them by the times that they tell" in text_of(parts)
+    assert "but not where they have a long time between them by the times in their files" in text_of(parts)
     sessions = change(found, lambda _, one: msgspec.structs.replace(one, session=-int(one.block > 3)))
     assert "but not where they go back to an earlier block" in text_of(sessions)
 

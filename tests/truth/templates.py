@@ -183,8 +183,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     ),
     "notes": (rf"{_NOTE}(?:; {_NOTE})*",),
     "rules": (
-        r"No speedup is told\.",
-        r"Changes are told against .+, with absolute values\.",
+        r"No speedup is reported\.",
+        r"Changes are relative to .+, with absolute values\.",
         r"Speedups refer to the smallest scale that all sides were planned at: .+\.",
         r"Whether that is the best serial program was not asked\.",
         r"No exclusion is recorded\.",
@@ -194,9 +194,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"For \d+ quoted ratios? that of what adds up is computed as well: for costs the arithmetic "
         r"mean, for rates "
         r"the harmonic one\.",
-        r"It tells nothing else of any of these\.",
-        r"It tells (?:nothing else of any quoted ratio|something else of \d+ quoted ratios?, beside which it "
-        r"stands)\.",
+        r"It differs for none of these\.",
+        r"It differs for \d+ quoted ratios?, next to which it is shown\.",
         r"Ratios are formed within blocks, where what slowed all runs cancels, and averaged "
         r"geometrically; the "
         r"costs and rates that they are made of stand beside them\.",
@@ -217,7 +216,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"(?:Varied: .+|Nothing was varied)\.",
         r"The environment was not recorded\.",
         r"Figures are what the programs print of themselves; how they synchronise ranks is theirs\.",
-        r"No bound is known: neither the site file nor the nodes' adapters tell one for these figures\.",
+        r"No bound is known: neither the site file nor the nodes' adapters have one for these figures\.",
         r"Charts show intervals where there are any\.",
         r"Lines join neighbouring points that were measured, and break where one is missing\.",
     ),

@@ -103,7 +103,7 @@ def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
         ("Hosts", visible(listed(one.hosts))),
         ("Load", "" if one.load is None else f"{number(one.load, 2)} when it started"),
         ("Transport", visible(one.transport_evidence)),
-        ("MPI says", visible(one.chosen)),
+        ("MPI reports", visible(one.chosen)),
         ("Imported from", visible(one.source.path) if one.source else ""),
     ]
     return [(term, text) for term, text in facts if text]

@@ -6,7 +6,7 @@ from tare.report.section import Cell, Section, SectionFacts, SectionTable, Secti
 from tare.report.words.bounds import BoundRow
 from tare.report.words.numbers import count
 
-_HEAD = ("Where", "Side", "Figure of merit", "Best at", "Value", "Share", "Bound", "Told by")
+_HEAD = ("Where", "Side", "Figure of merit", "Best at", "Value", "Share", "Bound", "Source")
 
 
 def _made(facts: SectionFacts) -> SectionText | None:

@@ -27,11 +27,11 @@ def imported_order(runs: Sequence[Attempt]) -> str:
     """Return what is known about the order in which imported runs were made, as part of a sentence."""
     n_told = sum(one.source is not None and one.source.gives_time for one in runs)
     if not n_told:
-        return "in what order they were made, Tare cannot say"
+        return "the order in which they were made is not known"
     if n_told == len(runs):
-        return "that they were made in the order of the times that their files tell, Tare cannot vouch for"
+        return "their order is that of the times in their files, which Tare cannot verify"
     of = f"{n_told} of {count(len(runs), 'file')}"
-    return f"{of} {'tells' if n_told == 1 else 'tell'} when, and of the others Tare cannot say in what order"
+    return f"{of} {'has' if n_told == 1 else 'have'} times; the order of the others is not known"
 
 
 def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
@@ -48,16 +48,16 @@ def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
     if not compared:
         return
     if n_paired == len(compared):
-        yield f"They are paired by the block that their files tell{_except(runs)}."
+        yield f"They are paired by the block that their files name{_except(runs)}."
     elif n_paired:
         yield (
             f"Of {len(compared)} comparisons {n_paired} {'is' if n_paired == 1 else 'are'} paired by the "
-            f"block that the files tell{_except(runs)}; the others lack blocks with both sides."
+            f"block that the files name{_except(runs)}; the others lack blocks with both sides."
         )
     elif any(one <= told for one in compared):
-        yield f"Their files tell blocks, but too few of them hold runs of both sides{_except(runs)}."
+        yield f"Their files name blocks, but too few of them hold runs of both sides{_except(runs)}."
     else:
-        yield "Their files tell no blocks, so all runs of one side are held against all of the other."
+        yield "Their files name no blocks, so all runs of one side are compared with all of the other."
 
 
 def _except(runs: Sequence[Attempt]) -> str:
@@ -67,4 +67,4 @@ def _except(runs: Sequence[Attempt]) -> str:
         reasons.append("go back to an earlier block")
     if any(one.part for one in runs):
         reasons.append("have a long time between them")
-    return f", but not where they {' or '.join(reasons)} by the times that they tell" if reasons else ""
+    return f", but not where they {' or '.join(reasons)} by the times in their files" if reasons else ""

@@ -163,11 +163,11 @@ def _strength_sentence(proof: Proof, judged: Sequence[Attempt]) -> str:
         case Proof.COUNTED:
             return f"Counted on {of}: byte counters show that {network} carried the data."
         case Proof.REPORTED:
-            return f"Said on {of}: no counter shows it, but the MPI itself names {network}."
+            return f"Reported on {of}: no counter shows it, but the MPI itself names {network}."
         case Proof.NOT_PROVEN:
             return (
                 f"Not proven on {of}: no counter shows that {network} carried the data, and the MPI did not "
-                "say so."
+                "report it."
             )
 
 
@@ -175,10 +175,10 @@ def _words_sentence(runs: Sequence[Attempt]) -> str:
     """Return for how many of `runs` the MPI library itself reported its transport."""
     n_reported = sum(1 for one in runs if one.chosen)
     if n_reported == len(runs):
-        return "On each, the MPI itself told its transport."
+        return "On each, the MPI itself reported its transport."
     if n_reported:
-        return f"On {n_reported} of them the MPI itself told its transport; on the others it said nothing."
-    return "Which transport the MPI chose is not known in its own words."
+        return f"On {n_reported} of them the MPI itself reported its transport; on the others it did not."
+    return "The MPI did not report which transport it chose."
 
 
 def _order_sentence(campaign: Campaign, found: History) -> str:

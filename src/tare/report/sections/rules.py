@@ -58,12 +58,12 @@ def rules(facts: RuleFacts) -> tuple[ReportingRule, ...]:
         ("give a reason for every subset", _subsets(facts)),
         ("average costs arithmetically, and rates harmonically", _means(facts)),
         ("do not average ratios", _ratios(facts)),
-        ("tell whether values are deterministic, and give intervals", _intervals(facts)),
+        ("report whether values are deterministic, and give intervals", _intervals(facts)),
         ("do not assume normality unseen", _normality(facts)),
         ("compare in a statistically sound way", _soundness(facts)),
         ("ask whether a mean is what matters", _centre(facts)),
         ("document factors, levels and the setup", _setup(facts)),
-        ("tell how times were taken", _timing(facts)),
+        ("report how times were taken", _timing(facts)),
         ("show upper bounds", _bounds(facts)),
         ("draw what is needed, and lines only where they mean something", _drawing(facts)),
     )
@@ -83,8 +83,8 @@ def _base(facts: RuleFacts) -> _Kept:
         reference = facts.variants.reference
         beside = ""
         if reference and _compared(facts):
-            beside = f" Changes are told against {reference.name}, with absolute values."
-        return Keeping.NOT_APPLICABLE, f"No speedup is told.{beside}"
+            beside = f" Changes are relative to {reference.name}, with absolute values."
+        return Keeping.NOT_APPLICABLE, f"No speedup is reported.{beside}"
     rest = f" and {len(bases) - _MOST_BASES} more" if len(bases) > _MOST_BASES else ""
     return (
         Keeping.PARTLY,
@@ -154,9 +154,9 @@ def _means(facts: RuleFacts) -> _Kept:
         return Keeping.PARTLY, within
     n_notable = sum(one.is_notable for one in costs)
     shown = (
-        f"It tells something else of {count(n_notable, 'quoted ratio')}, beside which it stands."
+        f"It differs for {count(n_notable, 'quoted ratio')}, next to which it is shown."
         if n_notable
-        else "It tells nothing else of any of these."
+        else "It differs for none of these."
     )
     return (
         Keeping.PARTLY,
@@ -296,7 +296,7 @@ def _bounds(facts: RuleFacts) -> _Kept:
     if not facts.bounds:
         return (
             Keeping.PARTLY,
-            "No bound is known: neither the site file nor the nodes' adapters tell one for these figures.",
+            "No bound is known: neither the site file nor the nodes' adapters have one for these figures.",
         )
     first = facts.bounds[0]
     n = len(facts.bounds)

@@ -64,7 +64,7 @@ def verdicts(
         chosen, title = aggregates, "every figure of merit, over all of its sizes"
         left_out = (
             f"{count(len(comparisons), 'comparison')}, one at each size, are too many for a page. Here each "
-            "figure of merit is told over all of its sizes; “tare compare DIR --all” prints every size."
+            "figure of merit is shown over all of its sizes; “tare compare DIR --all” prints every size."
         )
     if len(chosen) > MOST_VERDICTS:
         title = f"the {MOST_VERDICTS} that lie farthest from 1"
