@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tare.core.errors import UsageError
 from tare.published import Figure, Publication
 from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
+
+if TYPE_CHECKING:
+    from tare.published.claims import ClaimFinding, Evidence
 
 
 @click.command()
@@ -68,14 +73,13 @@ def command(name: str | None, folder: Path | None, is_claims: bool, as_json: boo
 
 
 def _judge(name: str | None, *, as_json: bool) -> None:
-    from tare.cli.claims import claims_body, print_claims
     from tare.published import judge_claims
 
     found = judge_claims(name)
     if as_json:
-        print_json("tare.claims/1", claims_body(found))
+        print_json("tare.claims/1", _claims_body(found))
     else:
-        print_claims(found)
+        _print_claims(found)
 
 
 def _list(found: Sequence[Publication]) -> None:
@@ -132,3 +136,51 @@ def _body(publication: Publication) -> dict[str, object]:
 
 def _figure(one: Figure) -> dict[str, object]:
     return json_fields(one, "kind", "started") | json_fields(one.kind, "factors")
+
+
+def _print_claims(found: Sequence[ClaimFinding]) -> None:
+    """Print each claim with its verdict, and below it the numbers with their runs and verdicts."""
+    from tare.published.claims import ClaimVerdict
+
+    for finding in found:
+        claim = finding.claim
+        echo(f"{claim.id}  {finding.verdict.sign} {finding.verdict}: {claim.claim} ({claim.article})")
+        if finding.evidence:
+            rows = [
+                (f"  {one.what}", _evidence_number(one), _runs(one), f"{one.verdict}: {one.why}")
+                for one in finding.evidence
+            ]
+            print_table(("  what", "number", "runs", "verdict"), rows)
+        if finding.why:
+            echo(f"  {finding.why}")
+        echo()
+    counts = Counter(finding.verdict for finding in found)
+    echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ClaimVerdict))
+    echo("A number is a ratio, or Kendall's tau of an order; in brackets its 95 % interval.")
+
+
+def _evidence_number(one: Evidence) -> str:
+    if one.tau is not None:
+        return f"τ = {one.tau:+.2f}".replace("-", "−")
+    if one.ratio is None:
+        return "–"
+    interval = "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
+    return f"{one.ratio:.3f}{interval}"
+
+
+def _runs(one: Evidence) -> str:
+    if one.tau is not None:
+        return f"{one.n_contender} levels"
+    return f"{one.n_contender} / {one.n_reference}"
+
+
+def _claims_body(found: Sequence[ClaimFinding]) -> Mapping[str, object]:
+    """Return the findings as ``tare.claims/1`` has them."""
+    return {"claims": [_finding_body(one) for one in found]}
+
+
+def _finding_body(one: ClaimFinding) -> dict[str, object]:
+    claim = one.claim
+    margin = claim.margin if claim.kind == "equivalent" else None
+    shown = json_fields(claim, "fom", "held", "cause", "over", "note", margin=margin)
+    return {**shown, **json_fields(one, "claim")}
