@@ -39,7 +39,7 @@ def test_every_claim_of_the_articles_is_listed_whether_or_not_there_are_figures(
     assert numbers == sorted(numbers)
 
 
-def test_a_claim_without_figures_states_so() -> None:
+def test_a_claim_without_figures_reports_it() -> None:
     absent = [one for one in published.judge_claims() if one.verdict is ABSENT]
     assert [one.claim.id for one in absent] == ["1", "2", "3", "4", "5", "6", "7", "8.5", "10", "12", "13"]
     assert {one.why for one in absent if one.claim.id != "8.5"} == {"no published figures in the data set"}

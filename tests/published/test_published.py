@@ -189,7 +189,7 @@ def test_compare_against_prints_what_differs_and_json_names_the_reference(tmp_pa
     assert len(body["comparisons"]) == 1
 
 
-def test_compare_against_with_nothing_in_common_states_so(tmp_path: Path) -> None:
+def test_compare_against_with_nothing_in_common_reports_it(tmp_path: Path) -> None:
     folder = write_campaign(hpcg_campaign([10.0]), tmp_path / "ours")
     shown = invoke(compare_command.command, folder, "--against", "published:hpcc-fabrics").stdout
     assert shown.startswith("Nothing in common: published:hpcc-fabrics has figures of hpcc")

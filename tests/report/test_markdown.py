@@ -58,7 +58,7 @@ def test_missing_runs_are_reported_with_their_reason_and_check() -> None:
     assert "not run yet" in text
 
 
-def test_a_campaign_without_a_run_states_so_and_has_no_table_of_changes() -> None:
+def test_a_campaign_without_a_run_reports_it_and_has_no_table_of_changes() -> None:
     page = summary(msgspec.structs.replace(three_networks(), attempts=()))
     assert "No run is done yet" in page.all("p")[1].text
 

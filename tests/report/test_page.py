@@ -152,7 +152,7 @@ def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:
     assert {case for pair in wanted for case in pair.split()} <= rows
 
 
-def test_a_campaign_without_a_run_gives_a_page_that_states_so() -> None:
+def test_a_campaign_without_a_run_gives_a_page_that_reports_it() -> None:
     empty = msgspec.structs.replace(three_networks(), attempts=())
     page = Page(page_of(empty))
     assert "No run is done yet" in page.one("answer").text

@@ -16,7 +16,7 @@ from tare.core.case import Case
 from tare.report.content import Content
 from tare.report.formats.page import render
 from tare.report.sections.quality_warnings import QualityWarningRow, QualityWarnings, quality_warnings
-from tare.report.sections.trust import Trust
+from tare.report.sections.trust import ResultQuality
 from tare.report.variants import lay_out
 from tare.report.words.numbers import NARROW
 
@@ -173,14 +173,16 @@ def test_the_page_lists_warnings_links_to_runs_and_compares_noise(page: Page) ->
     assert "overlay · synthetic.pingpong · 2 nodes" in labels
 
 
-def test_a_scatter_that_a_warning_explains_states_so(found: Content) -> None:
-    notes = {(row.variant, row.configuration): row.note for row in part_of(found, Trust).variabilities}
+def test_a_scatter_that_a_warning_explains_reports_it(found: Content) -> None:
+    notes = {
+        (row.variant, row.configuration): row.note for row in part_of(found, ResultQuality).variabilities
+    }
     assert notes["overlay", "synthetic.pingpong · 2 nodes"] == "overlay: warm-up"
     assert notes["macvlan", "synthetic.pingpong · 4 nodes"] == "host: outliers; macvlan: modes"
 
 
 def test_noise_of_a_case_has_the_interval_of_its_mean_over_sizes(found: Content) -> None:
-    wholes = [noise.whole for noise in part_of(found, Trust).noises]
+    wholes = [noise.whole for noise in part_of(found, ResultQuality).noises]
     assert len(wholes) == 6
     assert all("[" in whole and f"{NARROW}%" in whole for whole in wholes)
 

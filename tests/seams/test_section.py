@@ -44,7 +44,7 @@ def test_the_report_of_the_live_page_has_it_too(stranger: Path, tmp_path: Path) 
     assert "What did it all take?" in page
 
 
-def test_a_section_that_fails_states_so_and_stops_no_other(
+def test_a_section_that_fails_reports_it_and_stops_no_other(
     stranger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(facts: object) -> None:

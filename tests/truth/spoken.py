@@ -23,7 +23,7 @@ from tare.report.sections.curves import CurveTables
 from tare.report.sections.methods import Methods
 from tare.report.sections.overview import Overview
 from tare.report.sections.scaling import Scaling
-from tare.report.sections.trust import Trust
+from tare.report.sections.trust import ResultQuality
 from tare.report.sections.verdicts import Verdicts
 from tare.report.sections.why import Activity
 from tare.report.words.numbers import coordinate, words
@@ -80,19 +80,19 @@ def spoken(study: Wild, found: Campaign) -> Told:
 
 def _rows(told: Told, page: Content) -> None:
     """Read what stands in rows and beside them."""
-    trust, verdicts, activity = part_of(page, Trust), page.part(Verdicts), page.part(Activity)
+    quality, verdicts, activity = part_of(page, ResultQuality), page.part(Verdicts), page.part(Activity)
     curves, scaling = page.part(CurveTables), page.part(Scaling)
     texts: Sequence[tuple[str, Sequence[str]]] = (
-        ("tested", [trust.warnings.tested]),
-        ("doubts", [one.finding for one in trust.warnings.rows]),
-        ("doubts", [one.finding for one in trust.warnings.odd_runs]),
-        ("scatter", [one.verdict for one in trust.variabilities]),
+        ("tested", [quality.warnings.tested]),
+        ("doubts", [one.finding for one in quality.warnings.rows]),
+        ("doubts", [one.finding for one in quality.warnings.odd_runs]),
+        ("scatter", [one.verdict for one in quality.variabilities]),
         ("crossovers", [one.text for one in curves.crossovers] if curves else []),
         ("saturations", [one.reached for one in curves.saturations] if curves else []),
         ("watched", [activity.watched] if activity else []),
         ("account", [page.account.sentence]),
         ("notes", [row.cells[-1].small for row in verdicts.rows.shown] if verdicts else []),
-        ("facts", [text for _, text in trust.facts]),
+        ("facts", [text for _, text in quality.facts]),
         ("scaling", [text for block in scaling.blocks for _, text in block.sentences] if scaling else []),
     )
     for place, found in texts:

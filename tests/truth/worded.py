@@ -11,7 +11,7 @@ from tare.core.campaign import Campaign
 from tare.report.content import Content
 from tare.report.sections.curves import CurveTables
 from tare.report.sections.scaling import Scaling
-from tare.report.sections.trust import Trust
+from tare.report.sections.trust import ResultQuality
 from truth.campaigns import Truth
 from truth.claimed import Asked
 from truth.shapes import line_of, speed, together
@@ -170,7 +170,9 @@ def _of_doubts(study: Wild, page: Content) -> Iterator[Asked]:
     """Yield what is said of change in time: false where nothing moves, and a drift where it only wanders."""
     truth = study.truth
     told = [
-        plain(sentence) for row in part_of(page, Trust).warnings.rows for sentence in sentences(row.finding)
+        plain(sentence)
+        for row in part_of(page, ResultQuality).warnings.rows
+        for sentence in sentences(row.finding)
     ]
     leads = truth.drift or truth.step or truth.late_slower != 1 or truth.late
     if truth.blocks < 5 or leads:

@@ -12,7 +12,7 @@ from tare.report.formats.escaping import latex
 from tare.report.formats.templates import Plain, text_environment
 from tare.report.sections.environment import Surroundings
 from tare.report.sections.overview import HeatMapCell, Overview
-from tare.report.sections.trust import Trust
+from tare.report.sections.trust import ResultQuality
 
 NAME = "tables.tex"
 
@@ -29,7 +29,7 @@ def render_latex(found: Content, template: Path | None = None) -> str:
     return environment.get_template(NAME).render(
         found=found,
         overview=overview,
-        trust=found.part(Trust),
+        quality=found.part(ResultQuality),
         surroundings=found.part(Surroundings),
         contenders=variants,
         rows=rows,

@@ -10,7 +10,7 @@ from tare.report.formats.changes import change_rows
 from tare.report.formats.escaping import markdown
 from tare.report.formats.templates import text_environment
 from tare.report.sections.overview import Overview
-from tare.report.sections.trust import Trust
+from tare.report.sections.trust import ResultQuality
 from tare.report.words.changes import legend
 
 NAME = "summary.md"
@@ -28,7 +28,7 @@ def render_markdown(found: Content, home: str, template: Path | None = None) -> 
         found=found,
         home=home,
         overview=overview,
-        trust=found.part(Trust),
+        quality=found.part(ResultQuality),
         contenders=variants,
         rows=rows,
         most_gaps=MOST_GAPS,

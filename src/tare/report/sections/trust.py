@@ -15,7 +15,7 @@ from tare.report.sections.quality_warnings import (
 )
 
 
-class Trust(NamedTuple):
+class ResultQuality(NamedTuple):
     """The quality warnings, the facts as pairs of a term and a text, and the noise of each case.
 
     `variabilities` compare the noise of contenders with that of their reference.
@@ -27,10 +27,10 @@ class Trust(NamedTuple):
     variabilities: tuple[VariabilityRow, ...]
 
 
-def _made(facts: SectionFacts) -> Trust:
+def _made(facts: SectionFacts) -> ResultQuality:
     statistics, campaign, variants = facts.statistics, facts.campaign, facts.variants
     noise = noises(statistics.estimates, campaign, variants, whole_run_scatters(statistics.quality.scatters))
-    return Trust(
+    return ResultQuality(
         warnings=quality_warnings(statistics.quality, campaign, variants),
         facts=tuple(quality_facts(campaign, facts.account, noise, statistics.calibration)),
         noises=tuple(noise),
