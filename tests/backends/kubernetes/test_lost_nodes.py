@@ -143,6 +143,26 @@ def test_where_all_nodes_are_silent_it_is_the_control_plane_that_was_away(
     assert result.exit.code == 0
 
 
+def test_after_an_outage_of_the_control_plane_nodes_may_report_again_one_after_another(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
+) -> None:
+    one = task()
+    begin(scheduler, happen, one)
+    for name in ("w1", "w2"):
+        api.apply("nodes", node(name, "Unknown", **SILENT))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).losing._since) == 2)
+    clock.ahead += 40
+    api.apply("nodes", node("w1"))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).losing._since) == 1)
+    clock.ahead += 10
+    assert scheduler.wait() == []
+    api.apply("nodes", node("w2"))
+    wait_until(scheduler, lambda: not seen(scheduler, one).losing._since)
+    happen.succeed()
+    (result,) = wait_for(scheduler)
+    assert result.exit.code == 0
+
+
 @pytest.mark.parametrize(("seconds", "is_lost"), [(20, False), (31, True)])
 def test_a_kubelet_that_reports_itself_not_ready_gets_the_time_of_a_restart(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock,

@@ -30,9 +30,14 @@ class Nodes:
     def __init__(self) -> None:
         self._ready: dict[str, Condition] = {}
         self._gone: set[str] = set()
+        self._in_outage: set[str] = set()
 
     def take(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
         """Record the state of a node."""
+        self._record(content, is_deleted=is_deleted)
+        self._update_outage()
+
+    def _record(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
         node = msgspec.json.decode(content, type=SeenNode)
         name, ready = node.metadata.name, node.status.condition("Ready")
         self._gone.discard(name)
@@ -47,8 +52,9 @@ class Nodes:
         known = self._ready.keys() | self._gone
         self._ready.clear()
         for item in items:
-            self.take(item)
+            self._record(item)
         self._gone |= known - self._ready.keys()
+        self._update_outage()
 
     def losses(self, pods: Sequence[SeenPod]) -> Iterator[Obstacle]:
         """Yield which of `pods` were lost with their nodes, and after how long that is certain."""
@@ -65,7 +71,7 @@ class Nodes:
             yield Obstacle(node, f"{where} was deleted from the cluster", _SILENT_S)
         elif ready is not None and ready.status != "True":
             reason = f"{ready.reason}: {' '.join(ready.message.split())[:_MOST_SHOWN]}"
-            silent_s = _ALL_SILENT_S if self._are_all_silent() else _SILENT_S
+            silent_s = _ALL_SILENT_S if node in self._in_outage else _SILENT_S
             certain_s = silent_s if ready.status == "Unknown" else _UNWELL_S
             yield Obstacle(node, f"{where} is not ready: {reason}", certain_s)
         elif ready is None and _is_marked(pod):
@@ -73,9 +79,15 @@ class Nodes:
         elif pod.metadata.deletion_timestamp and (why := phases.disruption(pod)):
             yield Obstacle(node, f"{why}; it does not end", _LEAVES_S)
 
-    def _are_all_silent(self) -> bool:
-        """Return whether there are several nodes, and none of them reports."""
-        return len(self._ready) > 1 and all(one.status == "Unknown" for one in self._ready.values())
+    def _update_outage(self) -> None:
+        """Note which nodes fell silent together with all others, until each reports again.
+
+        After an outage of the control plane, nodes report again one after another.
+        """
+        silent = {name for name, ready in self._ready.items() if ready.status == "Unknown"}
+        if len(silent) > 1 and len(silent) == len(self._ready):
+            self._in_outage |= silent
+        self._in_outage &= silent
 
 
 def _is_marked(pod: SeenPod) -> bool:
