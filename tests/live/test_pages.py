@@ -189,6 +189,7 @@ def test_json_states_the_same(serve: Serve, folder: Path) -> None:
     assert {state for row in body["matrix"].values() for state in row.values()} == {
         *("done", "failed", "invalid", "lost", "pending")
     }
+    assert body["headlines"][0]["workloads"] == [body["headlines"][0]["workload"]]
     assert body["headlines"][0]["low"] < body["headlines"][0]["ratio"] < body["headlines"][0]["high"]
     runs = client.get("/api/c/demo/runs", params={"from": 2}).json()
     assert runs["n_runs"] == len(runs["runs"]) + 2

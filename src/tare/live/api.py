@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from tare.analysis.headline import Headline
 from tare.core.attempt import State
 from tare.core.verdict import json_value
 from tare.live.campaign_state import CampaignState
@@ -45,13 +46,18 @@ def campaign(request: Request) -> Response:
             body |= {
                 "question": campaign_state.plan.question,
                 "sentences": [one.sentence for one in statistics.sentences],
-                "headlines": statistics.headlines,
+                "headlines": [_headline(one) for one in statistics.headlines],
                 "overview": statistics.overview,
                 "figures": statistics.figures,
                 "cases": {case.id: case.settings for case in campaign_state.plan.cases},
                 "matrix": _matrix(campaign_state),
             }
         return _json("tare.serve.campaign/1", body)
+
+
+def _headline(headline: Headline) -> dict[str, object]:
+    """Return a headline as version 1 of the schema has it, with a list for its one workload."""
+    return msgspec.structs.asdict(headline) | {"workloads": [headline.workload]}
 
 
 def runs(request: Request) -> Response:
