@@ -260,7 +260,7 @@ def test_the_methods_section_covers_each_of_the_twelve_rules(tare_here: Tare, tm
         "Do not assume normality unseen",
         "tested for being log-normal",
         "Ask whether a mean is what matters",
-        "Tell how times were taken",
+        "Report how times were taken",
         "Show upper bounds",
     ):
         assert words in methods
