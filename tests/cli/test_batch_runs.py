@@ -99,12 +99,13 @@ def test_clean_cancels_the_jobs_of_a_dead_campaign_and_then_finds_nothing(
     assert f"{system.title} job" not in tare("clean").stdout
 
 
+@pytest.mark.parametrize(
+    "system", [one for one in SYSTEMS if one.lists_jobs_by_name], ids=lambda one: one.name, indirect=True
+)
 def test_clean_cancels_no_job_that_may_be_somebody_s(
     system: BatchSystem, administrator: Administrator, tare: Tare, tmp_path: Path
 ) -> None:
     """Not by its name alone, not without its journal, and not from another head node."""
-    if not system.lists_jobs_by_name:
-        pytest.skip("it knows only the jobs that are on record")
     backup = administrator.submit("tare-home-backup")
     named = administrator.submit("tare-0123456789ab-c-1.1")
     path = administrator.submit("tare-0123456789ab-c-1.2", str(tmp_path))
