@@ -197,4 +197,4 @@ def test_a_lab_whose_path_is_too_long_for_sockets_is_explained(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     done = tare("run", write_study(tmp_path, ["podman-rank"], SCRIPT), "--out", tmp_path / "c")
     assert done.returncode == 3
-    assert "set XDG_RUNTIME_DIR to a shorter path" in done.stderr
+    assert "set XDG_RUNTIME_DIR to a short path" in done.stderr

@@ -35,7 +35,7 @@ def test_a_serious_quality_warning_is_a_line_below_the_table(tmp_path: Path) -> 
 
 
 def test_nothing_is_reported_where_there_is_no_quality_warning(tmp_path: Path) -> None:
-    assert "at its word" not in compare(make_campaign(blocks=8, noise=0.005), tmp_path)
+    assert "Results to treat with caution" not in compare(make_campaign(blocks=8, noise=0.005), tmp_path)
 
 
 def test_runs_far_off_are_counted_in_one_line(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_nothing_is_claimed_of_a_campaign_without_a_run() -> None:
     )
     for number in (1, 4, 5, 6, 7, 8):
         assert rule(nothing, number).keeping is Keeping.NOT_APPLICABLE
-    assert "Changes are told" not in text_of(nothing, 1)
+    assert "Changes are relative" not in text_of(nothing, 1)
     assert "quoted ratio" not in text_of(nothing, 3)
 
 
