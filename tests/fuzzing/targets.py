@@ -138,9 +138,13 @@ def _account(campaign: Campaign) -> None:
     msgspec.json.encode(campaign.attempts)
 
 
+def _contents(*patterns: str) -> tuple[bytes, ...]:
+    return tuple(path.read_bytes() for pattern in patterns for path in sorted(PROJECT.glob(pattern)))
+
+
 def _of_files() -> Iterator[Target]:
-    studies = tuple(path.read_bytes() for path in sorted((PROJECT / "studies").glob("*.yaml")))
-    sites = tuple(path.read_bytes() for path in sorted((PROJECT / "src/tare/sites").glob("*.yaml")))
+    studies = _contents("studies/*.yaml", "studies/articles/*/*.yaml")
+    sites = _contents("src/tare/sites/*.yaml")
     yield Target("study", _study, studies)
     yield Target("site", lambda data: site_from_text(data, "site.yaml", {}), sites)
     yield Target("rule", _rule, (b"overhead(network=overlay) > 5 %", b"cv(nodes=2) <= 0.05"))

@@ -14,7 +14,7 @@ from cli.conftest import Tare
 from tare.app import planning as wiring
 
 STUDIES = Path(__file__).parents[2] / "studies"
-NAMES = sorted(path.stem for path in STUDIES.glob("*.yaml"))
+PATHS = {path.stem: path for path in sorted([*STUDIES.glob("*.yaml"), *STUDIES.glob("articles/*/*.yaml")])}
 
 PROGRAMS = {
     "gromacs-networks": {"gmx_mpi": "gromacs"},
@@ -34,9 +34,9 @@ SHORTER = {
 """What makes a run shorter, though it goes through the same steps and tells the same figures."""
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PATHS)
 def test_the_study_plans_and_every_command_composes(name: str, tare_here: Tare) -> None:
-    path = STUDIES / f"{name}.yaml"
+    path = PATHS[name]
     planned = tare_here("plan", path, "--json")
     assert planned.returncode == 0, planned.stderr
     plan = json.loads(planned.stdout)
@@ -48,9 +48,9 @@ def test_the_study_plans_and_every_command_composes(name: str, tare_here: Tare) 
     assert [case["id"] for case in plan["cases"] if case["id"] not in shown.stdout] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PATHS)
 def test_every_contender_has_a_reference(name: str) -> None:
-    plan = wiring.load(STUDIES / f"{name}.yaml").plan
+    plan = wiring.load(PATHS[name]).plan
     contenders = [case for case in plan.cases if not plan.is_reference(case)]
     assert contenders
     assert [case.settings for case in contenders if plan.reference_of(case) is None] == []
@@ -71,7 +71,7 @@ def test_a_corner_of_the_study_runs(name: str, tare: Tare, tmp_path: Path) -> No
 
 
 def read(name: str) -> dict[str, Any]:
-    content = yaml.safe_load((STUDIES / f"{name}.yaml").read_text())
+    content = yaml.safe_load(PATHS[name].read_text())
     assert isinstance(content, dict)
     return content
 
