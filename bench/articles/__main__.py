@@ -57,7 +57,7 @@ def main(names: tuple[str, ...], campaigns: Path, no_run: bool, is_pages_only: b
             status = max(status, _run(article, study, campaigns))
     if not is_pages_only:
         for article in articles:
-            _judge(article, campaigns)
+            judge_article(article, campaigns)
     write_pages()
     sys.exit(1 if status else 0)
 
@@ -98,7 +98,8 @@ def _run(article: Article, study: LocalStudy, campaigns: Path) -> int:
     return subprocess.run(command, check=False).returncode
 
 
-def _judge(article: Article, campaigns: Path) -> None:
+def judge_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> None:
+    """Judge the campaigns of an article that are there, and record the results in `folder`/ARTICLE."""
     folders = {study.name: campaigns / study.name for study in article.studies}
     measured = {name: read_shown(folder) for name, folder in folders.items() if is_campaign(folder)}
     if not measured:
@@ -107,12 +108,12 @@ def _judge(article: Article, campaigns: Path) -> None:
         found = judge(article, measured)
     except UsageError as error:
         raise click.ClickException(f"{article.key}: {error}") from error
-    write_results(article.key, read_results(article.key).updated(found))
+    write_results(article.key, read_results(article.key, folder).updated(found), folder)
 
 
 def write_pages(folder: Path = FOLDER) -> None:
-    """Write the pages of all articles, and the one that lists them, from the recorded results."""
-    articles = [(article, read_results(article.key)) for article in map(read_article, keys())]
+    """Write the pages of all articles, and the one that lists them, from the results recorded in `folder`."""
+    articles = [(article, read_results(article.key, folder)) for article in map(read_article, keys())]
     for article, results in articles:
         (folder / article.key / FILE).write_text(page(article, results), encoding="utf-8")
         click.echo(f"{folder / article.key / FILE}")

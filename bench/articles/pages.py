@@ -1,4 +1,4 @@
-"""Write the page of an article: what was published, what was measured here, and the verdict, claim by claim."""
+"""Write the page of an article: for each claim what was published, what was measured here, and the verdict."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _INLINE = 3
 """As many numbers stand in the table of claims itself; more stand below it."""
 
 _WHAT = """\
-`make articles` runs the studies whose programs are there, judges each claim by their campaigns, and writes these
-pages. Each page shows what was published, what was measured here, and the verdict.
+`make articles` runs the studies whose programs are there, judges each claim by their campaigns, and writes
+these pages. Each page shows what was published, what was measured here, and the verdict.
 """
 _DECIDED = """\
 The verdict is about the sentence in the column *asked here*, on this machine, and about nothing else. A study
-that is scaled down, or runs another program, says nothing about the size of an effect on the article's system.
+that is scaled down, or runs another program, does not show the size of an effect on the article's system.
 
 - **holds here**: every interval that the test selects lies wholly within the limit.
 - **does not hold here**: at least one interval lies wholly beyond the limit, corrected for all comparisons of
@@ -105,7 +105,7 @@ def _claims(article: Article, here: dict[str, PartResult], published: dict[str, 
         rows.append(
             [
                 f"**{part.id}** {part.states}",
-                part.published or "; ".join(_published_numbers(published[part.claim])),
+                part.published or "<br>".join(_published_numbers(published[part.claim])),
                 asked,
                 _here(part, result),
                 _verdict(result),
@@ -133,7 +133,7 @@ def _here(part: Part, result: PartResult) -> str:
     if not result.evidence:
         return "–"
     if len(result.evidence) <= _INLINE:
-        return "; ".join(f"{_what(one)}: {one.measured}" for one in result.evidence)
+        return "<br>".join(f"{_what(one)}: {one.measured}" for one in result.evidence)
     return f"[{len(result.evidence)} figures](#{_anchor(part)})"
 
 
@@ -195,7 +195,9 @@ def _published_table(table: Publication) -> str:
     for one in table.figures:
         inside = one.series.split("+")
         others = [
-            f"{name}={one.settings[name]}" for name in varied if str(one.settings.get(name, inside[0])) not in inside
+            f"{name}={one.settings[name]}"
+            for name in varied
+            if str(one.settings.get(name, inside[0])) not in inside
         ]
         others += [f"{name}={value}" for name, value in one.kind.at.items()]
         row = cells.setdefault((f"{one.kind.fom} {' '.join(others)}".strip(), one.kind.unit), {})

@@ -1,0 +1,320 @@
+"""Published articles: each claim is tried or has a reason, and made campaigns get the verdict of their truth."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bench.articles import __main__ as command
+from bench.articles.article import FOLDER, Article, Follows, Kind, LocalStudy, Part, keys, read_article
+from bench.articles.judging import judge
+from bench.articles.pages import FILE, index, page
+from bench.articles.results import Results, Verdict, read_results
+from support.synthetic import write_campaign
+from tare.app import planning
+from tare.core.attempt import Attempt, Series, State
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.plan import Plan
+from tare.core.values import Scalar
+from tare.core.workload import Better, Fom
+from tare.published import judge_claims, read_claims
+
+ARTICLES = {key: read_article(key) for key in keys()}
+PARTS = [(article, part) for article in ARTICLES.values() for part in article.parts]
+HOLDS, DOES_NOT, UNDECIDED = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNDECIDED
+NOT_MEASURED = Verdict.NOT_MEASURED
+
+COORDINATES: dict[str, list[Scalar]] = {"bytes": [1, 1024, 4194304], "operation": ["read"]}
+TELEMETRY = {"cpu_system": "%", "network_packet_size": "B", "network_packet_rate": "1/s"}
+
+Truth = Callable[[Case, str, Scalar], float]
+"""The true factor on a figure of a case, at the value of its coordinate."""
+
+
+def plan_of(article: Article, study: LocalStudy) -> Plan:
+    return planning.load(article.path_of(study)).plan
+
+
+def made(plan: Plan, truth: Truth, *, noise: float = 0.002) -> Campaign:
+    """Return a campaign of `plan`, without a file, in which each figure is 100 times its truth."""
+    attempts: list[Attempt] = []
+    blocks = range(1, plan.repeats.min + 1)
+    for block in blocks:
+        for case in plan.order(block):
+            random = np.random.default_rng(zlib.crc32(f"{block} {case.id}".encode()))
+            foms = [*plan.foms[case.workload], *_telemetry()]
+            series = [_series(fom, case, truth, noise, random) for fom in foms]
+            attempts.append(
+                Attempt(
+                    case=case.id,
+                    block=block,
+                    attempt=1,
+                    state=State.DONE,
+                    started_at=1e9 + len(attempts),
+                    elapsed_s=1.0,
+                    exit_code=0,
+                    hosts=[f"n{number}" for number in range(1, case.layout.nodes + 1)],
+                    series=series,
+                )
+            )
+    orders = {block: [case.id for case in plan.order(block)] for block in blocks}
+    return Campaign(folder=Path(plan.study), plan=plan, attempts=tuple(attempts), orders=orders)
+
+
+def _telemetry() -> list[Fom]:
+    return [
+        Fom(name=f"telemetry.{name}", unit=unit, better=Better.LOWER, by=())
+        for name, unit in TELEMETRY.items()
+    ]
+
+
+def _series(fom: Fom, case: Case, truth: Truth, noise: float, random: np.random.Generator) -> Series:
+    name = fom.by[0] if fom.by else ""
+    points = COORDINATES.get(name, ["one"]) if name else [""]
+    values = [100 * truth(case, fom.name, point) * float(np.exp(random.normal(0, noise))) for point in points]
+    at = {name: points} if name else {}
+    return Series(fom=fom.name, unit=fom.unit, better=fom.better, at=at, values=values)
+
+
+def campaigns(article: Article, truth: Truth, *, noise: float = 0.002) -> dict[str, Campaign]:
+    return {study.name: made(plan_of(article, study), truth, noise=noise) for study in article.studies}
+
+
+def verdicts(key: str, truth: Truth, *, noise: float = 0.002) -> dict[str, Verdict]:
+    article = ARTICLES[key]
+    return {one.part: one.verdict for one in judge(article, campaigns(article, truth, noise=noise)).parts}
+
+
+def same(_case: Case, _fom: str, _at: Scalar) -> float:
+    return 1.0
+
+
+def by_network(factors: Mapping[str, float]) -> Truth:
+    """Return a truth in which a time takes so many times as long on a network, and a rate as much less."""
+
+    def truth(case: Case, fom: str, _at: Scalar) -> float:
+        factor = factors.get(case.network or "", 1.0)
+        return 1 / factor if fom in {"ns_per_day", "bandwidth", "throughput"} else factor
+
+    return truth
+
+
+def test_every_claim_has_a_part_and_no_claim_is_in_two_articles() -> None:
+    of_article = {key: {part.claim for part in article.parts} for key, article in ARTICLES.items()}
+    assert sorted(claim for claims in of_article.values() for claim in claims) == sorted(
+        one.id for one in read_claims()
+    )
+    assert len({part.id for _, part in PARTS}) == len(PARTS)
+    assert all(part.id.startswith(part.claim) for _, part in PARTS)
+
+
+def test_a_part_without_a_published_text_has_published_figures() -> None:
+    judged = {one.claim.id for one in judge_claims() if one.evidence}
+    assert {part.id for _, part in PARTS if not part.published and part.claim not in judged} == set()
+
+
+def test_every_study_and_site_of_an_article_is_there_and_no_table_is_left_out() -> None:
+    for article in ARTICLES.values():
+        for study in article.studies:
+            assert plan_of(article, study).study == study.name
+        for full in article.full:
+            assert (article.folder / full.file).is_file()
+            assert (article.folder / full.site).is_file()
+    tables = {claim.data for claim in read_claims() if claim.data}
+    assert {table for article in ARTICLES.values() for table in article.tables} == tables
+
+
+def test_every_study_on_this_machine_tries_a_part() -> None:
+    for article in ARTICLES.values():
+        assert {study.name for study in article.studies} == {part.study for part in article.parts} - {""}
+
+
+def test_the_pages_are_current() -> None:
+    for key, article in ARTICLES.items():
+        text = (FOLDER / key / FILE).read_text(encoding="utf-8")
+        assert text == page(article, read_results(key)), "run: python -m bench.articles --pages"
+    articles = [(article, read_results(key)) for key, article in ARTICLES.items()]
+    assert (FOLDER / FILE).read_text(encoding="utf-8") == index(articles)
+
+
+@pytest.mark.parametrize("key", ARTICLES)
+def test_every_test_finds_its_figures_in_a_campaign_of_its_study(key: str) -> None:
+    article = ARTICLES[key]
+    found = judge(article, campaigns(article, same))
+    assert [one.part for one in found.parts] == [
+        part.id for part in article.parts if part.kind is not Kind.CANNOT
+    ]
+    assert {one.part: one.why for one in found.parts if one.why} == {}
+    assert all(one.evidence for one in found.parts)
+    assert all(one.n_done == one.n_planned > 0 for one in found.campaigns)
+
+
+def test_equal_networks_are_on_a_par_and_none_is_slower() -> None:
+    found = verdicts("red-hat", same, noise=0.001)
+    assert {found[part] for part in ("1a", "1b", "1e", "2a")} == {HOLDS}
+    assert HOLDS not in {found[part] for part in ("1c", "1f", "2b")}
+
+
+def test_a_slow_overlay_is_slower_and_macvlan_stays_on_a_par() -> None:
+    found = verdicts("red-hat", by_network({"overlay": 1.5, "sdn": 9.0}))
+    assert {found[part] for part in ("1a", "1b", "1c", "1e", "1f", "2a", "2b")} == {HOLDS}
+
+
+def test_a_slow_macvlan_is_not_on_a_par() -> None:
+    found = verdicts("red-hat", by_network({"macvlan": 1.2, "multus": 0.8}))
+    assert {found[part] for part in ("1a", "1b", "1e", "2a")} == {DOES_NOT}
+
+
+def test_noise_leaves_everything_undecided() -> None:
+    found = verdicts("red-hat", by_network({"overlay": 1.05}), noise=0.5)
+    assert {found[part] for part in ("1a", "1b", "1e", "1f", "2a", "2b")} == {UNDECIDED}
+
+
+@pytest.mark.parametrize(("at_large", "verdict"), [(3.0, HOLDS), (1.2, DOES_NOT)])
+def test_a_cost_that_rises_with_the_message_differs_from_one_that_falls(
+    at_large: float, verdict: Verdict
+) -> None:
+    def truth(case: Case, _fom: str, at: Scalar) -> float:
+        return (at_large if at == 4194304 else 2.0) if case.network == "overlay" else 1.0
+
+    assert verdicts("red-hat", truth)["1d"] is verdict
+
+
+def test_one_campaign_of_192_runs_has_more_than_180() -> None:
+    article = ARTICLES["red-hat"]
+    whole = campaigns(article, same)["many-runs"]
+    part = msgspec.structs.replace(whole, attempts=whole.attempts[:180])
+    for campaign, verdict in ((whole, HOLDS), (part, DOES_NOT)):
+        (found,) = judge(article, {"many-runs": campaign}).parts
+        assert found.verdict is verdict
+
+
+RATES = {"tcp-8g": 8.0, "tcp-4g": 4.0, "tcp-2g": 2.0, "tcp-1g": 1.0, "tcp-500m": 0.5}
+
+
+def of_rates(case: Case, fom: str, _at: Scalar) -> float:
+    """Return a truth in which all but FFTs within a node follow the rate of the link."""
+    rate = RATES.get(case.network or "", 1.0)
+    if fom in ("StarFFT_Gflops", "SingleFFT_Gflops"):
+        return 1.0
+    return 1 / rate if fom.endswith("usec") else rate
+
+
+def test_what_follows_the_rate_is_found_with_five_levels() -> None:
+    found = verdicts("stackhpc", of_rates)
+    assert {found[part] for part in ("8.2", "8.3", "8.4", "8.5", "8.6", "8.7")} == {HOLDS}
+
+
+def test_what_has_the_opposite_order_does_not_follow_and_what_has_none_is_undecided() -> None:
+    order = {"tcp-8g": 2.0, "tcp-4g": 4.0, "tcp-2g": 1.0, "tcp-1g": 3.0, "tcp-500m": 2.5}
+
+    def truth(case: Case, fom: str, at: Scalar) -> float:
+        if fom == "PTRANS_GBs":
+            return 1 / RATES.get(case.network or "", 1.0)
+        return order.get(case.network or "", 1.0) if fom == "MPIFFT_Gflops" else of_rates(case, fom, at)
+
+    found = verdicts("stackhpc", truth)
+    assert (found["8.2"], found["8.3"]) == (DOES_NOT, UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("on_two", "scales", "is_negative"), [(0.51, HOLDS, DOES_NOT), (1.4, DOES_NOT, HOLDS)]
+)
+def test_scaling_of_openfoam_is_judged_by_its_time_on_two_nodes(
+    on_two: float, scales: Verdict, is_negative: Verdict
+) -> None:
+    def truth(case: Case, _fom: str, _at: Scalar) -> float:
+        return on_two if case.layout.nodes == 2 else 1.0
+
+    assert verdicts("stackhpc", truth)["9.2"] is is_negative
+    found = verdicts("cornelis", truth)
+    assert (found["13a"], found["13b"]) == (scales, is_negative)
+
+
+@pytest.mark.parametrize(("factor", "on_par", "faster"), [(1.02, HOLDS, HOLDS), (0.8, DOES_NOT, DOES_NOT)])
+def test_containers_are_judged_by_all_of_their_kinds(factor: float, on_par: Verdict, faster: Verdict) -> None:
+    def truth(case: Case, _fom: str, _at: Scalar) -> float:
+        return 1.0 if case.platform in ("debian", "intelmpi") else factor
+
+    found = verdicts("kniep-2016", truth)
+    assert (found["11.1b"], found["11.2"]) == (on_par, faster)
+    assert verdicts("kniep-2014", truth)["11.5a"] is on_par
+
+
+def test_two_threads_that_read_less_than_four_have_not_saturated() -> None:
+    def truth(case: Case, _fom: str, _at: Scalar) -> float:
+        return float(case.settings["threads"]) if case.settings["storage"] == "disk" else 1.0
+
+    assert verdicts("cornelis", same)["12b"] is HOLDS
+    assert verdicts("cornelis", truth)["12b"] is DOES_NOT
+
+
+def test_what_a_campaign_lacks_is_undecided_and_reported() -> None:
+    article = ARTICLES["stackhpc"]
+    whole = campaigns(article, of_rates)["hpcc-rates"]
+    slow = {case.id for case in whole.plan.cases if case.network == "tcp-500m"}
+    lacking = msgspec.structs.replace(
+        whole, attempts=tuple(one for one in whole.attempts if one.case not in slow)
+    )
+    found = {one.part: one for one in judge(article, {"hpcc-rates": lacking}).parts}
+    assert {found[part].verdict for part in ("8.2", "8.6")} == {UNDECIDED}
+    assert "has no PTRANS_GBs at network=tcp-500m" in found["8.2"].why
+
+
+def test_results_of_another_test_do_not_count() -> None:
+    article = ARTICLES["kniep-2014"]
+    found = judge(article, campaigns(article, same))
+    (part, cannot) = article.parts
+    assert found.of(part).verdict is HOLDS
+    assert found.of(cannot).verdict is Verdict.CANNOT
+    other = msgspec.structs.replace(part, pass_if="overhead(time_avg) < 1 %")
+    assert found.of(other).verdict is NOT_MEASURED
+    assert Results().of(part).verdict is NOT_MEASURED
+
+
+def test_campaigns_are_judged_recorded_and_shown_on_the_page(tmp_path: Path) -> None:
+    article = ARTICLES["kniep-2014"]
+    (campaign,) = campaigns(article, same).values()
+    write_campaign(campaign, tmp_path / "campaigns" / "alltoall-containers")
+    for key in ARTICLES:
+        (tmp_path / "pages" / key).mkdir(parents=True)
+    command.judge_article(article, tmp_path / "campaigns", tmp_path / "pages")
+    command.write_pages(tmp_path / "pages")
+    recorded = read_results("kniep-2014", tmp_path / "pages")
+    assert recorded.of(article.parts[0]).verdict is HOLDS
+    text = (tmp_path / "pages" / "kniep-2014" / FILE).read_text()
+    assert "Of 2 statements: 1 holds here, 1 cannot be tried here." in text
+    assert text.count("✓ **holds here**") == 2
+    assert "against platform=intelmpi" in text
+    assert "24 of 24 runs" in text
+    assert not (tmp_path / "pages" / "red-hat" / "results.json").exists()
+
+
+def test_a_part_has_exactly_one_test_and_a_question() -> None:
+    given = {"id": "x", "claim": "1", "states": "it is so"}
+    follows = Follows(fom="a", cause="b", over="network")
+    with pytest.raises(ValueError, match="give one of"):
+        Part(**given)
+    with pytest.raises(ValueError, match="give one of"):
+        Part(**given, pass_if="overhead() < 5 %", cannot="no", study="demo", asked="is it so")
+    with pytest.raises(ValueError, match="has a study and a question"):
+        Part(**given, follows=follows)
+    with pytest.raises(ValueError, match="only a rule"):
+        Part(**given, follows=follows, study="demo", asked="is it so", reference={"nodes": 1})
+
+
+def test_the_list_has_every_study_once_and_an_unknown_article_gets_a_suggestion() -> None:
+    shown = CliRunner().invoke(command.main, ["--list"], catch_exceptions=False).stdout
+    names = [line.split()[2] for line in shown.splitlines()]
+    assert names.count("openfoam-fabrics") == 1
+    assert "openshift-networks  by hand" in shown
+    wrong = CliRunner().invoke(command.main, ["stackhcp"])
+    assert wrong.exit_code == 2
+    assert "did you mean 'stackhpc'" in wrong.stderr
