@@ -1,6 +1,7 @@
 # make demo    build a cluster on this machine, measure it, and write the report
 # make test    everything that CI checks
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
+# make articles   run what tries the claims of the published articles on this machine, and write their pages; 45 minutes
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
@@ -47,7 +48,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssl podman prometheus qperf runc \
   slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended texlive-science
 
-.PHONY: setup demo studies test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab rootfs \
+.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
@@ -86,6 +87,9 @@ studies: setup
 	  $(TARE) run studies/$$name.yaml --out campaigns/$$name || status=$$?; \
 	  $(TARE) report campaigns/$$name || status=$$?; \
 	done; exit $$status
+
+articles: setup rootfs
+	$(VENV)/bin/python -m bench.articles
 
 rootfs: $(STAMP)
 	@if [ "$$(id -u)" = 0 ] && type mmdebstrap podman >/dev/null 2>&1; then \

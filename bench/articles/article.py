@@ -179,7 +179,7 @@ def keys() -> list[str]:
 
 
 def read_article(key: str) -> Article:
-    """Return the article in the folder `key`. Raises ValueError if its file is wrong."""
+    """Return the article in the folder `key`. Raises msgspec.ValidationError if its file is wrong."""
     content = tomllib.loads((FOLDER / key / FILE).read_text(encoding="utf-8"))
     return msgspec.structs.replace(msgspec.convert(content, Article), key=key)
 

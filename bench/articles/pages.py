@@ -1,4 +1,4 @@
-"""Write the page of an article: for each claim what was published, what was measured here, and the verdict."""
+"""Write the page of an article: what was published, what was measured here, and the verdict of each claim."""
 
 from __future__ import annotations
 
