@@ -78,7 +78,7 @@ def _telemetry() -> list[Fom]:
 
 def _series(fom: Fom, case: Case, truth: Truth, noise: float, random: np.random.Generator) -> Series:
     name = fom.by[0] if fom.by else ""
-    points = COORDINATES.get(name, ["one"]) if name else [""]
+    points: list[Scalar] = COORDINATES.get(name, ["one"]) if name else [""]
     values = [100 * truth(case, fom.name, point) * float(np.exp(random.normal(0, noise))) for point in points]
     at = {name: points} if name else {}
     return Series(fom=fom.name, unit=fom.unit, better=fom.better, at=at, values=values)
