@@ -30,6 +30,7 @@ that is scaled down, or runs another program, does not show the size of an effec
 - **holds here**: every interval that the test selects lies wholly within the limit.
 - **does not hold here**: at least one interval lies wholly beyond the limit, corrected for all comparisons of
   the same campaign and reference (Holm).
+  An order of figures, or a ratio that rises, is judged by itself.
 - **undecided**: neither. The limit lies within an interval, or there are too few runs for one.
 - **cannot be tried here**: no study on this machine can answer it, for the reason given.
 - **not measured yet**: there is a study, and no campaign of it was judged with this test.

@@ -194,6 +194,21 @@ def test_a_cost_that_rises_with_the_message_differs_from_one_that_falls(
     assert verdicts("red-hat", truth)["1d"] is verdict
 
 
+@pytest.mark.parametrize(("noisy", "slow", "verdict"), [("beside", 1.1, HOLDS), ("apart", 0.9, DOES_NOT)])
+def test_a_neighbour_is_judged_by_speed_and_by_scatter(noisy: str, slow: float, verdict: Verdict) -> None:
+    random = np.random.default_rng(1)
+
+    def truth(case: Case, _fom: str, _at: Scalar) -> float:
+        neighbour = case.settings["neighbour"]
+        noise = 0.05 if neighbour == noisy else 0.0
+        return (slow if neighbour == "beside" else 1.0) * float(np.exp(random.normal(0, noise)))
+
+    article = ARTICLES["red-hat"]
+    (study,) = [one for one in article.studies if one.name == "isolation"]
+    found = judge(article, {"isolation": made(plan_of(article, study), truth)})
+    assert {one.part: one.verdict for one in found.parts} == {"3a": verdict, "3b": verdict}
+
+
 def test_one_campaign_of_192_runs_has_more_than_180() -> None:
     article = ARTICLES["red-hat"]
     whole = campaigns(article, same)["many-runs"]
