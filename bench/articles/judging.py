@@ -32,6 +32,7 @@ _OUTCOMES = {
     Outcome.FAIL: Verdict.DOES_NOT,
     Outcome.UNDECIDED: Verdict.UNDECIDED,
 }
+_WORST_LAST = (Verdict.HOLDS, Verdict.UNDECIDED, Verdict.DOES_NOT)
 _CLAIM_VERDICTS = {
     ClaimVerdict.SUPPORTED: Verdict.HOLDS,
     ClaimVerdict.CONTRADICTED: Verdict.DOES_NOT,
@@ -101,9 +102,9 @@ def _checked(parts: Iterable[Part], campaign: Campaign, reference: Settings | No
     if rules:
         checked = check(campaign, list(rules.values()), reference=reference)
         for name, verdict in zip(rules, checked.verdicts, strict=True):
-            rows = {_row(one, checked.confidence): None for one in verdict.judged}  # both limits of a range
+            rows = _merged(_row(one, checked.confidence) for one in verdict.judged)
             found[name] = PartResult(
-                part=name, test=tests[name], verdict=_OUTCOMES[verdict.outcome], evidence=tuple(rows)
+                part=name, test=tests[name], verdict=_OUTCOMES[verdict.outcome], evidence=rows
             )
     return found
 
@@ -121,6 +122,20 @@ def _row(one: CheckedComparison, confidence: float) -> Evidence:
         verdict=_OUTCOMES[one.outcome],
         why="" if one.outcome is Outcome.PASS else why_words(one, confidence),
     )
+
+
+def _merged(rows: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Merge the rows of one number that several limits bound, as in a range: it holds if all of them hold.
+
+    This is right for limits that are joined by ``and``.
+    """
+    merged: dict[tuple[str, str, str], Evidence] = {}
+    for row in rows:
+        key = (row.what, row.against, row.measured)
+        other = merged.get(key, row)
+        worst = max(row, other, key=lambda one: _WORST_LAST.index(one.verdict or Verdict.HOLDS))
+        merged[key] = worst
+    return tuple(merged.values())
 
 
 def _by_figures(part: Part, campaign: Campaign) -> PartResult:

@@ -94,8 +94,8 @@ def index(articles: Sequence[tuple[Article, Results]]) -> str:
 
 def _counts(found: Iterable[PartResult]) -> str:
     counts = Counter(one.verdict for one in found)
-    parts = [f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]]
-    return f"Of {counts.total()} statements: {', '.join(parts)}."
+    parts = [f"{verdict}: {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    return f"{counts.total()} statements. {'; '.join(parts).capitalize()}."
 
 
 def _claims(article: Article, here: dict[str, PartResult], published: dict[str, ClaimFinding]) -> str:

@@ -179,6 +179,20 @@ def test_a_slow_macvlan_is_not_on_a_par() -> None:
     assert {found[part] for part in ("1a", "1b", "1e", "2a")} == {DOES_NOT}
 
 
+def test_a_number_that_a_range_bounds_is_one_row_with_its_worse_outcome() -> None:
+    article = ARTICLES["red-hat"]
+    campaign = campaigns(article, by_network({"macvlan": 1.2}))["demo"]
+    (found,) = [one for one in judge(article, {"demo": campaign}).parts if one.part == "1a"]
+    (row,) = found.evidence
+    assert (row.verdict, row.against, row.n) == (DOES_NOT, "network=host", 9)
+    assert row.measured.startswith("+19.95 %")
+    assert row.why
+
+
+def test_no_rule_joins_its_limits_by_or() -> None:
+    assert {part.id for _, part in PARTS if re.search(r"\b(or|not)\b", part.pass_if)} == set()
+
+
 def test_noise_leaves_everything_undecided() -> None:
     found = verdicts("red-hat", by_network({"overlay": 1.05}), noise=0.5)
     assert {found[part] for part in ("1a", "1b", "1e", "1f", "2a", "2b")} == {UNDECIDED}
@@ -312,7 +326,7 @@ def test_campaigns_are_judged_recorded_and_shown_on_the_page(tmp_path: Path) -> 
     recorded = read_results("kniep-2014", tmp_path / "pages")
     assert recorded.of(article.parts[0]).verdict is HOLDS
     text = (tmp_path / "pages" / "kniep-2014" / FILE).read_text()
-    assert "Of 2 statements: 1 holds here, 1 cannot be tried here." in text
+    assert "2 statements. Holds here: 1; cannot be tried here: 1." in text
     assert text.count("✓ **holds here**") == 2
     assert "against platform=intelmpi" in text
     assert "24 of 24 runs" in text
