@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from bench.articles.article import FOLDER, Article, LocalStudy, keys, read_article
+from bench.articles.article import FOLDER, Article, keys, read_article
 from bench.articles.judging import judge
 from bench.articles.pages import FILE, index, page
 from bench.articles.results import read_results, write_results
-from bench.rows import TARE
+from bench.articles.running import missing, run
 from tare.core.errors import UsageError, name_cure
 from tare.storage.campaign import is_campaign
 from tare.storage.pseudonymous import read_shown
@@ -54,7 +51,7 @@ def main(names: tuple[str, ...], campaigns: Path, no_run: bool, is_pages_only: b
     if not (no_run or is_pages_only):
         studies = {study.name: (article, study) for article in articles for study in article.studies}
         for article, study in studies.values():
-            status = max(status, _run(article, study, campaigns))
+            status = max(status, run(article, study, campaigns))
     if not is_pages_only:
         for article in articles:
             judge_article(article, campaigns)
@@ -73,29 +70,10 @@ def _chosen(names: Iterable[str]) -> list[Article]:
 def _list(articles: Iterable[Article]) -> None:
     studies = {study.name: study for article in articles for study in article.studies}
     for study in studies.values():
-        lacks = f"  lacks {', '.join(missing)}" if (missing := _missing(study)) else ""
-        by_hand = "  by hand" if study.by_hand else ""
-        click.echo(f"{study.minutes:5g} min  {study.name}{lacks}{by_hand}")
+        lacks = f"  lacks {', '.join(lacking)}" if (lacking := missing(study)) else ""
+        in_pods = "  in pods" if study.in_pods else ""
+        click.echo(f"{study.minutes:5g} min  {study.name}{in_pods}{lacks}")
     click.echo(f"{sum(study.minutes for study in studies.values()):5g} min  together")
-
-
-def _missing(study: LocalStudy) -> list[str]:
-    return [program for program in study.needs if shutil.which(program) is None]
-
-
-def _run(article: Article, study: LocalStudy, campaigns: Path) -> int:
-    """Run one study, or say why not; return the exit code of `tare run`, 0 where nothing was run."""
-    folder = campaigns / study.name
-    if missing := _missing(study):
-        click.echo(f"{study.name} is left out, since it needs {', '.join(missing)}")
-        return 0
-    if study.by_hand:
-        if not is_campaign(folder):
-            click.echo(f"{study.name} is started by hand: {study.by_hand}")
-        return 0
-    command = [TARE, "run", str(article.path_of(study)), "--out", str(folder)]
-    click.echo(f"$ {shlex.join(command)}")
-    return subprocess.run(command, check=False).returncode
 
 
 def judge_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> None:

@@ -18,15 +18,15 @@ class LocalStudy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A study that runs on this machine.
 
     `file` is relative to the article's folder. `scale` describes what runs, in words of a reader. `minutes`
-    is an estimate for two idle cores. `needs` names the programs that it runs. `by_hand` holds the commands
-    of a study that `make articles` does not start itself.
+    is an estimate for two idle cores. `needs` names the programs that it runs, or the path of one. A study
+    `in_pods` runs in a Kubernetes that `kubelab` brings up for it.
     """
 
     file: str
     scale: str
     minutes: float
     needs: tuple[str, ...] = ()
-    by_hand: str = ""
+    in_pods: bool = False
 
     @property
     def name(self) -> str:

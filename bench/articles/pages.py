@@ -228,8 +228,8 @@ def _local_studies(article: Article, results: Results) -> str:
 
 
 def _needs(study: LocalStudy) -> str:
-    programs = ", ".join(study.needs) or "–"
-    return f"{programs}; started by hand: `{study.by_hand}`" if study.by_hand else programs
+    pods = ["root, `make programs kubelab`"] if study.in_pods else []
+    return ", ".join([*study.needs, *pods]) or "–"
 
 
 def _full_studies(article: Article) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ from bench.articles.article import FOLDER, Article, Follows, Kind, LocalStudy, P
 from bench.articles.judging import judge
 from bench.articles.pages import FILE, index, page
 from bench.articles.results import Results, Verdict, read_results
+from bench.articles.running import cluster, run
 from support.synthetic import write_campaign
 from tare.app import planning
 from tare.core.attempt import Attempt, Series, State
@@ -333,6 +336,30 @@ def test_campaigns_are_judged_recorded_and_shown_on_the_page(tmp_path: Path) -> 
     assert not (tmp_path / "pages" / "red-hat" / "results.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("program", "is_expected"),
+    [("print('export KUBECONFIG=x', flush=True); time.sleep(60)", True), ("", False)],
+)
+def test_a_cluster_is_ended_after_its_study_and_one_that_ends_early_is_not_up(
+    program: str, is_expected: bool, tmp_path: Path
+) -> None:
+    began = time.monotonic()
+    fake = (sys.executable, "-c", f"import time; print('building'); {program}")
+    with cluster(tmp_path, fake) as is_up:
+        assert is_up is is_expected
+    assert time.monotonic() - began < 30
+
+
+def test_a_study_whose_programs_are_missing_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    article = ARTICLES["stackhpc"]
+    study = msgspec.structs.replace(article.studies[0], needs=("sh", "no-such-program"))
+    assert run(article, study, tmp_path) == 0
+    assert capsys.readouterr().out == "hpcc-rates is left out, since it needs no-such-program\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_part_has_exactly_one_test_and_a_question() -> None:
     part = Part(id="x", claim="1", states="it is so", cannot="no")
     change = msgspec.structs.replace
@@ -351,7 +378,7 @@ def test_the_list_has_every_study_once_and_an_unknown_article_gets_a_suggestion(
     shown = CliRunner().invoke(command.main, ["--list"], catch_exceptions=False).stdout
     names = [line.split()[2] for line in shown.splitlines()]
     assert names.count("openfoam-fabrics") == 1
-    assert "openshift-networks  by hand" in shown
+    assert "openshift-networks  in pods" in shown
     wrong = CliRunner().invoke(command.main, ["stackhcp"])
     assert wrong.exit_code == 2
     assert "did you mean 'stackhpc'" in wrong.stderr

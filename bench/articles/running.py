@@ -1,0 +1,63 @@
+"""Run the studies of the articles, each into its own campaign; studies in pods run in a cluster of `kubelab`."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from bench.articles.article import Article, LocalStudy
+from bench.rows import TARE
+from tare.analysis.accounting import account
+from tare.storage.campaign import is_campaign, read_campaign
+
+KUBELAB = (sys.executable, "-m", "kubelab")
+_UP = "export KUBECONFIG="
+"""What `kubelab pods` prints when its cluster is up."""
+
+
+def missing(study: LocalStudy) -> list[str]:
+    """Return the programs that the study needs and this machine lacks."""
+    return [program for program in study.needs if shutil.which(program) is None]
+
+
+def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
+    """Run one study, or print why not; return the exit code of `tare run`, 0 where nothing was run."""
+    if lacking := missing(study):
+        click.echo(f"{study.name} is left out, since it needs {', '.join(lacking)}")
+        return 0
+    folder = campaigns / study.name
+    command = [TARE, "run", str(article.path_of(study)), "--out", str(folder)]
+    if not study.in_pods:
+        return _call(command)
+    if is_campaign(folder) and account(read_campaign(folder)).is_complete:
+        return 0  # a cluster would come up for nothing
+    with tempfile.TemporaryDirectory(prefix="tare-articles-") as place, cluster(Path(place)) as is_up:
+        if is_up:
+            return _call([*KUBELAB, "enter", place, *command])
+    click.echo(f"{study.name} is left out, since no cluster with real pods came up; see docs/kubernetes.md")
+    return 0
+
+
+@contextmanager
+def cluster(folder: Path, kubelab: Sequence[str] = KUBELAB) -> Iterator[bool]:
+    """Hold a cluster with real pods in `folder`; yield whether it came up. `kubelab` is the program."""
+    process = subprocess.Popen([*kubelab, "pods", str(folder)], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None  # it is a pipe
+        try:
+            yield any(line.startswith(_UP) for line in process.stdout)
+        finally:
+            process.terminate()
+
+
+def _call(command: Sequence[str]) -> int:
+    click.echo(f"$ {shlex.join(command)}")
+    return subprocess.run(command, check=False).returncode
