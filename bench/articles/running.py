@@ -1,4 +1,4 @@
-"""Run the studies of the articles, each into its own campaign; studies in pods run in a cluster of `kubelab`."""
+"""Run the studies of the articles, each into its own campaign; those in pods in a cluster of `kubelab`."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.articles import __main__ as command
+from bench.articles import running
 from bench.articles.article import FOLDER, Article, Follows, Kind, LocalStudy, Part, keys, read_article
 from bench.articles.judging import judge
 from bench.articles.pages import FILE, index, page
@@ -336,18 +337,28 @@ def test_campaigns_are_judged_recorded_and_shown_on_the_page(tmp_path: Path) -> 
     assert not (tmp_path / "pages" / "red-hat" / "results.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("program", "is_expected"),
-    [("print('export KUBECONFIG=x', flush=True); time.sleep(60)", True), ("", False)],
-)
+_STAYS = "print('export KUBECONFIG=x', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize(("end", "is_expected"), [(_STAYS, True), ("", False)])
 def test_a_cluster_is_ended_after_its_study_and_one_that_ends_early_is_not_up(
-    program: str, is_expected: bool, tmp_path: Path
+    end: str, is_expected: bool, tmp_path: Path
 ) -> None:
     began = time.monotonic()
-    fake = (sys.executable, "-c", f"import time; print('building'); {program}")
+    fake = (sys.executable, "-c", f"import time; print('building'); {end}")
     with cluster(tmp_path, fake) as is_up:
         assert is_up is is_expected
     assert time.monotonic() - began < 30
+
+
+def test_a_complete_campaign_in_pods_brings_up_no_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    article = ARTICLES["red-hat"]
+    (study,) = [one for one in article.studies if one.in_pods]
+    write_campaign(made(plan_of(article, study), same), tmp_path / study.name)
+    monkeypatch.setattr(running, "cluster", None)
+    assert run(article, study, tmp_path) == 0
 
 
 def test_a_study_whose_programs_are_missing_is_left_out(
