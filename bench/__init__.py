@@ -1,1 +1,1 @@
-"""Benchmarks of Tare against its performance goals, measured on this machine: `make bench`."""
+"""Measure on this machine: Tare against its goals (`make bench`), published articles (`make articles`)."""

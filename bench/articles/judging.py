@@ -62,7 +62,7 @@ def _measured(study: str, campaign: Campaign) -> Measured:
     return Measured(
         study=study,
         date=time.strftime("%Y-%m-%d", time.gmtime(max(begun))) if begun else "unknown",
-        machine=", ".join(sorted(_processors(campaign))) or "unknown",
+        machine="; ".join(sorted(_processors(campaign))) or "unknown",
         tare=campaign.sessions[-1].tare if campaign.sessions else "unknown",
         n_done=found.n_done,
         n_planned=found.n_planned,
@@ -70,8 +70,9 @@ def _measured(study: str, campaign: Campaign) -> Measured:
 
 
 def _processors(campaign: Campaign) -> set[str]:
-    facts = (host for environment in campaign.environments.values() for host in environment.values())
-    return {host["cpu.model"] for host in facts if "cpu.model" in host}
+    hosts = (facts for environment in campaign.environments.values() for facts in environment.values())
+    known = (facts for facts in hosts if "cpu.model" in facts)
+    return {f"{facts['cpu.model']}, {facts.get('cpu.cores', 'unknown')} cores" for facts in known}
 
 
 def _by_rules(parts: Iterable[Part], campaign: Campaign) -> dict[str, PartResult]:
