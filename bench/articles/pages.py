@@ -230,7 +230,8 @@ def _local_studies(article: Article, results: Results) -> str:
 
 def _needs(study: LocalStudy) -> str:
     pods = ["root, `make programs kubelab`"] if study.in_pods else []
-    return ", ".join([*study.needs, *pods]) or "–"
+    suites = [f"a root file system of Debian {suite}" for suite in study.suites]
+    return ", ".join([*study.needs, *suites, *pods]) or "–"
 
 
 def _full_studies(article: Article) -> str:

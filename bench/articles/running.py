@@ -33,6 +33,10 @@ def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
     if lacking := missing(study):
         click.echo(f"{study.name} is left out, since it needs {', '.join(lacking)}")
         return 0
+    for suite in study.suites:
+        if _call([TARE, "lab", "rootfs", "--name", suite, "--suite", suite]):
+            click.echo(f"{study.name} is left out, since there is no root file system of {suite}")
+            return 0
     folder = campaigns / study.name
     command = [TARE, "run", str(article.path_of(study)), "--out", str(folder)]
     if not study.in_pods:

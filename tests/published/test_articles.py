@@ -287,6 +287,14 @@ def test_containers_are_judged_by_all_of_their_kinds(factor: float, on_par: Verd
     assert verdicts("kniep-2014", truth)["11.5a"] is on_par
 
 
+@pytest.mark.parametrize(("factor", "verdict"), [(0.97, HOLDS), (1.1, DOES_NOT)])
+def test_releases_of_a_distribution_are_compared_with_each_other(factor: float, verdict: Verdict) -> None:
+    def truth(case: Case, _fom: str, _at: Scalar) -> float:
+        return factor if case.platform == "trixie" else 1.0
+
+    assert verdicts("kniep-2014", truth)["11.5b"] is verdict
+
+
 def test_two_threads_that_read_less_than_four_have_not_saturated() -> None:
     def truth(case: Case, _fom: str, _at: Scalar) -> float:
         return float(case.settings["threads"]) if case.settings["storage"] == "disk" else 1.0
@@ -309,7 +317,7 @@ def test_what_a_campaign_lacks_is_undecided_and_reported() -> None:
 
 def test_results_name_the_machine_the_day_and_the_version() -> None:
     article = ARTICLES["kniep-2014"]
-    (campaign,) = campaigns(article, same).values()
+    campaign = campaigns(article, same)["alltoall-containers"]
     facts = {"cpu.model": "Example 9000", "cpu.cores": "2"}
     known = msgspec.structs.replace(
         campaign,
@@ -324,7 +332,7 @@ def test_results_name_the_machine_the_day_and_the_version() -> None:
 def test_results_of_another_test_do_not_count() -> None:
     article = ARTICLES["kniep-2014"]
     found = judge(article, campaigns(article, same))
-    (part, cannot) = article.parts
+    (part, _, cannot) = article.parts
     assert found.of(part).verdict is HOLDS
     assert found.of(cannot).verdict is Verdict.CANNOT
     other = msgspec.structs.replace(part, pass_if="overhead(time_avg) < 1 %")
@@ -334,7 +342,7 @@ def test_results_of_another_test_do_not_count() -> None:
 
 def test_campaigns_are_judged_recorded_and_shown_on_the_page(tmp_path: Path) -> None:
     article = ARTICLES["kniep-2014"]
-    (campaign,) = campaigns(article, same).values()
+    campaign = campaigns(article, same)["alltoall-containers"]
     write_campaign(campaign, tmp_path / "campaigns" / "alltoall-containers")
     for key in ARTICLES:
         (tmp_path / "pages" / key).mkdir(parents=True)
@@ -343,7 +351,7 @@ def test_campaigns_are_judged_recorded_and_shown_on_the_page(tmp_path: Path) -> 
     recorded = read_results("kniep-2014", tmp_path / "pages")
     assert recorded.of(article.parts[0]).verdict is HOLDS
     text = (tmp_path / "pages" / "kniep-2014" / FILE).read_text()
-    assert "2 statements. Holds here: 1; cannot be tried here: 1." in text
+    assert "3 statements. Holds here: 1; cannot be tried here: 1; not measured yet: 1." in text
     assert text.count("✓ **holds here**") == 2
     assert "against platform=intelmpi" in text
     assert "24 of 24 runs" in text
@@ -363,6 +371,20 @@ def test_a_cluster_is_ended_after_its_study_and_one_that_ends_early_is_not_up(
         assert is_up is is_expected
         pid = int((tmp_path / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_study_without_its_root_file_system_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    article = ARTICLES["kniep-2014"]
+    (study,) = [one for one in article.studies if one.suites]
+    monkeypatch.setattr(running, "TARE", "false")
+    assert run(article, msgspec.structs.replace(study, needs=()), tmp_path) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "$ false lab rootfs --name trixie --suite trixie",
+        "releases is left out, since there is no root file system of trixie",
+    ]
 
 
 def test_a_complete_campaign_in_pods_brings_up_no_cluster(
