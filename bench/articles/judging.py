@@ -144,9 +144,15 @@ def _by_figures(part: Part, campaign: Campaign) -> PartResult:
         return _followed(part, part.follows, campaign)
     if part.rises is not None:
         return _risen(part, part.rises, campaign)
-    limit = part.more_runs_than or 0
+    return _counted(part, part.more_runs_than or 0, campaign)
+
+
+def _counted(part: Part, limit: int, campaign: Campaign) -> PartResult:
+    """Compare the number of measured runs with `limit`; an incomplete campaign may still reach it."""
     done = account(campaign)
-    verdict = Verdict.HOLDS if done.n_done > limit else Verdict.DOES_NOT
+    verdict = Verdict.DOES_NOT if done.is_complete else Verdict.UNDECIDED
+    if done.n_done > limit:
+        verdict = Verdict.HOLDS
     row = Evidence(
         what="runs done", measured=f"{done.n_done} of {done.n_planned}", n=done.n_done, verdict=verdict
     )
@@ -186,6 +192,9 @@ def _risen(part: Part, rises: Rises, campaign: Campaign) -> PartResult:
     """Compare, block by block, the ratio of both sides at one point with that at the other."""
     at_start, at_end = (_ratios(campaign, rises, at) for at in (rises.start, rises.to))
     blocks = sorted(at_start.keys() & at_end.keys())
+    if not blocks:
+        why = "not judged: no block has both sides at both points"
+        return PartResult(part=part.id, test=part.test, verdict=Verdict.UNDECIDED, why=why)
     found = ratios(
         np.array([[at_start[block]] for block in blocks]).reshape(-1, 1),
         np.array([[at_end[block]] for block in blocks]).reshape(-1, 1),

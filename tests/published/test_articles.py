@@ -226,12 +226,33 @@ def test_a_neighbour_is_judged_by_speed_and_by_scatter(noisy: str, slow: float, 
     assert {one.part: one.verdict for one in found.parts} == {"3a": verdict, "3b": verdict}
 
 
+@pytest.mark.parametrize(
+    ("n_blocks", "why"), [(0, "not judged: no block has both sides at both points"), (1, "")]
+)
+def test_a_cost_that_was_measured_too_seldom_to_rise_is_undecided(n_blocks: int, why: str) -> None:
+    article = ARTICLES["red-hat"]
+    whole = campaigns(article, by_network({"overlay": 2.0}))["demo"]
+    few = tuple(one for one in whole.attempts if one.block <= n_blocks)
+    found = judge(article, {"demo": msgspec.structs.replace(whole, attempts=few)})
+    (rising,) = [one for one in found.parts if one.part == "1d"]
+    assert (rising.verdict, rising.why) == (UNDECIDED, why)
+
+
 def test_one_campaign_of_192_runs_has_more_than_180() -> None:
     article = ARTICLES["red-hat"]
     whole = campaigns(article, same)["many-runs"]
-    part = msgspec.structs.replace(whole, attempts=whole.attempts[:180])
-    for campaign, verdict in ((whole, HOLDS), (part, DOES_NOT)):
-        (found,) = judge(article, {"many-runs": campaign}).parts
+    begun = msgspec.structs.replace(whole, attempts=whole.attempts[:180])
+    parts = [
+        msgspec.structs.replace(one, more_runs_than=192) if one.more_runs_than else one
+        for one in article.parts
+    ]
+    asks_more = msgspec.structs.replace(article, parts=tuple(parts))
+    for asked, campaign, verdict in (
+        (article, whole, HOLDS),
+        (article, begun, UNDECIDED),
+        (asks_more, whole, DOES_NOT),
+    ):
+        (found,) = judge(asked, {"many-runs": campaign}).parts
         assert found.verdict is verdict
 
 
