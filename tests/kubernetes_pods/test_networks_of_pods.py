@@ -37,7 +37,8 @@ def done(pods: PodLab, tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 def test_the_networks_are_those_of_the_published_study() -> None:
-    setups = yaml.safe_load((ROOT / "studies/articles/red-hat/openshift-gromacs.yaml").read_text())["factors"]["setup"]
+    study = yaml.safe_load((ROOT / "studies/articles/red-hat/openshift-gromacs.yaml").read_text())
+    setups = study["factors"]["setup"]
     published = next(one for one in setups if one["platform"] == "openshift")["network"]
     assert yaml.safe_load(_STUDY.read_text())["factors"]["network"] == published
 
