@@ -206,7 +206,7 @@ def test_three_hundred_runs_with_their_output_stay_under_five_megabytes(tmp_path
     assert len(page_of(campaign).encode()) < 5_000_000
 
 
-def test_the_folder_holds_the_page_and_each_chart_as_svg_png_and_pdf(tmp_path: Path) -> None:
+def test_the_folder_holds_the_page_and_each_chart_as_svg_png_pdf_and_csv(tmp_path: Path) -> None:
     campaign = three_networks(blocks=3)
     files = write_report(campaign, answers_of(campaign), tmp_path / "out")
     assert files == {Format.HTML: tmp_path / "out" / "index.html"}
@@ -214,7 +214,7 @@ def test_the_folder_holds_the_page_and_each_chart_as_svg_png_and_pdf(tmp_path: P
     assert names == {
         f"{name}.{kind}"
         for name in ("time", "rate", "ratio", "nodes", "blocks")
-        for kind in ("svg", "png", "pdf")
+        for kind in ("svg", "png", "pdf", "csv")
     }
     assert (tmp_path / "out" / "charts" / "time.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "out" / "charts" / "time.pdf").read_bytes().startswith(b"%PDF")

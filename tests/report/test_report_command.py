@@ -67,4 +67,4 @@ def test_each_format_is_a_file_and_a_page_is_not_drawn_unasked(tmp_path: Path) -
     assert result.stdout.splitlines() == [str(report / "summary.md"), str(report / "tables.tex")]
     assert {path.name for path in report.iterdir()} == {"summary.md", "tables.tex"}
     result = CliRunner().invoke(command, [str(folder), "--format", "all", "--json"], catch_exceptions=False)
-    assert set(json.loads(result.stdout)["files"]) == {"html", "markdown", "latex"}
+    assert set(json.loads(result.stdout)["files"]) == {"html", "markdown", "latex", "csv"}

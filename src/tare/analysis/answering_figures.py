@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+import msgspec
+
 from tare.analysis.pairs import Pair
+from tare.core.campaign import Campaign
 from tare.core.plan import Plan
-from tare.core.workload import Fom, QuestionKind
+from tare.core.workload import Better, Fom, QuestionKind
 
 _STORAGE = frozenset({"storage", "io"})
 _KINDS = {
@@ -75,6 +78,20 @@ def shown_foms(plan: Plan, workload: str) -> frozenset[str]:
         return frozenset(fom.name for fom in foms if fom.is_primary or asked & set(fom.answers))
 
     return plan.memo.get((shown_foms, workload), find)
+
+
+def with_shown(campaign: Campaign, foms: Collection[str]) -> Campaign:
+    """Return `campaign` with `foms` as the only figures that charts show; no value and no verdict changes."""
+    plan = campaign.plan
+    shown = {case.workload: tuple(_shown(plan, case.workload, name) for name in foms) for case in plan.cases}
+    return msgspec.structs.replace(campaign, plan=msgspec.structs.replace(plan, foms=shown))
+
+
+def _shown(plan: Plan, workload: str, name: str) -> Fom:
+    """Return a FOM as a primary one; one that is not declared, such as a figure of telemetry, has no unit."""
+    declared = (one for one in plan.foms.get(workload, ()) if one.name == name)
+    found = next(declared, Fom(name=name, unit="", better=Better.HIGHER))
+    return msgspec.structs.replace(found, is_primary=True, answers=())
 
 
 def scaling_foms(plan: Plan, workload: str) -> frozenset[str]:

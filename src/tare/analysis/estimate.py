@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
+from tare.core.telemetry import PREFIX
 from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE, Floats
 
 
-def estimates(campaign: Campaign) -> list[Estimate]:
+def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
     """Return an estimate for each measured case, FOM and point of its coordinates, in the plan's order.
+
+    Figures of telemetry are included only if `foms` name them.
 
     The estimate is the geometric mean over blocks with a t interval on the log scale, or the arithmetic mean
     where a value is zero or less. `at` holds only the coordinates; `case` identifies the rest.
     """
-    table = tabulate(campaign)
+    table = tabulate(campaign, foms)
     found = estimate(table.values)
     rows = list(
         zip(
@@ -31,6 +36,8 @@ def estimates(campaign: Campaign) -> list[Estimate]:
     found_estimates = []
     for case in campaign.plan.cases:
         for cell, column in table.columns.get(case.id, {}).items():
+            if cell.fom.startswith(PREFIX) and cell.fom not in foms:
+                continue
             n_blocks, value, low, high, cv, minimum, maximum, is_arithmetic = rows[column]
             found_estimates.append(
                 Estimate(

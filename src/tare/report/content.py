@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
+from tare.analysis.answering_figures import with_shown
 from tare.analysis.quoted_figures import quoted
 from tare.core.campaign import Campaign
 from tare.core.workload import Better
@@ -22,6 +23,7 @@ from tare.report.section import MadeSection, SectionFacts, made_sections
 from tare.report.sections.quality_warnings import odd_runs
 from tare.report.sections.runs import moment
 from tare.report.shown_configurations import cases_in, drawn_configurations
+from tare.report.value_tables import ValueTable, value_tables
 from tare.report.variants import Variants, lay_out
 from tare.report.words.accounting import Account, account
 from tare.report.words.answer import Answer, answer_all, reading
@@ -46,6 +48,7 @@ class Content:
     account: Account
     variants: Variants
     figures: tuple[Figure, ...]
+    values: tuple[ValueTable, ...]
     sections: tuple[MadeSection, ...]
     margin: str
     confidence: str
@@ -61,21 +64,29 @@ def content(
     *,
     painter: Painter | None = None,
     read_timeline: ReadTimeline = lambda attempt: None,
+    foms: Collection[str] = (),
 ) -> Content:
     """Return the content of the report on `campaign`; without a `painter` it has no figures.
 
-    `read_timeline` returns the telemetry of an attempt's nodes over time, or None.
+    `read_timeline` returns the telemetry of an attempt's nodes over time, or None. Charts and the tables of
+    values show the figures of merit `foms`; by default charts show those that are primary or answer the
+    question, and the tables have all.
     """
     plan = campaign.plan
     variants = lay_out(campaign, statistics.comparisons)
     balance = account(campaign)
     bounds = tuple(bound_rows(statistics.estimates, campaign, variants))
-    scaling = scaling_problems(statistics.scalings, variants)
+    scaling = scaling_problems(statistics.scalings, variants, is_every_fom=bool(foms))
     sizes = tuple(packet_sizes(campaign))
     drawn = (
-        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter) if painter else []
+        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, foms)
+        if painter
+        else []
     )
-    facts = SectionFacts(campaign, variants, statistics, balance, bounds, scaling, sizes, tuple(drawn))
+    values = value_tables(statistics.estimates, variants, foms)
+    facts = SectionFacts(
+        campaign, variants, statistics, balance, bounds, scaling, sizes, tuple(drawn), values, tuple(foms)
+    )
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(variants),
@@ -93,6 +104,7 @@ def content(
         account=balance,
         variants=variants,
         figures=facts.figures,
+        values=values,
         sections=tuple(made_sections(facts)),
         margin=percent(plan.margin, is_signed=False, decimals=0),
         confidence=_confidence(statistics),
@@ -107,16 +119,22 @@ def _figures(
     sizes: Sequence[PacketSizes],
     read_timeline: ReadTimeline,
     painter: Painter,
+    foms: Collection[str],
 ) -> list[Figure]:
     cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
     estimates = [one for one in statistics.estimates if one.case in cases]
     compared = [one for one in statistics.comparisons if one.contender_case in cases]
-    main_figures = quoted(statistics.aggregates)
+    if foms:
+        campaign = with_shown(campaign, foms)
+    main_figures = (
+        [one for one in statistics.aggregates if one.fom in foms] if foms else quoted(statistics.aggregates)
+    )
     drawn_figures = [one for one in main_figures if one.contender_case in cases]
     groups = {
         "figures": forest_panels(drawn_figures, statistics.comparisons, variants),
         "time": measured_panels(estimates, campaign, variants, Better.LOWER),
         "rate": measured_panels(estimates, campaign, variants, Better.HIGHER),
+        "value": measured_panels(estimates, campaign, variants, None),
         "ratio": ratio_panels(compared, campaign, variants),
         "nodes": scale_panels(main_figures, variants),
         "speedup": scaling_panels(scaling, variants),

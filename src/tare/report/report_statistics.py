@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tare.analysis.calibration import Calibration, calibration
 from tare.analysis.compare import aggregates, comparisons, overview_of
@@ -38,18 +38,24 @@ class ReportStatistics:
     calibration: Calibration | None = None
 
     @classmethod
-    def of(cls, campaign: Campaign, calibrated: Campaign | None = None) -> ReportStatistics:
-        """Return the statistics for a report on `campaign`; `calibrated` is the campaign of an A/A study."""
+    def of(
+        cls, campaign: Campaign, calibrated: Campaign | None = None, foms: Collection[str] = ()
+    ) -> ReportStatistics:
+        """Return the statistics for a report on `campaign`; `calibrated` is the campaign of an A/A study.
+
+        The scaling is that of the figures of merit `foms`, by default of those that the workloads declare.
+        Figures of telemetry are estimated only if `foms` name them.
+        """
         by_figure = aggregates(campaign)
         return cls(
-            estimates=estimates(campaign),
+            estimates=estimates(campaign, foms),
             comparisons=comparisons(campaign),
             aggregates=by_figure,
             overview=overview_of(by_figure),
             headlines=headlines(campaign),
             quality=quality(campaign),
             variabilities=variabilities(campaign),
-            scalings=scalings(campaign),
+            scalings=scalings(campaign, foms=foms),
             curves=curves(campaign),
             diagnosis=diagnose(campaign),
             reasons=explanations(campaign),

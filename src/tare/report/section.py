@@ -24,6 +24,7 @@ from tare.report.charts.figures import Figure
 from tare.report.charts.packets import PacketSizes
 from tare.report.charts.scaling import Problems
 from tare.report.report_statistics import ReportStatistics
+from tare.report.value_tables import ValueTable
 from tare.report.variants import Variant, Variants
 from tare.report.words.accounting import Account
 from tare.report.words.bounds import BoundRow
@@ -40,7 +41,8 @@ class SectionFacts(NamedTuple):
     """The data from which a section is made; what several sections show is computed once.
 
     `account` counts the planned runs by state. `figures` are the drawn figures; there are none in the summary
-    and in the LaTeX tables.
+    and in the LaTeX tables. `foms` are the figures of merit that a user chose; if empty, those that the
+    workloads declare as primary are shown. `values` are the measured values of these, or of all figures.
     """
 
     campaign: Campaign
@@ -51,6 +53,8 @@ class SectionFacts(NamedTuple):
     scaling: Problems
     packet_sizes: tuple[PacketSizes, ...]
     figures: tuple[Figure, ...]
+    values: tuple[ValueTable, ...] = ()
+    foms: tuple[str, ...] = ()
 
 
 class Sentence(NamedTuple):
@@ -62,21 +66,31 @@ class Sentence(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a table; it has the colour of its `variant`, if any, and a number is aligned right."""
+    """A cell of a table; it has the colour of its `variant`, if any, and a number is aligned right.
+
+    A cell that `is_best` is set in bold, with a star before it.
+    """
 
     text: str
     variant: Variant | None = None
     is_number: bool = False
+    is_best: bool = False
 
 
 class SectionTable(NamedTuple):
-    """A table; `summary` is the text of the control that opens it, `label` its name for screen readers."""
+    """A table; `summary` is the text of the control that opens it, `label` its name for screen readers.
+
+    If `is_open`, the page shows it at once. If not `is_summarised`, only the page has it: it is too long for
+    the Markdown summary and for paper.
+    """
 
     summary: str
     label: str
     caption: str
     head: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    is_open: bool = False
+    is_summarised: bool = True
 
 
 class SectionText(NamedTuple):
@@ -84,6 +98,11 @@ class SectionText(NamedTuple):
 
     sentences: tuple[Sentence, ...] = ()
     tables: tuple[SectionTable, ...] = ()
+
+    @property
+    def summarised_tables(self) -> tuple[SectionTable, ...]:
+        """Return the tables that the Markdown summary and the LaTeX tables have."""
+        return tuple(one for one in self.tables if one.is_summarised)
 
 
 class Section(NamedTuple):

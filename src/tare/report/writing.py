@@ -13,7 +13,7 @@ from tare.core.safe_folder import SafeFolder
 from tare.report.charts.painting import Painter
 from tare.report.charts.telemetry import ReadTimeline
 from tare.report.content import Content, content
-from tare.report.formats import latex, markdown
+from tare.report.formats import latex, markdown, tables
 from tare.report.formats.page import render
 from tare.report.report_statistics import ReportStatistics
 
@@ -27,9 +27,16 @@ class Format(enum.StrEnum):
     """A summary for a pull request."""
     LATEX = "latex"
     """Tables for a paper."""
+    CSV = "csv"
+    """The measured values, and the numbers behind each chart, for other programs."""
 
 
-NAMES = {Format.HTML: "index.html", Format.MARKDOWN: markdown.NAME, Format.LATEX: latex.NAME}
+NAMES = {
+    Format.HTML: "index.html",
+    Format.MARKDOWN: markdown.NAME,
+    Format.LATEX: latex.NAME,
+    Format.CSV: tables.NAME,
+}
 
 
 def write_report(
@@ -40,18 +47,19 @@ def write_report(
     formats: Collection[Format] = (Format.HTML,),
     read_timeline: ReadTimeline = lambda attempt: None,
     painter: Painter | None = None,
+    foms: Collection[str] = (),
 ) -> dict[Format, Path]:
-    """Write the report into `folder`, and return the files by format; HTML also writes ``charts/``.
+    """Write the report into `folder`, and return the files by format; HTML and CSV also write ``charts/``.
 
     `template` is a folder whose files replace those of the same name in TEMPLATES. `read_timeline` returns
     the telemetry of an attempt's nodes over time, or None. `painter` draws the pictures; by default this
-    process does. Raises UsageError if `template` has none of those files, or has one that Jinja cannot read.
+    process does. `foms` are the figures of merit to show. Raises UsageError if `template` has none of those files, or has one that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
     painter = painter or Painter()
-    drawn_by = painter if Format.HTML in formats else None
-    found = content(campaign, statistics, painter=drawn_by, read_timeline=read_timeline)
+    drawn_by = painter if {Format.HTML, Format.CSV} & {*formats} else None
+    found = content(campaign, statistics, painter=drawn_by, read_timeline=read_timeline, foms=foms)
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
     home = campaign.pseudonyms.only(home)
     try:
@@ -65,6 +73,8 @@ def write_report(
         (target / NAMES[one]).replace(text.encode())
     if Format.HTML in texts:
         _write_charts(found, target / "charts")
+    if {Format.HTML, Format.CSV} & texts.keys():
+        _write_numbers(found, target / "charts")
     return {one: folder / NAMES[one] for one in texts}
 
 
@@ -85,6 +95,8 @@ def _text(
             return markdown.render_markdown(found, home, template)
         case Format.LATEX:
             return latex.render_latex(found, template)
+        case Format.CSV:
+            return tables.values_csv(found.values)
 
 
 def _write_charts(found: Content, folder: SafeFolder) -> None:
@@ -93,3 +105,9 @@ def _write_charts(found: Content, folder: SafeFolder) -> None:
         (folder / f"{figure.name}.svg").replace(figure.picture.svg.encode(), is_synced=False)
         (folder / f"{figure.name}.png").replace(figure.picture.png, is_synced=False)
         (folder / f"{figure.name}.pdf").replace(figure.picture.pdf, is_synced=False)
+
+
+def _write_numbers(found: Content, folder: SafeFolder) -> None:
+    folder.make_folder()
+    for figure in found.figures:
+        (folder / f"{figure.name}.csv").replace(tables.figure_csv(figure).encode(), is_synced=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from tare.cli.commands.compare import require_known
 from tare.cli.options import mean_option, redact_option, unpaired_option
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, DiskFull, UsageError
@@ -35,8 +36,15 @@ from tare.terminal.output import at_work, echo, json_option, print_json
     "--format",
     "formats",
     multiple=True,
-    type=click.Choice(["html", "markdown", "latex", "all"]),
-    help="What to write: the page, a Markdown summary or LaTeX tables; may be repeated.  [default: html]",
+    type=click.Choice(["html", "markdown", "latex", "csv", "all"]),
+    help="What to write: the page, a Markdown summary, LaTeX tables or CSV; may be repeated.  [default: html]",
+)
+@click.option(
+    "--fom",
+    "foms",
+    multiple=True,
+    metavar="NAME",
+    help="Show this figure of merit in charts, scaling and values; may be repeated.  [default: the primary ones]",
 )
 @click.option(
     "--calibration",
@@ -55,6 +63,7 @@ def command(
     output: Path | None,
     template: Path | None,
     formats: tuple[str, ...],
+    foms: tuple[str, ...],
     calibrated: Path | None,
     unpaired: bool,
     mean: str,
@@ -74,6 +83,7 @@ def command(
       tare report campaigns/demo
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
+      tare report campaigns/demo --fom hours_per_ns --format all
       tare report campaigns/demo --calibration campaigns/calibrate-lab
       tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read
     """
@@ -99,7 +109,10 @@ def command(
         )
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
         view = PseudonymousView(campaign.pseudonyms)
-        statistics = ReportStatistics.of(campaign, read_shown(calibrated, redacted) if calibrated else None)
+        require_known(foms, campaign)
+        statistics = ReportStatistics.of(
+            campaign, read_shown(calibrated, redacted) if calibrated else None, foms
+        )
         try:
             files = write_report(
                 campaign,
@@ -111,6 +124,7 @@ def command(
                     read_timeline(place / one.folder) or imported_timeline(place / one.folder)
                 ),
                 painter,
+                foms,
             )
         except OSError as error:
             fault = CampaignError.from_os(target, error)
@@ -118,8 +132,9 @@ def command(
                 fault = CampaignError(f"{fault}; choose another --output")
             raise fault from error
     page = files.get(Format.HTML)
+    has_charts = bool(wanted & {Format.HTML, Format.CSV})
     if as_json:
-        charts = sorted(str(path) for path in (target / "charts").iterdir()) if page else []
+        charts = sorted(str(path) for path in (target / "charts").iterdir()) if has_charts else []
         named = {kind.value: str(path) for kind, path in files.items()}
         print_json("tare.report/1", {"page": page and str(page), "charts": charts, "files": named})
     else:

@@ -74,6 +74,13 @@ _METRICS: dict[str, tuple[str, ...]] = {
 
 _LOWER_IS_BETTER = frozenset({"us", "s"})
 
+
+def _summary(name: str) -> str:
+    """Return which figures are controls: their tests send no message, so that no network can change them."""
+    modes = {"Star": "all ranks at once, no network", "Single": "one rank, no network"}
+    return next((text for mode, text in modes.items() if name.startswith(mode)), "")
+
+
 _FOMS = tuple(
     Fom(
         name=name,
@@ -82,6 +89,7 @@ _FOMS = tuple(
         is_primary=name in _PRIMARY,
         answers=_question_kinds(name),
         limit=Resource.FLOPS if name == "HPL_Tflops" else None,
+        summary=_summary(name),
     )
     for unit, names in _METRICS.items()
     for name in names

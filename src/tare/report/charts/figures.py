@@ -65,8 +65,8 @@ def figures(
 ) -> list[Figure]:
     """Return a figure for each group with panels.
 
-    Groups are ``figures``, ``time``, ``rate``, ``ratio``, ``nodes``, ``speedup``, ``efficiency``,
-    ``packets`` and ``blocks``.
+    Groups are ``figures``, ``time``, ``rate``, ``value``, ``ratio``, ``nodes``, ``speedup``,
+    ``efficiency``, ``packets`` and ``blocks``.
     """
     within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
     ratio_text = (
@@ -79,6 +79,11 @@ def figures(
             Style("rate", is_log=False),
             _title(groups.get("rate", ())),
             "Higher is better.",
+        ),
+        "value": (
+            Style("value", is_log=False),
+            _title(groups.get("value", ())),
+            "Neither higher nor lower is better.",
         ),
         "ratio": (
             _ratio_style(reference, margin),

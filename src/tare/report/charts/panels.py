@@ -97,7 +97,7 @@ _Grouped = dict[tuple[str, str, str, str], dict[Variant, list[Point]]]
 
 
 def measured_panels(
-    estimates: Sequence[Estimate], campaign: Campaign, variants: Variants, better: Better
+    estimates: Sequence[Estimate], campaign: Campaign, variants: Variants, better: Better | None
 ) -> list[Panel]:
     """Return panels of the shown FOMs with direction `better`, against size, one per configuration and FOM.
 

@@ -14,15 +14,22 @@ Problems = Mapping[str, Sequence[ScalingCurve]]
 """The curves of each problem by title, only those for its first figure of merit."""
 
 
-def scaling_problems(curves: Sequence[ScalingCurve], variants: Variants) -> Problems:
-    """Return the curves of each problem by title, only those for its first figure of merit."""
+def scaling_problems(
+    curves: Sequence[ScalingCurve], variants: Variants, *, is_every_fom: bool = False
+) -> Problems:
+    """Return the curves of each problem by title, only those for its first figure of merit.
+
+    If `is_every_fom`, each figure is a problem of its own; the title names it if there are several.
+    """
+    has_several = is_every_fom and len({curve.fom for curve in curves}) > 1
     foms: dict[str, tuple[object, ...]] = {}
     grouped: dict[str, list[ScalingCurve]] = {}
     for curve in curves:
         fixed = {name: value for name, value in curve.settings.items() if name not in variants.keys}
         parts = [coordinate(name, value, variants.kinds_of(curve.workload)) for name, value in fixed.items()]
         held = [f"{curve.held} held"] if curve.held else []
-        title = visible(" · ".join([curve.workload, *parts, f"{curve.kind} scaling", *held]))
+        named = [words(curve.fom)] if has_several else []
+        title = visible(" · ".join([curve.workload, *parts, f"{curve.kind} scaling", *held, *named]))
         fom = (curve.fom, curve.unit, tuple(curve.at.items()))
         if foms.setdefault(title, fom) == fom and any(
             point.case in variants.variant_of for point in curve.points

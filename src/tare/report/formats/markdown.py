@@ -17,6 +17,9 @@ NAME = "summary.md"
 MOST_GAPS = 20
 """The most rows of the table of missing runs."""
 
+MOST_ROWS = 60
+"""The most rows of the table of a section: all figures of a suite such as HPCC, with its times."""
+
 
 def render_markdown(found: Content, home: str, template: Path | None = None) -> str:
     """Return the summary of `found`; `home` is the relative path from it to the campaign folder."""
@@ -32,5 +35,6 @@ def render_markdown(found: Content, home: str, template: Path | None = None) -> 
         contenders=variants,
         rows=rows,
         most_gaps=MOST_GAPS,
+        most_rows=MOST_ROWS,
         legend=legend(),
     )

@@ -1,0 +1,68 @@
+"""The section on values: what each variant measured, side by side, with the best one marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText
+from tare.report.value_tables import ValueRow, ValueTable, figure_words, unit_words
+from tare.report.variants import Variant
+from tare.report.words.numbers import SPACE, bracket_values, count, measured
+
+_CAPTION = "Mean over the blocks, with its interval; ★ marks the best mean of a row, not a certain difference"
+
+
+def _made(facts: SectionFacts) -> SectionText | None:
+    if not facts.values:
+        return None
+    return SectionText(tables=tuple(_tables(facts.values, is_chosen=bool(facts.foms))))
+
+
+def _tables(tables: tuple[ValueTable, ...], *, is_chosen: bool) -> Iterator[SectionTable]:
+    for one in tables:
+        yield SectionTable(
+            summary=f"{one.problem}: {count(len(one.rows), 'value')}{' by size' if one.has_sizes else ''}",
+            label=f"Values of {one.problem}{' by size' if one.has_sizes else ''}",
+            caption=f"{one.problem}. {_CAPTION}",
+            head=tuple(_head(one)),
+            rows=tuple(tuple(_row(one, row)) for row in one.rows),
+            is_open=not one.has_sizes and len(tables) == 1,
+            is_summarised=is_chosen or not one.has_sizes,
+        )
+
+
+def _head(table: ValueTable) -> Iterator[Cell]:
+    yield Cell("Figure of merit")
+    yield Cell("Unit")
+    if table.has_steps:
+        yield Cell("At", is_number=True)
+    for variant in table.variants:
+        yield Cell(variant.name, is_number=True)
+    if _has_notes(table):
+        yield Cell("What it is")
+
+
+def _row(table: ValueTable, row: ValueRow) -> Iterator[Cell]:
+    yield Cell(figure_words(row))
+    yield Cell(unit_words(row))
+    if table.has_steps:
+        yield Cell(row.step, is_number=True)
+    for variant in table.variants:
+        yield Cell(_value(row, variant), is_number=True, is_best=variant in row.best)
+    if _has_notes(table):
+        yield Cell(row.note)
+
+
+def _value(row: ValueRow, variant: Variant) -> str:
+    one = row.estimates.get(variant)
+    if one is None:
+        return "–"
+    value = measured(one.value, one.low, one.high, "")
+    return f"{value}{SPACE}{bracket_values(one.low, one.high)}".rstrip()
+
+
+def _has_notes(table: ValueTable) -> bool:
+    return any(row.note for row in table.rows)
+
+
+SECTION = Section("values", "What did each one measure?", "charts", _made, order=20, is_summarised=True)
