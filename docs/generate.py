@@ -19,6 +19,7 @@ from tare.core.verdict import verdicts
 from tare.plugins import registry
 from tare.plugins.backend_registry import backends
 from tare.plugins.collectors.facts import sources as fact_sources
+from tare.report.charts.kind import chart_kinds
 from tare.report.section import sections
 
 REFERENCE = Path(__file__).with_name("reference.md")
@@ -72,6 +73,7 @@ _OWN: dict[str, Callable[[], Iterable[str]]] = {
     "tare.telemetry_sources": telemetry_sources,
     "tare.transport_reports": libraries,
     "tare.report_sections": lambda: [one.name for one in sections()],
+    "tare.report_charts": lambda: [one.name for one in chart_kinds()],
     "tare.fact_sources": lambda: [one.name for one in fact_sources()],
 }
 """What is found in folders and files of Tare itself, without entry points."""

@@ -105,7 +105,14 @@ def test_charts_of_scale_stand_in_the_section_of_scale(campaign: Campaign) -> No
         if one.tag in ("section", "figure") and "id" in one.attributes
     ]
     inside = ids[ids.index("scaling") + 1 : ids.index("charts")]
-    assert inside == ["figure-rate", "figure-speedup", "figure-efficiency", "figure-nodes"]
+    assert inside == [
+        "figure-rate",
+        "figure-speedup",
+        "figure-efficiency",
+        "figure-nodes",
+        "figure-speedup-common",
+        "figure-efficiency-common",
+    ]
 
 
 def test_each_chart_on_the_page_finds_its_own_spec(campaign: Campaign) -> None:

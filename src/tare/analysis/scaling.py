@@ -25,12 +25,13 @@ from tare.core.interval import Bounded
 from tare.core.plan import Plan
 from tare.core.scaling import EfficientRange, Law, ScalingCurve, ScalingKind, ScalingPoint
 from tare.core.units import is_elapsed_unit
+from tare.core.values import Settings
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.laws import fit_law
 from tare.stats.ratios import Design
-from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
+from tare.stats.scaling import Scaled, bounded, claims, lasting, paired_ratios, remarks, scaled
 
 FLOORS = (0.7, 0.5)
 """Efficiencies down to which a larger scale is commonly considered worthwhile."""
@@ -84,6 +85,100 @@ def scalings(
         _curve(one, table, campaign, scale if p_ref is None else p_ref)
         for one, scale in zip(subjects, scales, strict=True)
     ]
+
+
+def common_base(plan: Plan, base: Settings | None = None) -> Settings:
+    """Return the settings of the side to which the scaling of all sides may refer.
+
+    `base`, by default the reference of the study, is completed by the other settings that distinguish sides:
+    without injected input and output (``none``) where that varies, and else as in the first case that fits.
+    The result is empty if there is neither a reference nor a base.
+    """
+    chosen = dict(base or plan.reference)
+    fitting = [case.settings for case in plan.cases if is_of(case.settings, chosen)]
+    if not chosen or not fitting:
+        return {}
+    for name in sorted(VARIANT_SETTINGS.intersection(plan.varied).difference(chosen)):
+        levels = [row[name] for row in fitting if name in row]
+        if levels:
+            chosen[name] = _NO_IO if _NO_IO in levels else levels[0]
+            fitting = [row for row in fitting if row.get(name) == chosen[name]]
+    return chosen
+
+
+_NO_IO = "none"
+
+
+def is_of(settings: Settings, base: Settings) -> bool:
+    """Return whether a case's `settings` have all values of `base`."""
+    return all(settings.get(name) == value for name, value in base.items())
+
+
+def scalings_over(campaign: Campaign, base: Settings, *, foms: Collection[str] = ()) -> list[ScalingCurve]:
+    """Return the curves of all sides over one base: the smallest measured scale of the side `base`.
+
+    So a side that is 15 % slower on one node starts at × 0.85 and not at × 1. Speedup is the throughput over
+    that of the base, and efficiency is speedup · p_ref / p. Both are paired by block. Problems that the side
+    `base` has not measured have no curve. Curves have neither remarks nor fitted laws.
+    """
+    table = tabulate(campaign)
+    subjects = list(_subjects(campaign.plan, table, foms))
+    apart = {*VARIANT_SETTINGS, *campaign.plan.reference, *base}
+    problems = [_problem(one, campaign.plan, apart) for one in subjects]
+    bases: dict[object, _Subject] = {}
+    for one, problem in zip(subjects, problems, strict=True):
+        if all(is_of(case.settings, base) for case in one.line.members) and _measured_scales(one, table):
+            bases.setdefault(problem, one)
+    return [
+        _curve_over(bases[problem], one, table, campaign)
+        for one, problem in zip(subjects, problems, strict=True)
+        if problem in bases and _measured_scales(one, table)
+    ]
+
+
+def _curve_over(base: _Subject, one: _Subject, table: Table, campaign: Campaign) -> ScalingCurve:
+    p_ref = _measured_scales(base, table)[0]
+    column = base.scales.index(p_ref)
+    base_case = base.line.members[column]
+    work, below = _work(one, table), _work(base, table)[:, [column] * len(one.scales)]
+    is_base = np.array([case.id == base_case.id for case in one.line.members], np.bool_)
+    shifts = np.where(is_base, 0.0, table.shifts[one.columns] + table.shifts[base.columns[column]])
+    found, _ = paired_ratios(
+        below,
+        work,
+        CONFIDENCE,
+        shifts,
+        is_paired=_is_recorded(one, campaign) & _is_recorded(base, campaign)[column],
+        is_unpaired=campaign.compares_unpaired,
+    )
+    values = estimate(table.values[:, one.columns])
+    levels, lows, highs = listed(values.value, values.low, values.high)
+    points = tuple(
+        ScalingPoint(
+            scale=scale,
+            case=case.id,
+            n_blocks=int(values.n_blocks[at]),
+            value=None if level is None else Bounded(level, lows[at], highs[at]),
+            speedup=bounded(found, at),
+            efficiency=bounded(found, at, p_ref / scale),
+            note=_lack(int(values.n_blocks[at])),
+        )
+        for at, ((scale, case), level) in enumerate(zip(one.line.cases, levels, strict=True))
+    )
+    return ScalingCurve(
+        workload=one.line.cases[0][1].workload,
+        fom=one.cell.fom,
+        unit=one.cell.unit,
+        better=_better(one.cell),
+        kind=one.kind,
+        along=one.line.along,
+        settings=fixed_settings(one.line.members, campaign.plan),
+        at=dict(one.cell.at),
+        held=one.line.held,
+        p_ref=p_ref,
+        confidence=CONFIDENCE,
+        points=points,
+    )
 
 
 class ScaledCase(NamedTuple):
@@ -226,7 +321,7 @@ def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) ->
     If there is none, it is the subject's own smallest scale.
     """
     measured = [_measured_scales(one, table) for one in subjects]
-    problems = [_problem(one, plan) for one in subjects]
+    problems = [_problem(one, plan, {*VARIANT_SETTINGS, *plan.reference}) for one in subjects]
     common: dict[object, set[float]] = {}
     for problem, scales in zip(problems, measured, strict=True):
         if scales:
@@ -247,8 +342,9 @@ def _measured_scales(one: _Subject, table: Table) -> list[float]:
     return [scale for scale, n in zip(one.scales, n_blocks.tolist(), strict=True) if n]
 
 
-def _problem(one: _Subject, plan: Plan) -> tuple[object, ...]:
-    fixed = fixed_settings(one.line.members, plan, {*VARIANT_SETTINGS, *plan.reference})
+def _problem(one: _Subject, plan: Plan, apart: Collection[str]) -> tuple[object, ...]:
+    """Return what sides have in common on a line; they differ in the settings `apart`."""
+    fixed = fixed_settings(one.line.members, plan, apart)
     return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
 
 

@@ -31,6 +31,7 @@ GROUPS = {
     "tare.transport_reports": "transport report",
     "tare.fact_sources": "source of facts",
     "tare.report_sections": "report section",
+    "tare.report_charts": "chart of the report",
 }
 """What each group of entry points holds, in words."""
 

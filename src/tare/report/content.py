@@ -8,11 +8,14 @@ from typing import TypeVar
 
 from tare.analysis.answering_figures import with_shown
 from tare.analysis.quoted_figures import quoted
+from tare.analysis.scaling import common_base
 from tare.core.campaign import Campaign
+from tare.core.values import Settings
 from tare.core.workload import Better
 from tare.report.charts.blocks import block_panels
 from tare.report.charts.figures import Figure, figures, watched_figure
 from tare.report.charts.forest import forest_panels
+from tare.report.charts.kind import ChartFacts, made_charts
 from tare.report.charts.packets import PacketSizes, packet_panels, packet_sizes
 from tare.report.charts.painting import Painter
 from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
@@ -65,12 +68,14 @@ def content(
     painter: Painter | None = None,
     read_timeline: ReadTimeline = lambda attempt: None,
     foms: Collection[str] = (),
+    base: Settings | None = None,
 ) -> Content:
     """Return the content of the report on `campaign`; without a `painter` it has no figures.
 
     `read_timeline` returns the telemetry of an attempt's nodes over time, or None. Charts and the tables of
     values show the figures of merit `foms`; by default charts show those that are primary or answer the
-    question, and the tables have all.
+    question, and the tables have all. Charts over one common base refer to the side with the settings
+    `base`, by default to the reference.
     """
     plan = campaign.plan
     variants = lay_out(campaign, statistics.comparisons)
@@ -79,7 +84,7 @@ def content(
     scaling = scaling_problems(statistics.scalings, variants, is_every_fom=bool(foms))
     sizes = tuple(packet_sizes(campaign))
     drawn = (
-        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, foms)
+        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, foms, base)
         if painter
         else []
     )
@@ -120,10 +125,13 @@ def _figures(
     read_timeline: ReadTimeline,
     painter: Painter,
     foms: Collection[str],
+    base: Settings | None,
 ) -> list[Figure]:
     cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
     estimates = [one for one in statistics.estimates if one.case in cases]
     compared = [one for one in statistics.comparisons if one.contender_case in cases]
+    shared_base = common_base(campaign.plan, base)
+    registered = made_charts(ChartFacts(campaign, variants, statistics, cases, shared_base, tuple(foms)))
     if foms:
         campaign = with_shown(campaign, foms)
     main_figures = (
@@ -144,7 +152,7 @@ def _figures(
     }
     reference = variants.reference.name if variants.reference else "the reference"
     timelines = node_timelines(campaign, variants, cases, read_timeline)
-    drawn = figures(groups, reference, campaign.plan.margin, painter)
+    drawn = figures(groups, reference, campaign.plan.margin, painter, registered)
     return drawn + watched_figure(timelines, painter)
 
 

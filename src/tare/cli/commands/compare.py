@@ -143,7 +143,9 @@ def print_other_figures(rows: Sequence[Comparison], found: Sequence[Comparison])
         echo(f"{sentence} --fom NAME shows one of them.")
 
 
-def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar] | None:
+def read_reference(
+    campaign: Campaign, texts: Sequence[str], option: str = "--reference"
+) -> dict[str, Scalar] | None:
     """Return the settings that `texts` name, with the values of the cases; None to keep the study's.
 
     Raises UsageError if a text is not KEY=VALUE, or if neither `texts` nor the study names a reference.
@@ -160,7 +162,7 @@ def read_reference(campaign: Campaign, texts: Sequence[str]) -> dict[str, Scalar
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f"--reference {text}: write KEY=VALUE, such as network=host")
+            raise UsageError(f"{option} {text}: write KEY=VALUE, such as network=host")
         levels = dict.fromkeys(case.settings[name] for case in plan.cases if name in case.settings)
         reference[name] = next((level for level in levels if is_written(level, value)), value)
     return reference

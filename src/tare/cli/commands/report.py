@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
-from tare.cli.commands.compare import require_known
+from tare.cli.commands.compare import read_reference, require_known
 from tare.cli.options import mean_option, redact_option, unpaired_option
+from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, DiskFull, UsageError
+from tare.core.values import Settings
 from tare.terminal.output import at_work, echo, json_option, print_json
 
 
@@ -37,14 +40,21 @@ from tare.terminal.output import at_work, echo, json_option, print_json
     "formats",
     multiple=True,
     type=click.Choice(["html", "markdown", "latex", "csv", "all"]),
-    help="What to write: the page, a Markdown summary, LaTeX tables or CSV; may be repeated.  [default: html]",
+    help="Write the page, a Markdown summary, LaTeX tables or CSV; may be repeated.  [default: html]",
 )
 @click.option(
     "--fom",
     "foms",
     multiple=True,
     metavar="NAME",
-    help="Show this figure of merit in charts, scaling and values; may be repeated.  [default: the primary ones]",
+    help="Show this figure of merit in charts, scaling and values; may be repeated.",
+)
+@click.option(
+    "--base",
+    "bases",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Draw the speedup of all sides over this one; may be repeated.  [default: the study's reference]",
 )
 @click.option(
     "--calibration",
@@ -64,6 +74,7 @@ def command(
     template: Path | None,
     formats: tuple[str, ...],
     foms: tuple[str, ...],
+    bases: tuple[str, ...],
     calibrated: Path | None,
     unpaired: bool,
     mean: str,
@@ -84,6 +95,7 @@ def command(
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
       tare report campaigns/demo --fom hours_per_ns --format all
+      tare report campaigns/storage --base storage=direct --base io=none
       tare report campaigns/demo --calibration campaigns/calibrate-lab
       tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read
     """
@@ -110,6 +122,7 @@ def command(
         campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
         view = PseudonymousView(campaign.pseudonyms)
         require_known(foms, campaign)
+        base = _base(campaign, bases)
         statistics = ReportStatistics.of(
             campaign, read_shown(calibrated, redacted) if calibrated else None, foms
         )
@@ -125,6 +138,7 @@ def command(
                 ),
                 painter,
                 foms,
+                base,
             )
         except OSError as error:
             fault = CampaignError.from_os(target, error)
@@ -141,3 +155,15 @@ def command(
         echo(*map(str, files.values()))
     if is_opened and page:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _base(campaign: Campaign, texts: Sequence[str]) -> Settings | None:
+    """Return the settings that `texts` name. Raises UsageError if no case has them."""
+    if not texts:
+        return None
+    from tare.analysis.scaling import is_of
+
+    base = read_reference(campaign, [*map(campaign.pseudonyms.only, texts)], option="--base") or {}
+    if not any(is_of(case.settings, base) for case in campaign.plan.cases):
+        raise UsageError(f"--base {' '.join(texts)}: no case of this campaign has these settings")
+    return base

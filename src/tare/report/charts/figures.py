@@ -18,6 +18,7 @@ from tare.report.charts.drawing import (
 )
 from tare.report.charts.forest import describe_forest, forest_charts
 from tare.report.charts.grammar import Chart
+from tare.report.charts.kind import ChartKind, ChartPart
 from tare.report.charts.node_timelines import node_timeline_charts
 from tare.report.charts.painting import Painter, Picture
 from tare.report.charts.panels import Line, Panel, Point
@@ -52,7 +53,7 @@ class Figure:
     @property
     def is_of_scale(self) -> bool:
         """Return whether the figure shows scaling, with the number of nodes or another number."""
-        return self.name in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
+        return self.name.split("-")[0] in _OF_SCALE or all(panel.x == "nodes" for panel in self.panels)
 
     @property
     def is_of_activity(self) -> bool:
@@ -61,12 +62,16 @@ class Figure:
 
 
 def figures(
-    groups: Mapping[str, Sequence[Panel]], reference: str, margin: float, painter: Painter
+    groups: Mapping[str, Sequence[Panel]],
+    reference: str,
+    margin: float,
+    painter: Painter,
+    registered: Sequence[tuple[ChartKind, ChartPart]] = (),
 ) -> list[Figure]:
     """Return a figure for each group with panels.
 
     Groups are ``figures``, ``time``, ``rate``, ``value``, ``ratio``, ``nodes``, ``speedup``,
-    ``efficiency``, ``packets`` and ``blocks``.
+    ``efficiency``, ``packets`` and ``blocks``. The charts that are `registered` follow them.
     """
     within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
     ratio_text = (
@@ -131,6 +136,9 @@ def figures(
         for name, (style, title, text) in kinds.items()
         if groups.get(name)
     ]
+    for kind, part in registered:
+        text = f"{part.text} {_left_out(part.panels)}".rstrip()
+        drawn.append(_figure(painter, kind.name, part.title, text, part.panels[:MOST_PANELS], kind.style))
     if groups.get("figures"):
         drawn.insert(0, _forest(painter, groups["figures"][:MOST_PANELS], reference, margin))
     return drawn

@@ -48,15 +48,23 @@ def labels_suffix(curve: ScalingCurve) -> str:
     return f" · {settings_words(curve.at)}" if curve.at else ""
 
 
-def scaling_panels(problems: Problems, variants: Variants, *, is_efficiency: bool = False) -> list[Panel]:
+def scaling_panels(
+    problems: Problems,
+    variants: Variants,
+    *,
+    is_efficiency: bool = False,
+    base: frozenset[str] | None = None,
+) -> list[Panel]:
     """Return panels of speedup, or of parallel efficiency, against scale, one per problem.
 
-    The guide is the line of ideal speedup, or the line at 100 %.
+    The guide is the line of ideal speedup, or the line at 100 %. The cases `base` are 1 by definition; by
+    default it is the case at the reference scale of each curve.
     """
     panels = []
     for title, alike in problems.items():
         by_variant = {
-            curve_variant(curve, variants): _points(curve, is_efficiency=is_efficiency) for curve in alike
+            curve_variant(curve, variants): _points(curve, base, is_efficiency=is_efficiency)
+            for curve in alike
         }
         lines = tuple(
             Line(variant, by_variant[variant]) for variant in variants.all if by_variant.get(variant)
@@ -84,7 +92,7 @@ def scaling_panels(problems: Problems, variants: Variants, *, is_efficiency: boo
     return panels
 
 
-def _points(curve: ScalingCurve, *, is_efficiency: bool) -> tuple[Point, ...]:
+def _points(curve: ScalingCurve, base: frozenset[str] | None, *, is_efficiency: bool) -> tuple[Point, ...]:
     """Return the measured points; the line has a gap at a missing scale."""
     points, missing = [], []
     for point in curve.points:
@@ -95,7 +103,7 @@ def _points(curve: ScalingCurve, *, is_efficiency: bool) -> tuple[Point, ...]:
         text = share(value) if is_efficiency else factor(value)
         number, _, interval = text.partition("\u00a0")
         at = scale_words(curve.along, point.scale)
-        is_reference = point.scale == curve.p_ref
+        is_reference = point.scale == curve.p_ref if base is None else point.case in base
         points.append(
             Point(
                 x=point.scale,
