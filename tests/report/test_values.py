@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 from pathlib import Path
@@ -21,6 +22,7 @@ from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
+from tare.report.formats.page import render
 from tare.report.formats.tables import figure_csv, values_csv
 from tare.report.report_statistics import ReportStatistics
 from tare.report.writing import Format, write_report
@@ -172,3 +174,35 @@ def test_no_cell_is_a_formula(tmp_path: Path) -> None:
     cells = [cell for text in texts for row in csv.reader(io.StringIO(text)) for cell in row]
     assert any("cmd" in cell for cell in cells)
     assert not any(cell.startswith("=") for cell in cells)
+
+
+def test_each_chart_and_table_of_the_page_may_be_downloaded() -> None:
+    found = content_of(hpcc())
+    links = [one for one in Page(page_of(hpcc())).all("a") if "download" in one.attributes]
+    names = {one.attributes["download"] for one in links}
+    charts = {f"synthetic-{figure.name}.{kind}" for figure in found.figures for kind in ("csv", "svg")}
+    assert names == charts | {"synthetic-values-1.csv"}
+    texts = {
+        one.attributes["download"]: base64.b64decode(one.attributes["href"].partition("base64,")[2]).decode()
+        for one in links
+        if "href" in one.attributes
+    }
+    for figure in found.figures:
+        assert texts[f"synthetic-{figure.name}.csv"] == figure_csv(figure)
+    assert [row["Figure of merit"] for row in read(texts["synthetic-values-1.csv"])] == [
+        row.fom.replace("_", " ") for row in found.values[0].rows
+    ]
+
+
+def test_of_too_many_values_the_page_names_the_file_that_has_all() -> None:
+    cases = [
+        make_case(network, workload=f"w{index}")
+        for index in range(40)
+        for network in ("host", "overlay", "macvlan")
+    ]
+    campaign = make_campaign(cases, sizes=[2**power for power in range(20)], blocks=3)
+    found = content(campaign, answers_of(campaign))
+    page = Page(render(campaign, found))
+    assert len(found.values) == 40
+    assert "15 tables more: the file values.csv has all" in page.one("values").text
+    assert len({row["problem"] for row in read(values_csv(found.values))}) == 40

@@ -25,6 +25,12 @@
   });
   systemDark.addEventListener("change", () => theme === "auto" && drawCharts());
 
+  // Downloads: the still picture is in the page already, as an address that a link may take.
+  for (const link of all("a.picture")) {
+    link.href = one("img.still", link.closest("figure")).src;
+    link.hidden = false;
+  }
+
   // Charts: specs are written in light colours; dark ones are the same text with each colour exchanged.
   // Expressions go through Vega's interpreter, so that the page needs no eval.
   const darkByLight = json("dark");

@@ -20,8 +20,10 @@ from tare.report.charts.scripts import chart_scripts
 from tare.report.content import Content
 from tare.report.evidence import MOST_RUNS, pack, pack_all
 from tare.report.evidence import PAGE_LIMIT as EVIDENCE_LIMIT
+from tare.report.formats.tables import figure_csv, table_csv
 from tare.report.formats.templates import html_environment
 from tare.report.listing import MOST_ROWS
+from tare.report.section import SectionTable
 from tare.report.sections.runs import Runs, by_urgency
 from tare.report.words.numbers import count, number, percent, ratio, visible
 
@@ -44,6 +46,9 @@ MOST_SCALINGS = 4
 _ROW_SIZE = 60
 """The approximate number of characters that a packed run takes in the page."""
 
+_POINT_SIZE = 180
+"""The approximate number of characters that a point of a chart takes in the link to its CSV."""
+
 _JOINTS = re.compile(r"(?<=[._/])(?=\w)|(?<=[a-z])(?=[A-Z])")
 
 
@@ -63,9 +68,10 @@ def render(
     scripts = [_script(text) for text in _scripts(environment, found, live)]
     specs = pack([figure.specs for figure in found.figures])
     pictures = sum(len(figure.picture.svg) for figure in found.figures) * 4 // 3
+    downloads = sum(_POINT_SIZE * min(len(figure.points), MOST_NUMBERS) for figure in found.figures)
     runs = found.part(Runs)
     rows = _ROW_SIZE * len(runs.rows) if runs else 0
-    carried = sum(map(len, (*scripts, specs))) + pictures + rows
+    carried = sum(map(len, (*scripts, specs))) + pictures + downloads + rows
     headroom = max(0, min(EVIDENCE_LIMIT, PAGE_LIMIT - carried))
     return environment.get_template("template.html").render(
         found=found,
@@ -96,6 +102,17 @@ def picture(figure: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(figure.picture.svg.encode()).decode("ascii")
 
 
+def numbers(shown: Figure | SectionTable) -> str:
+    """Return the numbers of a figure or of a table as a data URI of CSV, for a link that downloads them."""
+    text = figure_csv(shown) if isinstance(shown, Figure) else table_csv(shown)
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode()).decode("ascii")
+
+
+def filename(text: str) -> str:
+    """Return `text` as part of the name of a file on any system."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")[:60] or "campaign"
+
+
 def breakable(text: str) -> Markup:
     """Return `text` escaped, with optional line breaks inside long names of programs and settings."""
     from markupsafe import Markup, escape
@@ -123,6 +140,8 @@ def _environment(template: Path | None) -> Environment:
         "packed": lambda rows: json_block(pack(rows)),
         "visible": visible,
         "breakable": breakable,
+        "numbers": numbers,
+        "filename": filename,
     }
     return environment
 

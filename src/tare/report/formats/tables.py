@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from tare.report.charts.figures import Figure
+from tare.report.section import SectionTable
 from tare.report.value_tables import ValueTable
 from tare.storage.export import cell
 
@@ -84,11 +85,17 @@ def figure_csv(figure: Figure) -> str:
     )
 
 
+def table_csv(table: SectionTable) -> str:
+    """Return a table of a section as it is shown."""
+    head = [one.text for one in table.head]
+    return _written(head, ([one.text for one in row] for row in table.rows))
+
+
 def _written(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV; numbers have all their digits, and no text acts as a formula in a spreadsheet."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
+    writer.writerow([cell(one) for one in head])
     for row in rows:
         writer.writerow([cell(str(one)) if isinstance(one, str) else one for one in row])
     return out.getvalue()

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText
+from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.value_tables import ValueRow, ValueTable, figure_words, unit_words
 from tare.report.variants import Variant
 from tare.report.words.numbers import SPACE, bracket_values, count, measured
 
 _CAPTION = "Mean over the blocks, with its interval; ★ marks the best mean of a row, not a certain difference"
 
+_ALL_VALUES = "the file values.csv has all (tare report --format csv)"
+_MOST_CELLS = 3000
+
 
 def _made(facts: SectionFacts) -> SectionText | None:
     if not facts.values:
         return None
-    return SectionText(tables=tuple(_tables(facts.values, is_chosen=bool(facts.foms))))
+    shown = tuple(_fitting(facts.values))
+    left_out = len(facts.values) - len(shown)
+    rest = [Sentence(f"{count(left_out, 'table')} more: {_ALL_VALUES}")] if left_out else []
+    return SectionText(tuple(rest), tuple(_tables(shown, is_chosen=bool(facts.foms))))
+
+
+def _fitting(tables: tuple[ValueTable, ...]) -> Iterator[ValueTable]:
+    """Yield the tables that fit on a page that can be mailed, those of one number a run first."""
+    left = _MOST_CELLS
+    for one in sorted(tables, key=lambda one: one.has_sizes):
+        left -= len(one.rows) * len(one.variants)
+        if left >= 0:
+            yield one
 
 
 def _tables(tables: tuple[ValueTable, ...], *, is_chosen: bool) -> Iterator[SectionTable]:
