@@ -19,6 +19,7 @@ from tare.report.charts.kind import ChartFacts, made_charts
 from tare.report.charts.packets import PacketSizes, packet_panels, packet_sizes
 from tare.report.charts.painting import Painter
 from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
+from tare.report.charts.requested import ChartRequest, requested_chart
 from tare.report.charts.scaling import Problems, scaling_panels, scaling_problems
 from tare.report.charts.telemetry import ReadTimeline, node_timelines
 from tare.report.report_statistics import ReportStatistics
@@ -69,13 +70,14 @@ def content(
     read_timeline: ReadTimeline = lambda attempt: None,
     foms: Collection[str] = (),
     base: Settings | None = None,
+    requests: Sequence[ChartRequest] = (),
 ) -> Content:
     """Return the content of the report on `campaign`; without a `painter` it has no figures.
 
     `read_timeline` returns the telemetry of an attempt's nodes over time, or None. Charts and the tables of
     values show the figures of merit `foms`; by default charts show those that are primary or answer the
     question, and the tables have all. Charts over one common base refer to the side with the settings
-    `base`, by default to the reference.
+    `base`, by default to the reference. `requests` are further charts.
     """
     plan = campaign.plan
     variants = lay_out(campaign, statistics.comparisons)
@@ -84,7 +86,7 @@ def content(
     scaling = scaling_problems(statistics.scalings, variants, is_every_fom=bool(foms))
     sizes = tuple(packet_sizes(campaign))
     drawn = (
-        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, foms, base)
+        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, foms, base, requests)
         if painter
         else []
     )
@@ -126,12 +128,22 @@ def _figures(
     painter: Painter,
     foms: Collection[str],
     base: Settings | None,
+    requests: Sequence[ChartRequest],
 ) -> list[Figure]:
     cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
     estimates = [one for one in statistics.estimates if one.case in cases]
     compared = [one for one in statistics.comparisons if one.contender_case in cases]
-    shared_base = common_base(campaign.plan, base)
-    registered = made_charts(ChartFacts(campaign, variants, statistics, cases, shared_base, tuple(foms)))
+    facts = ChartFacts(
+        campaign,
+        variants,
+        statistics,
+        cases,
+        common_base(campaign.plan, base),
+        tuple(foms),
+        frozenset(one.fom for one in requests if not one.factor),
+    )
+    asked = (requested_chart(one, facts) for one in requests if one.factor)
+    registered = [*made_charts(facts), *filter(None, asked)]
     if foms:
         campaign = with_shown(campaign, foms)
     main_figures = (

@@ -17,7 +17,8 @@ from tare.core.values import Scalar
 from tare.core.workload import ParameterKind
 from tare.report.words.numbers import coordinate, count, counts_bytes, is_number, visible
 
-_DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
+DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
+"""The settings that a name leaves out where they follow from the number of nodes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[s
         names = (
             name
             for name in candidates
-            if len(levels[name]) > 1 and not (name in _DERIVED and _follows_nodes(name, rows))
+            if len(levels[name]) > 1 and not (name in DERIVED and follows_nodes(name, rows))
         )
         found[workload] = _Varying(frozenset(names), levels)
     return found
@@ -230,7 +231,8 @@ def _along(
     return "nodes", nodes if is_number(nodes) else 1
 
 
-def _follows_nodes(name: str, rows: list[dict[str, Scalar]]) -> bool:
+def follows_nodes(name: str, rows: Iterable[Mapping[str, Scalar]]) -> bool:
+    """Return whether a setting has one value for each number of nodes."""
     by_nodes: dict[Scalar, set[Scalar]] = {}
     for row in rows:
         by_nodes.setdefault(row.get("nodes", ""), set()).add(row.get(name, ""))

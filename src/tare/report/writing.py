@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tare.core.campaign import Campaign
@@ -12,6 +12,7 @@ from tare.core.errors import UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.core.values import Settings
 from tare.report.charts.painting import Painter
+from tare.report.charts.requested import ChartRequest
 from tare.report.charts.telemetry import ReadTimeline
 from tare.report.content import Content, content
 from tare.report.formats import latex, markdown, tables
@@ -50,20 +51,29 @@ def write_report(
     painter: Painter | None = None,
     foms: Collection[str] = (),
     base: Settings | None = None,
+    requests: Sequence[ChartRequest] = (),
 ) -> dict[Format, Path]:
     """Write the report into `folder`, and return the files by format; HTML and CSV also write ``charts/``.
 
     `template` is a folder whose files replace those of the same name in TEMPLATES. `read_timeline` returns
     the telemetry of an attempt's nodes over time, or None. `painter` draws the pictures; by default this
     process does. `foms` are the figures of merit to show, and `base` are settings to which the charts over
-    one common base refer. Raises UsageError if `template` has none of those files, or has one that Jinja
-    cannot read.
+    one common base refer. `requests` are further charts. Raises UsageError if `template` has none of those
+    files, or has one that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
     painter = painter or Painter()
     drawn_by = painter if {Format.HTML, Format.CSV} & {*formats} else None
-    found = content(campaign, statistics, painter=drawn_by, read_timeline=read_timeline, foms=foms, base=base)
+    found = content(
+        campaign,
+        statistics,
+        painter=drawn_by,
+        read_timeline=read_timeline,
+        foms=foms,
+        base=base,
+        requests=requests,
+    )
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
     home = campaign.pseudonyms.only(home)
     try:

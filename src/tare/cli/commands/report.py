@@ -50,6 +50,13 @@ from tare.terminal.output import at_work, echo, json_option, print_json
     help="Show this figure of merit in charts, scaling and values; may be repeated.",
 )
 @click.option(
+    "--chart",
+    "charts",
+    multiple=True,
+    metavar="FOM:FACTOR",
+    help="Draw this figure of merit against this factor, too; may be repeated.",
+)
+@click.option(
     "--base",
     "bases",
     multiple=True,
@@ -74,6 +81,7 @@ def command(
     template: Path | None,
     formats: tuple[str, ...],
     foms: tuple[str, ...],
+    charts: tuple[str, ...],
     bases: tuple[str, ...],
     calibrated: Path | None,
     unpaired: bool,
@@ -95,6 +103,7 @@ def command(
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
       tare report campaigns/demo --fom hours_per_ns --format all
+      tare report campaigns/demo --chart wall_time:network --chart scatter
       tare report campaigns/storage --base storage=direct --base io=none
       tare report campaigns/demo --calibration campaigns/calibrate-lab
       tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read
@@ -102,6 +111,7 @@ def command(
     from tare.core.safe_folder import SafeFolder
     from tare.plugins.collectors.sampler import read_timeline
     from tare.report.charts.painting import Painter, parallel_painter
+    from tare.report.charts.requested import read_request
     from tare.report.report_statistics import ReportStatistics
     from tare.report.writing import Format, write_report
     from tare.storage.manifest import altered
@@ -123,6 +133,7 @@ def command(
         view = PseudonymousView(campaign.pseudonyms)
         require_known(foms, campaign)
         base = _base(campaign, bases)
+        requests = [read_request(one, campaign) for one in charts]
         statistics = ReportStatistics.of(
             campaign, read_shown(calibrated, redacted) if calibrated else None, foms
         )
@@ -139,6 +150,7 @@ def command(
                 painter,
                 foms,
                 base,
+                requests,
             )
         except OSError as error:
             fault = CampaignError.from_os(target, error)
@@ -148,9 +160,9 @@ def command(
     page = files.get(Format.HTML)
     has_charts = bool(wanted & {Format.HTML, Format.CSV})
     if as_json:
-        charts = sorted(str(path) for path in (target / "charts").iterdir()) if has_charts else []
+        drawn = sorted(str(path) for path in (target / "charts").iterdir()) if has_charts else []
         named = {kind.value: str(path) for kind, path in files.items()}
-        print_json("tare.report/1", {"page": page and str(page), "charts": charts, "files": named})
+        print_json("tare.report/1", {"page": page and str(page), "charts": drawn, "files": named})
     else:
         echo(*map(str, files.values()))
     if is_opened and page:

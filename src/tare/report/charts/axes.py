@@ -6,6 +6,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import msgspec
+
 from tare.report.charts.grammar import Spec, quantity
 from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
 from tare.report.words.numbers import counts_bytes, words
@@ -49,6 +51,11 @@ class Domain:
         return self.low + share * (self.high - self.low)
 
 
+def tick_domain(ticks: Sequence[str]) -> Domain:
+    """Return the domain of an axis of names, which are at 1, 2, 3 etc."""
+    return Domain(0.5, len(ticks) + 0.5, is_log=False)
+
+
 def x_domain(xs: Sequence[float], axis: str) -> Domain:
     """Return a domain a little wider than `xs`, logarithmic unless `axis` is time or a value is not positive.
 
@@ -85,7 +92,12 @@ def x_title(panel: Panel) -> str:
 def x_axis(panel: Panel, domain: Domain) -> Spec:
     """Return the x channel of a panel with its axis; a logarithmic scale has base 2."""
     axis: Spec = {"title": x_title(panel), "labelOverlap": True}
-    if panel.is_size or counts_bytes(panel.x):
+    if panel.ticks:
+        names = msgspec.json.encode(
+            panel.ticks
+        ).decode()  # JSON strings are strings of Vega's expressions, too
+        axis |= {"values": [*range(1, len(panel.ticks) + 1)], "labelExpr": f"{names}[datum.value - 1]"}
+    elif panel.is_size or counts_bytes(panel.x):
         axis |= {"values": _byte_ticks(domain), "labelExpr": _BYTES_LABEL, "labelOverlap": "greedy"}
     elif panel.x == IN_TIME:
         axis |= {"tickCount": 6, "tickMinStep": 1, "format": "d"}

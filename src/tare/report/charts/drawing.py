@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tare.report.charts import palette
-from tare.report.charts.axes import Domain, x_axis, x_domain, x_title, y_axis, y_domain
+from tare.report.charts.axes import Domain, tick_domain, x_axis, x_domain, x_title, y_axis, y_domain
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.charts.labels import end_labels
 from tare.report.charts.look import LOOK
@@ -62,7 +62,8 @@ def panel_charts(panels: Sequence[Panel], style: Style) -> list[Chart]:
         ys = [value for other in alike for value in _heights(other)]
         xs = [point.x for line in panel.lines for point in line.points]
         y = y_domain(ys, is_log=style.is_log, least_reach=style.least_reach)
-        charts.append(_chart(panel, style, x_domain(xs, panel.x), y, f"panel{index}"))
+        x = tick_domain(panel.ticks) if panel.ticks else x_domain(xs, panel.x)
+        charts.append(_chart(panel, style, x, y, f"panel{index}"))
     return charts
 
 
@@ -112,7 +113,7 @@ def _heights(panel: Panel) -> list[float]:
 def _chart(panel: Panel, style: Style, x: Domain, y: Domain, prefix: str) -> Chart:
     rows = {
         f"{prefix}-axes": [_axes_row(panel, style, x, y)],
-        f"{prefix}-points": [row for line in panel.lines for row in _rows(line, style)],
+        f"{prefix}-points": [row for line in panel.lines for row in _rows(line, panel, style)],
     }
     layers = [_axes(panel, style, x, y, f"{prefix}-axes")]
     layers += _reference_layers(style, f"{prefix}-axes") if style.is_ratio else []
@@ -198,8 +199,9 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
     return layers
 
 
-def _rows(line: Line, style: Style) -> list[Row]:
+def _rows(line: Line, panel: Panel, style: Style) -> list[Row]:
     variant = line.variant
+    shift = 0.0 if style.has_lines or _stand_apart(panel) else 0.16 * (variant.index - 1)
     look_of_variant = {
         "side": variant.name,
         "colour": palette.tone_of(variant).light,
@@ -210,7 +212,7 @@ def _rows(line: Line, style: Style) -> list[Row]:
     for point in line.points:
         row: Row = {
             **look_of_variant,
-            "x": point.x if style.has_lines else point.x + 0.16 * (variant.index - 1),
+            "x": point.x + shift,
             "y": float(f"{point.y:.6g}"),
             "at": point.at,
             "value": point.value,
@@ -223,6 +225,12 @@ def _rows(line: Line, style: Style) -> list[Row]:
             row |= {"low": float(f"{point.low:.6g}"), "high": float(f"{point.high:.6g}")}
         rows.append(row)
     return rows
+
+
+def _stand_apart(panel: Panel) -> bool:
+    """Return whether each position of an axis of names has one point only."""
+    xs = [point.x for line in panel.lines for point in line.points]
+    return bool(panel.ticks) and len(xs) == len(set(xs))
 
 
 def _label_rows(panel: Panel, y: Domain) -> list[Row]:

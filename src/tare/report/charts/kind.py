@@ -31,7 +31,7 @@ class ChartFacts(NamedTuple):
 
     `base` are the settings of the side to which charts over one common base refer; empty if there is none.
     `foms` are the figures of merit that a user chose; if empty, those that charts show. `cases` are the
-    cases that charts show.
+    cases that charts show. `requested` are the names of the kinds of chart that a user asks for.
     """
 
     campaign: Campaign
@@ -40,6 +40,7 @@ class ChartFacts(NamedTuple):
     cases: frozenset[str]
     base: Settings
     foms: tuple[str, ...] = ()
+    requested: frozenset[str] = frozenset()
 
 
 class ChartPart(NamedTuple):

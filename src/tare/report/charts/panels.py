@@ -80,7 +80,8 @@ class Line:
 class Panel:
     """The lines of one workload for one FOM.
 
-    `x` is the name of the coordinate. Ratios have no `unit`. `is_size` is true if `x` counts bytes.
+    `x` is the name of the coordinate. Ratios have no `unit`. `is_size` is true if `x` counts bytes. If there
+    are `ticks`, x is no number: the positions 1, 2, 3 etc. have these names.
     """
 
     title: str
@@ -90,6 +91,7 @@ class Panel:
     unit: str = ""
     guide: Guide | None = None
     is_size: bool = False
+    ticks: tuple[str, ...] = ()
 
 
 _Grouped = dict[tuple[str, str, str, str], dict[Variant, list[Point]]]
