@@ -90,12 +90,12 @@ def command(
     is_opened: bool,
     as_json: bool,
 ) -> None:
-    """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG and PDF.
+    """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG, PDF and CSV.
 
     The page is one file that can be mailed, printed and read offline. Secrets, and what --redact names, are
     removed from it. They are not removed from DIR itself, which holds the outputs as printed. A campaign
     that still runs, or has not begun, gives a page that states this. summary.md is for a pull request,
-    tables.tex for a paper, with \\input.
+    tables.tex for a paper, with \\input, and values.csv has every measured value.
 
     \b
     Examples:
