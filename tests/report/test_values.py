@@ -18,6 +18,7 @@ from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.workload import Better
 from tare.plugins.workloads.hpcc import WORKLOADS
+from tare.published import as_campaign, read_publication
 from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.latex import render_latex
@@ -206,3 +207,13 @@ def test_of_too_many_values_the_page_names_the_file_that_has_all() -> None:
     assert len(found.values) == 40
     assert "15 tables more: the file values.csv has all" in page.one("values").text
     assert len({row["problem"] for row in read(values_csv(found.values))}) == 40
+
+
+def test_a_published_table_has_the_digits_and_the_best_that_were_published() -> None:
+    found = content_of(as_campaign(read_publication("hpcc-fabrics")))
+    (table,) = found.values
+    latency = next(row for row in table.rows if row.fom == "RandomlyOrderedRingLatency_usec")
+    assert {variant.name for variant in latency.best} == {"roce-25g"}
+    text = render_markdown(found, "..")
+    for value in ("87.761", "100.14", "3.054", "**★ 2.508**", "0.005", "**★ 0.348**", "**★ 44.179**"):
+        assert f" {value} |" in text

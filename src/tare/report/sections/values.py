@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.value_tables import ValueRow, ValueTable, figure_words, unit_words
 from tare.report.variants import Variant
-from tare.report.words.numbers import SPACE, bracket_values, count, measured
+from tare.report.words.numbers import SPACE, bracket_values, count, measured, number
 
 _CAPTION = "Mean over the blocks, with its interval; ★ marks the best mean of a row, not a certain difference"
 
@@ -72,8 +72,16 @@ def _value(row: ValueRow, variant: Variant) -> str:
     one = row.estimates.get(variant)
     if one is None:
         return "–"
+    if one.low is None:
+        return _printed(one.value)
     value = measured(one.value, one.low, one.high, "")
     return f"{value}{SPACE}{bracket_values(one.low, one.high)}".rstrip()
+
+
+def _printed(value: float) -> str:
+    """Return a value without an interval as programs print it, to five digits: no interval limits them."""
+    text = number(value, 5)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def _has_notes(table: ValueTable) -> bool:
