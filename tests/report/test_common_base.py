@@ -17,6 +17,7 @@ from tare.core.case import Case
 from tare.core.study import Scaling
 from tare.report.charts.figures import Figure
 from tare.report.charts.painting import Painter
+from tare.report.charts.requested import Selection
 from tare.report.content import content
 
 SCALES = (1, 2, 4, 8)
@@ -29,7 +30,7 @@ def campaign() -> Campaign:
 
 
 def drawn(campaign: Campaign, name: str, **base: str) -> Figure:
-    found = content(campaign, answers_of(campaign), painter=Painter(), base=base or None)
+    found = content(campaign, answers_of(campaign), painter=Painter(), selection=Selection(base=base or None))
     (figure,) = [one for one in found.figures if one.name == name]
     return figure
 

@@ -19,13 +19,13 @@ from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.report.charts.figures import Figure
 from tare.report.charts.painting import Painter
-from tare.report.charts.requested import ChartRequest, read_request
+from tare.report.charts.requested import ChartRequest, Selection, read_request
 from tare.report.content import content
 
 
 def drawn(campaign: Campaign, *texts: str) -> dict[str, Figure]:
-    requests = [read_request(text, campaign) for text in texts]
-    found = content(campaign, answers_of(campaign), painter=Painter(), requests=requests)
+    requests = tuple(read_request(text, campaign) for text in texts)
+    found = content(campaign, answers_of(campaign), painter=Painter(), selection=Selection(requests=requests))
     return {one.name: one for one in found.figures}
 
 
@@ -146,7 +146,10 @@ def test_a_request_without_any_value_draws_nothing() -> None:
     campaign = make_campaign(blocks=2)
     nothing = msgspec.structs.replace(campaign, attempts=())
     found = content(
-        nothing, answers_of(nothing), painter=Painter(), requests=[ChartRequest("latency", "network")]
+        nothing,
+        answers_of(nothing),
+        painter=Painter(),
+        selection=Selection(requests=(ChartRequest("latency", "network"),)),
     )
     assert not found.figures
 

@@ -20,6 +20,7 @@ from tare.core.workload import Better
 from tare.plugins.workloads.hpcc import WORKLOADS
 from tare.published import as_campaign, read_publication
 from tare.report.charts.painting import Painter
+from tare.report.charts.requested import Selection
 from tare.report.content import content
 from tare.report.formats.latex import render_latex
 from tare.report.formats.markdown import render_markdown
@@ -111,7 +112,7 @@ def test_values_by_size_are_on_the_page_and_in_the_summary_only_if_chosen() -> N
     campaign = three_networks()
     assert "What did each one measure?" in page_of(campaign)
     assert "What did each one measure?" not in render_markdown(content_of(campaign), "..")
-    chosen = content(campaign, answers_of(campaign), foms=("latency",))
+    chosen = content(campaign, answers_of(campaign), selection=Selection(foms=("latency",)))
     assert "What did each one measure?" in render_markdown(chosen, "..")
     assert {row.fom for table in chosen.values for row in table.rows} == {"latency"}
 
@@ -120,7 +121,7 @@ def test_a_chosen_figure_of_merit_replaces_the_primary_ones_in_the_charts(tmp_pa
     campaign = single_numbers(tmp_path)
     chosen = ("HPL_us", "Stream_us")
     statistics = ReportStatistics.of(campaign, foms=chosen)
-    found = content(campaign, statistics, painter=Painter(), foms=chosen)
+    found = content(campaign, statistics, painter=Painter(), selection=Selection(foms=chosen))
     (figure,) = [one for one in found.figures if one.name == "figures"]
     assert {point.at.split(" (")[0] for _, _, point in figure.points} == {"HPL us", "Stream us"}
     assert found.answers == content_of(campaign).answers
@@ -146,7 +147,7 @@ def test_each_chosen_figure_has_a_scaling_of_its_own() -> None:
     campaign = msgspec.structs.replace(campaign, attempts=tuple(hours))
     chosen = (NS_PER_DAY.name, "hours_per_ns")
     statistics = ReportStatistics.of(campaign, foms=chosen)
-    found = content(campaign, statistics, painter=Painter(), foms=chosen)
+    found = content(campaign, statistics, painter=Painter(), selection=Selection(foms=chosen))
     (speedup,) = [one for one in found.figures if one.name == "speedup"]
     assert [panel.title.split(" · ")[-1] for panel in speedup.panels] == ["ns per day", "hours per ns"]
     (time,) = [one for one in found.figures if one.name == "time"]

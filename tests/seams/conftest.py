@@ -12,6 +12,7 @@ from tare.core import entry_points, telemetry_sources, transport_reports, verdic
 from tare.plugins.collectors import facts
 from tare.plugins.collectors.sampler import bundle
 from tare.report import section
+from tare.report.charts import kind
 
 STRANGER = Path(__file__).parent / "stranger"
 _READ_ONCE: tuple[Callable[[], None], ...] = (
@@ -24,6 +25,7 @@ _READ_ONCE: tuple[Callable[[], None], ...] = (
     transport_reports.libraries.cache_clear,
     facts.sources.cache_clear,
     section.sections.cache_clear,
+    kind.chart_kinds.cache_clear,
 )
 
 

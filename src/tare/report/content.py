@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from tare.analysis.answering_figures import with_shown
 from tare.analysis.quoted_figures import quoted
 from tare.analysis.scaling import common_base
 from tare.core.campaign import Campaign
-from tare.core.values import Settings
 from tare.core.workload import Better
 from tare.report.charts.blocks import block_panels
 from tare.report.charts.figures import Figure, figures, watched_figure
 from tare.report.charts.forest import forest_panels
-from tare.report.charts.kind import ChartFacts, made_charts
+from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, made_charts
 from tare.report.charts.packets import PacketSizes, packet_panels, packet_sizes
 from tare.report.charts.painting import Painter
 from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
-from tare.report.charts.requested import ChartRequest, requested_chart
+from tare.report.charts.requested import NO_SELECTION, Selection, requested_chart
 from tare.report.charts.scaling import Problems, scaling_panels, scaling_problems
 from tare.report.charts.telemetry import ReadTimeline, node_timelines
 from tare.report.report_statistics import ReportStatistics
@@ -68,31 +67,27 @@ def content(
     *,
     painter: Painter | None = None,
     read_timeline: ReadTimeline = lambda attempt: None,
-    foms: Collection[str] = (),
-    base: Settings | None = None,
-    requests: Sequence[ChartRequest] = (),
+    selection: Selection = NO_SELECTION,
 ) -> Content:
     """Return the content of the report on `campaign`; without a `painter` it has no figures.
 
-    `read_timeline` returns the telemetry of an attempt's nodes over time, or None. Charts and the tables of
-    values show the figures of merit `foms`; by default charts show those that are primary or answer the
-    question, and the tables have all. Charts over one common base refer to the side with the settings
-    `base`, by default to the reference. `requests` are further charts.
+    `read_timeline` returns the telemetry of an attempt's nodes over time, or None. `selection` is
+    what a user asks to see.
     """
     plan = campaign.plan
     variants = lay_out(campaign, statistics.comparisons)
     balance = account(campaign)
     bounds = tuple(bound_rows(statistics.estimates, campaign, variants))
-    scaling = scaling_problems(statistics.scalings, variants, is_every_fom=bool(foms))
+    scaling = scaling_problems(statistics.scalings, variants, is_every_fom=bool(selection.foms))
     sizes = tuple(packet_sizes(campaign))
     drawn = (
-        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, foms, base, requests)
+        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, selection)
         if painter
         else []
     )
-    values = value_tables(statistics.estimates, variants, foms)
+    values = value_tables(statistics.estimates, variants, selection.foms)
     facts = SectionFacts(
-        campaign, variants, statistics, balance, bounds, scaling, sizes, tuple(drawn), values, tuple(foms)
+        campaign, variants, statistics, balance, bounds, scaling, sizes, tuple(drawn), values, selection.foms
     )
     return Content(
         study=visible(plan.study),
@@ -126,29 +121,16 @@ def _figures(
     sizes: Sequence[PacketSizes],
     read_timeline: ReadTimeline,
     painter: Painter,
-    foms: Collection[str],
-    base: Settings | None,
-    requests: Sequence[ChartRequest],
+    selection: Selection,
 ) -> list[Figure]:
     cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
     estimates = [one for one in statistics.estimates if one.case in cases]
     compared = [one for one in statistics.comparisons if one.contender_case in cases]
-    facts = ChartFacts(
-        campaign,
-        variants,
-        statistics,
-        cases,
-        common_base(campaign.plan, base),
-        tuple(foms),
-        frozenset(one.fom for one in requests if not one.factor),
-    )
-    asked = (requested_chart(one, facts) for one in requests if one.factor)
-    registered = [*made_charts(facts), *filter(None, asked)]
-    if foms:
-        campaign = with_shown(campaign, foms)
-    main_figures = (
-        [one for one in statistics.aggregates if one.fom in foms] if foms else quoted(statistics.aggregates)
-    )
+    registered = _registered(campaign, variants, statistics, cases, selection)
+    main_figures = quoted(statistics.aggregates)
+    if selection.foms:
+        campaign = with_shown(campaign, selection.foms)
+        main_figures = [one for one in statistics.aggregates if one.fom in selection.foms]
     drawn_figures = [one for one in main_figures if one.contender_case in cases]
     groups = {
         "figures": forest_panels(drawn_figures, statistics.comparisons, variants),
@@ -166,6 +148,27 @@ def _figures(
     timelines = node_timelines(campaign, variants, cases, read_timeline)
     drawn = figures(groups, reference, campaign.plan.margin, painter, registered)
     return drawn + watched_figure(timelines, painter)
+
+
+def _registered(
+    campaign: Campaign,
+    variants: Variants,
+    statistics: ReportStatistics,
+    cases: frozenset[str],
+    selection: Selection,
+) -> list[tuple[ChartKind, ChartPart]]:
+    """Return the charts of the registered kinds, and those that a user asks for."""
+    facts = ChartFacts(
+        campaign,
+        variants,
+        statistics,
+        cases,
+        base=common_base(campaign.plan, selection.base),
+        foms=selection.foms,
+        requested=frozenset(one.fom for one in selection.requests if not one.factor),
+    )
+    asked = (requested_chart(one, facts) for one in selection.requests if one.factor)
+    return [*made_charts(facts), *filter(None, asked)]
 
 
 def _question(variants: Variants) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.core.safe_folder import SafeFolder
-from tare.core.values import Settings
 from tare.report.charts.painting import Painter
-from tare.report.charts.requested import ChartRequest
+from tare.report.charts.requested import NO_SELECTION, Selection
 from tare.report.charts.telemetry import ReadTimeline
 from tare.report.content import Content, content
 from tare.report.formats import latex, markdown, tables
@@ -49,17 +48,14 @@ def write_report(
     formats: Collection[Format] = (Format.HTML,),
     read_timeline: ReadTimeline = lambda attempt: None,
     painter: Painter | None = None,
-    foms: Collection[str] = (),
-    base: Settings | None = None,
-    requests: Sequence[ChartRequest] = (),
+    selection: Selection = NO_SELECTION,
 ) -> dict[Format, Path]:
     """Write the report into `folder`, and return the files by format; HTML and CSV also write ``charts/``.
 
     `template` is a folder whose files replace those of the same name in TEMPLATES. `read_timeline` returns
     the telemetry of an attempt's nodes over time, or None. `painter` draws the pictures; by default this
-    process does. `foms` are the figures of merit to show, and `base` are settings to which the charts over
-    one common base refer. `requests` are further charts. Raises UsageError if `template` has none of those
-    files, or has one that Jinja cannot read.
+    process does. `selection` is what a user asks to see. Raises UsageError if `template` has none of
+    those files, or has one that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
@@ -70,9 +66,7 @@ def write_report(
         statistics,
         painter=drawn_by,
         read_timeline=read_timeline,
-        foms=foms,
-        base=base,
-        requests=requests,
+        selection=selection,
     )
     home = Path(os.path.relpath(campaign.folder.resolve(), folder.resolve())).as_posix()
     home = campaign.pseudonyms.only(home)

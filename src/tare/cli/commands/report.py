@@ -111,7 +111,7 @@ def command(
     from tare.core.safe_folder import SafeFolder
     from tare.plugins.collectors.sampler import read_timeline
     from tare.report.charts.painting import Painter, parallel_painter
-    from tare.report.charts.requested import read_request
+    from tare.report.charts.requested import Selection, read_request
     from tare.report.report_statistics import ReportStatistics
     from tare.report.writing import Format, write_report
     from tare.storage.manifest import altered
@@ -133,7 +133,7 @@ def command(
         view = PseudonymousView(campaign.pseudonyms)
         require_known(foms, campaign)
         base = _base(campaign, bases)
-        requests = [read_request(one, campaign) for one in charts]
+        requests = tuple(read_request(one, campaign) for one in charts)
         statistics = ReportStatistics.of(
             campaign, read_shown(calibrated, redacted) if calibrated else None, foms
         )
@@ -148,9 +148,7 @@ def command(
                     read_timeline(place / one.folder) or imported_timeline(place / one.folder)
                 ),
                 painter,
-                foms,
-                base,
-                requests,
+                Selection(foms, base, requests),
             )
         except OSError as error:
             fault = CampaignError.from_os(target, error)

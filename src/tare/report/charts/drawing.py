@@ -36,6 +36,7 @@ class Style:
     """The style of one kind of figure.
 
     `margin` gives the shaded band in which a ratio counts as 1. If `is_share`, values are shown in percent.
+    `columns` is the number of panels in a row of the picture.
     """
 
     y_title: str
@@ -44,6 +45,7 @@ class Style:
     has_lines: bool = True
     margin: float | None = None
     is_share: bool = False
+    columns: int = 3
 
     @property
     def least_reach(self) -> float | None:
@@ -73,14 +75,14 @@ def chart_spec(chart: Chart) -> str:
     return msgspec.json.encode(chart.grammar | whole).decode()
 
 
-def joint_spec(charts: Sequence[Chart], right: int) -> str:
-    """Return the charts as one picture for paper and slides, at most three in a row, as Vega-Lite in JSON.
+def joint_spec(charts: Sequence[Chart], right: int, columns: int = 3) -> str:
+    """Return the charts as one picture for paper and slides, `columns` in a row, as Vega-Lite in JSON.
 
     `right` is the space for the names at the ends of the last panel's lines, in pixels.
     """
     whole = {
         "concat": [chart.grammar | {"width": WIDTH} for chart in charts],
-        "columns": 3,
+        "columns": columns,
         "spacing": 28,
         "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
         "config": LOOK,

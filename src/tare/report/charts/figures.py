@@ -44,6 +44,7 @@ class Figure:
     descriptions: tuple[str, ...]
     picture: Picture
     panels: tuple[Panel, ...]
+    columns: int = 3
 
     @property
     def points(self) -> list[tuple[Panel, Line, Point]]:
@@ -198,6 +199,7 @@ def _figure(
         panel_charts(panels, style),
         tuple(describe(panel, style) for panel in panels),
         label_width(panels) if style.has_lines else 8,
+        style.columns,
     )
 
 
@@ -222,6 +224,7 @@ def _drawn(
     charts: Sequence[Chart],
     descriptions: tuple[str, ...],
     right: int,
+    columns: int = 3,
 ) -> Figure:
     """Return a figure with its specs, picture and texts; `right` is the space for names, in pixels."""
     return Figure(
@@ -230,8 +233,9 @@ def _drawn(
         text=text,
         specs=tuple(chart_spec(chart) for chart in charts),
         descriptions=descriptions,
-        picture=painter.paint(joint_spec(charts, right), _scale(len(charts))),
+        picture=painter.paint(joint_spec(charts, right, columns), _scale(len(charts))),
         panels=tuple(panels),
+        columns=columns,
     )
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tare.core.campaign import Campaign
 from tare.core.entry_points import modules
+from tare.core.errors import UsageError
 from tare.core.values import Settings
 from tare.report.charts.drawing import Style
 from tare.report.charts.panels import Panel
@@ -71,6 +72,16 @@ def chart_kinds() -> tuple[ChartKind, ...]:
 
 
 def made_charts(facts: ChartFacts) -> list[tuple[ChartKind, ChartPart]]:
-    """Return each kind of chart that has panels, with them."""
-    made = ((kind, kind.make(facts)) for kind in chart_kinds())
+    """Return each kind of chart that has panels, with them. Raises UsageError if one cannot be made."""
+    made = ((kind, _part(kind, facts)) for kind in chart_kinds())
     return [(kind, part) for kind, part in made if part is not None and part.panels]
+
+
+def _part(kind: ChartKind, facts: ChartFacts) -> ChartPart | None:
+    try:
+        return kind.make(facts)
+    except Exception as error:  # a plug-in may raise anything
+        why = f"{type(error).__name__}: {error}"
+        raise UsageError(
+            f"chart {kind.name}: {why}; mend or uninstall the package that it comes from"
+        ) from error

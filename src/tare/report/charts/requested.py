@@ -9,7 +9,7 @@ from tare.analysis.estimate import estimates
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.core.errors import UsageError
-from tare.core.values import Scalar
+from tare.core.values import Scalar, Settings
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, chart_kinds
 from tare.report.charts.panels import Line, Panel, Point
@@ -33,6 +33,22 @@ class ChartRequest(NamedTuple):
 
     fom: str
     factor: str = ""
+
+
+class Selection(NamedTuple):
+    """What a user asks a report to show.
+
+    Charts, scaling and the tables of values show the figures of merit `foms`. If there are none, charts show
+    those that are primary or answer the question, and the tables have all. Charts over one common base refer
+    to the side with the settings `base`, by default to the reference. `requests` are further charts.
+    """
+
+    foms: tuple[str, ...] = ()
+    base: Settings | None = None
+    requests: tuple[ChartRequest, ...] = ()
+
+
+NO_SELECTION = Selection()
 
 
 def read_request(text: str, campaign: Campaign) -> ChartRequest:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.value_tables import ValueRow, ValueTable, figure_words, unit_words
 from tare.report.variants import Variant
-from tare.report.words.numbers import SPACE, bracket_values, count, measured, number
+from tare.report.words.numbers import NARROW, SPACE, bracket_values, count, measured, number
 
 _CAPTION = "Mean over the blocks, with its interval; ★ marks the best mean of a row, not a certain difference"
 
@@ -75,7 +75,11 @@ def _value(row: ValueRow, variant: Variant) -> str:
     if one.low is None:
         return _printed(one.value)
     value = measured(one.value, one.low, one.high, "")
-    return f"{value}{SPACE}{bracket_values(one.low, one.high)}".rstrip()
+    decimals = len(value.partition(".")[2])
+    if one.high is None or "e" in value or not decimals:
+        return f"{value}{SPACE}{bracket_values(one.low, one.high)}".rstrip()
+    low, high = (f"{end:,.{decimals}f}".replace(",", NARROW).replace("-", "−") for end in (one.low, one.high))
+    return f"{value}{SPACE}[{low},{SPACE}{high}]"
 
 
 def _printed(value: float) -> str:

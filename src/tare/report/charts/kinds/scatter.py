@@ -73,4 +73,4 @@ def _line(at: int, variant: Variant, value: Bounded, unit: str, alike: _Alike) -
     )
 
 
-CHARTS = (ChartKind(_NAME, Style("value", is_log=False, has_lines=False), _made),)
+CHARTS = (ChartKind(_NAME, Style("value", is_log=False, has_lines=False, columns=2), _made),)
