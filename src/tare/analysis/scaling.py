@@ -25,13 +25,12 @@ from tare.core.interval import Bounded
 from tare.core.plan import Plan
 from tare.core.scaling import EfficientRange, Law, ScalingCurve, ScalingKind, ScalingPoint
 from tare.core.units import is_elapsed_unit
-from tare.core.values import Settings
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.laws import fit_law
 from tare.stats.ratios import Design
-from tare.stats.scaling import Scaled, bounded, claims, lasting, paired_ratios, remarks, scaled
+from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
 
 FLOORS = (0.7, 0.5)
 """Efficiencies down to which a larger scale is commonly considered worthwhile."""
@@ -46,7 +45,7 @@ _LAWS = {
 }
 
 
-class _Subject(NamedTuple):
+class ScalingSubject(NamedTuple):
     """A line of cases and the cell that is followed along it; `columns` are those of the table."""
 
     kind: ScalingKind
@@ -56,6 +55,7 @@ class _Subject(NamedTuple):
 
     @property
     def scales(self) -> list[float]:
+        """Return the scales of its cases, in rising order."""
         return [scale for scale, _ in self.line.cases]
 
 
@@ -74,7 +74,7 @@ def scalings(
     has the scale `p_ref`.
     """
     table = tabulate(campaign)
-    subjects = list(_subjects(campaign.plan, table, foms))
+    subjects = list(scaling_subjects(campaign.plan, table, foms))
     if p_ref is not None and subjects:
         known = sorted({scale for one in subjects for scale in one.scales})
         if p_ref not in known:
@@ -85,100 +85,6 @@ def scalings(
         _curve(one, table, campaign, scale if p_ref is None else p_ref)
         for one, scale in zip(subjects, scales, strict=True)
     ]
-
-
-def common_base(plan: Plan, base: Settings | None = None) -> Settings:
-    """Return the settings of the side to which the scaling of all sides may refer.
-
-    `base`, by default the reference of the study, is completed by the other settings that distinguish sides:
-    without injected input and output (``none``) where that varies, and else as in the first case that fits.
-    The result is empty if there is neither a reference nor a base.
-    """
-    chosen = dict(base or plan.reference)
-    fitting = [case.settings for case in plan.cases if is_of(case.settings, chosen)]
-    if not chosen or not fitting:
-        return {}
-    for name in sorted(VARIANT_SETTINGS.intersection(plan.varied).difference(chosen)):
-        levels = [row[name] for row in fitting if name in row]
-        if levels:
-            chosen[name] = _NO_IO if _NO_IO in levels else levels[0]
-            fitting = [row for row in fitting if row.get(name) == chosen[name]]
-    return chosen
-
-
-_NO_IO = "none"
-
-
-def is_of(settings: Settings, base: Settings) -> bool:
-    """Return whether a case's `settings` have all values of `base`."""
-    return all(settings.get(name) == value for name, value in base.items())
-
-
-def scalings_over(campaign: Campaign, base: Settings, *, foms: Collection[str] = ()) -> list[ScalingCurve]:
-    """Return the curves of all sides over one base: the smallest measured scale of the side `base`.
-
-    So a side that is 15 % slower on one node starts at × 0.85 and not at × 1. Speedup is the throughput over
-    that of the base, and efficiency is speedup · p_ref / p. Both are paired by block. Problems that the side
-    `base` has not measured have no curve. Curves have neither remarks nor fitted laws.
-    """
-    table = tabulate(campaign)
-    subjects = list(_subjects(campaign.plan, table, foms))
-    apart = {*VARIANT_SETTINGS, *campaign.plan.reference, *base}
-    problems = [_problem(one, campaign.plan, apart) for one in subjects]
-    bases: dict[object, _Subject] = {}
-    for one, problem in zip(subjects, problems, strict=True):
-        if all(is_of(case.settings, base) for case in one.line.members) and _measured_scales(one, table):
-            bases.setdefault(problem, one)
-    return [
-        _curve_over(bases[problem], one, table, campaign)
-        for one, problem in zip(subjects, problems, strict=True)
-        if problem in bases and _measured_scales(one, table)
-    ]
-
-
-def _curve_over(base: _Subject, one: _Subject, table: Table, campaign: Campaign) -> ScalingCurve:
-    p_ref = _measured_scales(base, table)[0]
-    column = base.scales.index(p_ref)
-    base_case = base.line.members[column]
-    work, below = _work(one, table), _work(base, table)[:, [column] * len(one.scales)]
-    is_base = np.array([case.id == base_case.id for case in one.line.members], np.bool_)
-    shifts = np.where(is_base, 0.0, table.shifts[one.columns] + table.shifts[base.columns[column]])
-    found, _ = paired_ratios(
-        below,
-        work,
-        CONFIDENCE,
-        shifts,
-        is_paired=_is_recorded(one, campaign) & _is_recorded(base, campaign)[column],
-        is_unpaired=campaign.compares_unpaired,
-    )
-    values = estimate(table.values[:, one.columns])
-    levels, lows, highs = listed(values.value, values.low, values.high)
-    points = tuple(
-        ScalingPoint(
-            scale=scale,
-            case=case.id,
-            n_blocks=int(values.n_blocks[at]),
-            value=None if level is None else Bounded(level, lows[at], highs[at]),
-            speedup=bounded(found, at),
-            efficiency=bounded(found, at, p_ref / scale),
-            note=_lack(int(values.n_blocks[at])),
-        )
-        for at, ((scale, case), level) in enumerate(zip(one.line.cases, levels, strict=True))
-    )
-    return ScalingCurve(
-        workload=one.line.cases[0][1].workload,
-        fom=one.cell.fom,
-        unit=one.cell.unit,
-        better=_better(one.cell),
-        kind=one.kind,
-        along=one.line.along,
-        settings=fixed_settings(one.line.members, campaign.plan),
-        at=dict(one.cell.at),
-        held=one.line.held,
-        p_ref=p_ref,
-        confidence=CONFIDENCE,
-        points=points,
-    )
 
 
 class ScaledCase(NamedTuple):
@@ -208,13 +114,13 @@ def scaled_cases(campaign: Campaign, foms: Collection[str] = ()) -> Iterator[Sca
     Lines without any measurement are included, with the figures of merit that their workload declares.
     """
     table = tabulate(campaign)
-    subjects = list(_subjects(campaign.plan, table, foms, has_promised=True))
+    subjects = list(scaling_subjects(campaign.plan, table, foms, has_promised=True))
     for one, p_ref in zip(subjects, _reference_scales(subjects, table, campaign.plan), strict=True):
-        work = _work(one, table)
+        work = subject_throughput(one, table)
         shifts = table.shifts[one.columns]
         base, of_base, base_is_recorded = np.full(len(work), np.nan), 0.0, True
         base_case: str | None = None
-        is_recorded = _is_recorded(one, campaign)
+        is_recorded = has_recorded_blocks(one, campaign)
         if p_ref in one.scales:
             column = one.scales.index(p_ref)
             base_case = one.line.cases[column][1].id
@@ -270,9 +176,13 @@ def throughput(
     return found
 
 
-def _subjects(
+def scaling_subjects(
     plan: Plan, table: Table, foms: Collection[str], *, has_promised: bool = False
-) -> Iterator[_Subject]:
+) -> Iterator[ScalingSubject]:
+    """Yield every line of cases with each figure that is followed along it.
+
+    `foms` selects figures. If `has_promised`, lines without any measurement have those that are declared.
+    """
     for workload in dict.fromkeys(case.workload for case in plan.cases):
         cases = [case for case in plan.cases if case.workload == workload]
         for kind, names in wanted_scalings(plan):
@@ -282,7 +192,7 @@ def _subjects(
                     cells = _promised(line, plan, foms)
                 for cell in cells:
                     columns = [table.find(case.id, [cell])[0] for _, case in line.cases]
-                    yield _Subject(kind, line, cell, columns)
+                    yield ScalingSubject(kind, line, cell, columns)
 
 
 def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
@@ -315,13 +225,13 @@ def _promised(line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
     ]
 
 
-def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) -> list[float | None]:
+def _reference_scales(subjects: Sequence[ScalingSubject], table: Table, plan: Plan) -> list[float | None]:
     """Return for each subject the smallest scale that every side with the same problem has measured.
 
     If there is none, it is the subject's own smallest scale.
     """
-    measured = [_measured_scales(one, table) for one in subjects]
-    problems = [_problem(one, plan, {*VARIANT_SETTINGS, *plan.reference}) for one in subjects]
+    measured = [measured_scales(one, table) for one in subjects]
+    problems = [common_problem(one, plan, {*VARIANT_SETTINGS, *plan.reference}) for one in subjects]
     common: dict[object, set[float]] = {}
     for problem, scales in zip(problems, measured, strict=True):
         if scales:
@@ -332,27 +242,29 @@ def _reference_scales(subjects: Sequence[_Subject], table: Table, plan: Plan) ->
     ]
 
 
-def _is_recorded(one: _Subject, campaign: Campaign) -> npt.NDArray[np.bool_]:
+def has_recorded_blocks(one: ScalingSubject, campaign: Campaign) -> npt.NDArray[np.bool_]:
+    """Return for each scale whether the blocks of its case are recorded, so that they can be paired."""
     recorded = recorded_blocks(campaign)
     return np.array([case.id in recorded for _, case in one.line.cases], np.bool_)
 
 
-def _measured_scales(one: _Subject, table: Table) -> list[float]:
+def measured_scales(one: ScalingSubject, table: Table) -> list[float]:
+    """Return the scales that have a value, in rising order."""
     n_blocks = np.isfinite(table.values[:, one.columns]).sum(axis=0)
     return [scale for scale, n in zip(one.scales, n_blocks.tolist(), strict=True) if n]
 
 
-def _problem(one: _Subject, plan: Plan, apart: Collection[str]) -> tuple[object, ...]:
+def common_problem(one: ScalingSubject, plan: Plan, apart: Collection[str]) -> tuple[object, ...]:
     """Return what sides have in common on a line; they differ in the settings `apart`."""
     fixed = fixed_settings(one.line.members, plan, apart)
     return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
 
 
-def _curve(one: _Subject, table: Table, campaign: Campaign, reference: float | None) -> ScalingCurve:
+def _curve(one: ScalingSubject, table: Table, campaign: Campaign, reference: float | None) -> ScalingCurve:
     cell, scales = one.cell, one.scales
     values = table.values[:, one.columns]
-    work = _work(one, table)
-    measured = _measured_scales(one, table)
+    work = subject_throughput(one, table)
+    measured = measured_scales(one, table)
     p_ref = reference if reference in measured else None
     at = None if p_ref is None else scales.index(p_ref)
     grown = scaled(
@@ -360,7 +272,7 @@ def _curve(one: _Subject, table: Table, campaign: Campaign, reference: float | N
         scales,
         at,
         rounding=table.shifts[one.columns],
-        is_recorded=_is_recorded(one, campaign),
+        is_recorded=has_recorded_blocks(one, campaign),
         is_unpaired=campaign.compares_unpaired,
     )
     points = _points(one, estimate(values), grown, p_ref)
@@ -368,7 +280,7 @@ def _curve(one: _Subject, table: Table, campaign: Campaign, reference: float | N
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,
         unit=cell.unit,
-        better=_better(cell),
+        better=direction(cell),
         kind=one.kind,
         along=one.line.along,
         settings=fixed_settings(one.line.members, campaign.plan),
@@ -383,16 +295,20 @@ def _curve(one: _Subject, table: Table, campaign: Campaign, reference: float | N
     )
 
 
-def _work(one: _Subject, table: Table) -> Floats:
+def subject_throughput(one: ScalingSubject, table: Table) -> Floats:
+    """Return the throughput of a line, blocks × scales; see `throughput`."""
     values = table.values[:, one.columns]
-    return throughput(values, one.scales, unit=one.cell.unit, better=_better(one.cell), kind=one.kind)
+    return throughput(values, one.scales, unit=one.cell.unit, better=direction(one.cell), kind=one.kind)
 
 
-def _better(cell: Cell) -> Better:
+def direction(cell: Cell) -> Better:
+    """Return the direction of a figure that scales."""
     return cell.better or Better.HIGHER  # is_scalable() accepts only figures with a direction
 
 
-def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None) -> tuple[ScalingPoint, ...]:
+def _points(
+    one: ScalingSubject, found: Estimates, grown: Scaled, p_ref: float | None
+) -> tuple[ScalingPoint, ...]:
     is_beyond = [p_ref is not None and scale > p_ref for scale in one.scales]
     allowed = claims(grown, np.array(is_beyond, np.bool_))
     values, lows, highs = listed(found.value, found.low, found.high)
@@ -416,7 +332,7 @@ def _points(one: _Subject, found: Estimates, grown: Scaled, p_ref: float | None)
                     can_be_negative=bool(allowed.gain[column]),
                     can_be_super_linear=bool(allowed.efficiency[column]),
                 ),
-                note=_lack(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
+                note=lack_note(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
             )
         )
     return tuple(points)
@@ -429,7 +345,7 @@ def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[Effi
     return tuple(one for one in found if one is not None)
 
 
-def _lack(n_blocks: int) -> str:
+def lack_note(n_blocks: int) -> str:
     """Return why a point has no interval or no value; mostly empty."""
     if n_blocks >= MIN_BLOCKS:
         return ""

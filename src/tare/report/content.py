@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tare.analysis.answering_figures import with_shown
+from tare.analysis.common_base import common_base
 from tare.analysis.quoted_figures import quoted
-from tare.analysis.scaling import common_base
 from tare.core.campaign import Campaign
 from tare.core.workload import Better
 from tare.report.charts.blocks import block_panels

@@ -10,7 +10,7 @@ import functools
 
 import msgspec
 
-from tare.analysis.scaling import scalings_over
+from tare.analysis.common_base import is_of, scalings_over
 from tare.core.scaling import ScalingCurve
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart
@@ -52,13 +52,13 @@ def _base_case(curves: list[ScalingCurve], facts: ChartFacts) -> frozenset[str]:
         for point in curve.points
         if point.case is not None
         and point.scale == curve.p_ref
-        and all(cases[point.case].settings.get(name) == value for name, value in facts.base.items())
+        and is_of(cases[point.case].settings, facts.base)
     )
 
 
 def _base_name(facts: ChartFacts, variants: Variants) -> str:
     for case in facts.campaign.plan.cases:
-        if all(case.settings.get(name) == value for name, value in facts.base.items()):
+        if is_of(case.settings, facts.base):
             return variants.variant_of[case.id].name
     return "the base"
 
