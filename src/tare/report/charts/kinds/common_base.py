@@ -17,22 +17,31 @@ from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart
 from tare.report.charts.scaling import scaling_panels, scaling_problems
 from tare.report.variants import Variants, lay_out
 
+_OWN_COLOURS = "Lines differ in more settings than elsewhere, and have colours of their own. "
+
 
 def _made(facts: ChartFacts, *, is_efficiency: bool) -> ChartPart | None:
     if not facts.base:
         return None
-    curves = scalings_over(facts.campaign, facts.base, foms=facts.foms)
+    curves = _curves(facts)
     variants = _variants(facts)
     problems = scaling_problems(curves, variants, is_every_fom=bool(facts.foms))
     panels = scaling_panels(problems, variants, is_efficiency=is_efficiency, base=_base_case(curves, facts))
     what = "Parallel efficiency" if is_efficiency else "Speedup"
     name = _base_name(facts, variants)
+    own = "" if variants is facts.variants else _OWN_COLOURS
     return ChartPart(
         f"{what} of all over {name}",
-        f"Every line refers to {name} at its smallest scale, so a line that starts lower is slower there. "
+        f"{own}Every line refers to {name} at its smallest scale, so a line that starts lower is slower there. "
         "The dashed line is ideal. Bands are the intervals, paired by block.",
         panels,
     )
+
+
+def _curves(facts: ChartFacts) -> list[ScalingCurve]:
+    """Return the curves over the base, which are computed once for both charts."""
+    key = (scalings_over, tuple(facts.base.items()), facts.foms)
+    return facts.campaign.memo.get(key, lambda: scalings_over(facts.campaign, facts.base, foms=facts.foms))
 
 
 def _variants(facts: ChartFacts) -> Variants:
