@@ -21,6 +21,7 @@ from tare.report.charts.figures import Figure
 from tare.report.charts.painting import Painter
 from tare.report.charts.requested import ChartRequest, Selection, read_request
 from tare.report.content import content
+from tare.report.report_statistics import ReportStatistics
 
 
 def drawn(campaign: Campaign, *texts: str) -> dict[str, Figure]:
@@ -140,6 +141,23 @@ def test_packets_a_second_are_drawn_against_nodes_where_they_were_counted() -> N
     heights = {point.x: point.y for point in panel.lines[0].points}
     assert heights == pytest.approx({1: 1003, 2: 2003, 4: 4003}, rel=0.001)
     assert figure.is_of_activity
+
+
+def test_a_figure_of_telemetry_may_be_chosen_like_any_other() -> None:
+    fom = "telemetry.network_packet_rate"
+    campaign = make_application({"host": usl(), "overlay": usl()}, (1, 2))
+    counted = tuple(
+        msgspec.structs.replace(one, telemetry={"network_packet_rate": 100.0 + one.block})
+        for one in campaign.attempts
+    )
+    campaign = msgspec.structs.replace(campaign, attempts=counted)
+    statistics = ReportStatistics.of(campaign, foms=(fom,))
+    found = content(campaign, statistics, painter=Painter(), selection=Selection(foms=(fom,)))
+    (figure,) = [one for one in found.figures if one.name == "value"]
+    assert all(102.9 < point.y < 103.1 for _, _, point in figure.points)
+    (table,) = found.values
+    assert {row.fom for row in table.rows} == {fom}
+    assert not any(row.best for row in table.rows)
 
 
 def test_a_request_without_any_value_draws_nothing() -> None:

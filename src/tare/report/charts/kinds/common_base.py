@@ -32,7 +32,7 @@ def _made(facts: ChartFacts, *, is_efficiency: bool) -> ChartPart | None:
     own = "" if variants is facts.variants else _OWN_COLOURS
     return ChartPart(
         f"{what} of all over {name}",
-        f"{own}Every line refers to {name} at its smallest scale, so a line that starts lower is slower there. "
+        f"{own}Every line refers to {name} at its smallest scale, so a line that starts lower is slower. "
         "The dashed line is ideal. Bands are the intervals, paired by block.",
         panels,
     )

@@ -11,7 +11,9 @@ from tare.report.charts.panels import measured_panels
 _FOM = "telemetry.network_packet_rate"
 
 
-def _made(facts: ChartFacts) -> ChartPart:
+def _made(facts: ChartFacts) -> ChartPart | None:
+    if not any(series.fom == _FOM for one in facts.campaign.measured() for series in one.telemetry_series):
+        return None
     found = [one for one in estimates(facts.campaign, (_FOM,)) if one.fom == _FOM and one.case in facts.cases]
     return ChartPart(
         "Packets a second",
