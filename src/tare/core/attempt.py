@@ -127,6 +127,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `queued_s`, `starting_s` and `ending_s` are for batch systems, and 0 elsewhere: how long it waited for
       nodes, how long it had nodes before its program began, and how long it took from the program's end until
       its results were back.
+    - `is_profiled` is true for a run of its own with the profiling library, which is never compared.
     """
 
     case: CaseId
@@ -161,6 +162,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     queued_s: Elapsed = 0.0
     starting_s: Elapsed = 0.0
     ending_s: Elapsed = 0.0
+    is_profiled: bool = False
 
     def supersedes(self, other: Attempt | None) -> bool:
         """Return whether it is no earlier a try at a run than `other`, so that it decides the run's state."""

@@ -102,7 +102,14 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def measured(self) -> tuple[Attempt, ...]:
         """Return the attempts that count: DONE, of measured blocks (block 1 and up)."""
-        return tuple(one for one in self.attempts if one.state is State.DONE and one.block >= 1)
+        return tuple(one for one in self._done() if not one.is_profiled)
+
+    def profiled(self) -> tuple[Attempt, ...]:
+        """Return the attempts whose profile counts: DONE, of measured blocks; they are never compared."""
+        return tuple(one for one in self._done() if one.is_profiled)
+
+    def _done(self) -> list[Attempt]:
+        return [one for one in self.attempts if one.state is State.DONE and one.block >= 1]
 
     def latest(self) -> dict[Run, Attempt]:
         """Return the last attempt of each run that has one."""

@@ -1,0 +1,220 @@
+"""Attribute a difference to computation, MPI functions, waiting and files.
+
+`attributions` takes a campaign with profiled runs and returns one Attribution for each pair that has some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tare.analysis.pairs import Pair, pairs
+from tare.analysis.profiles import (
+    COMPUTATION,
+    WAITING,
+    ComponentKey,
+    Profiled,
+    Profiles,
+    common_passes,
+    components,
+    matrix,
+    mean,
+    profiles,
+)
+from tare.analysis.proofs import nothing_crosses
+from tare.analysis.size_groups import size_groups
+from tare.analysis.uneven_computation import uneven
+from tare.analysis.unprofiled import Elapsed, elapsed
+from tare.core.attribution import Attribution, Cause, CauseKind
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.core.interval import Bounded
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, arithmetic_intervals, geometric_intervals
+from tare.stats.multiplicity import holm
+from tare.stats.shares import Shares, mean_p_values, shares
+
+_ORDER = {kind: at for at, kind in enumerate(CauseKind)}
+
+_SAME_CALLS = 0.01
+"""The share by which the numbers of calls of both sides may differ before a note says so."""
+
+
+class _Sides(NamedTuple):
+    """The runs of both sides in the passes that both have, and their components, blocks × keys."""
+
+    passes: list[Pass]
+    runs: tuple[list[Profiled], list[Profiled]]
+    keys: list[ComponentKey]
+    reference: Floats
+    contender: Floats
+    slow_rank: int | None
+
+
+def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Attribution]:
+    """Return what the difference of each pair with profiled runs consists of, in the plan's order.
+
+    A difference is decided if its p value is at most 5 % among all pairs (Holm), in profiled runs.
+    """
+    found = profiles(campaign)
+    if not found.by_case and not found.missing:
+        return []
+    asked = [pair for pair in pairs(campaign) if _is_profiled(campaign, pair)]
+    made = [_attribution(campaign, found, pair, confidence) for pair in asked]
+    p_values = np.array([np.nan if one.p_adjusted is None else one.p_adjusted for one in made])
+    return [
+        one
+        if not np.isfinite(p)
+        else msgspec.structs.replace(one, p_adjusted=p, is_decided=bool(p <= 1 - CONFIDENCE))
+        for one, p in zip(made, holm(p_values).tolist(), strict=True)
+    ]
+
+
+def _is_profiled(campaign: Campaign, pair: Pair) -> bool:
+    cases = {one.case for one in campaign.profiled()}
+    return bool(cases & {pair.reference_case.id, pair.contender_case.id})
+
+
+def _attribution(campaign: Campaign, found: Profiles, pair: Pair, confidence: float) -> Attribution:
+    nothing = Attribution(
+        workload=pair.workload,
+        reference_case=pair.reference_case.id,
+        contender_case=pair.contender_case.id,
+        reference=pair.reference,
+        contender=pair.contender,
+    )
+    passes = common_passes(found, pair.reference_case.id, pair.contender_case.id)
+    if len(passes) < MIN_BLOCKS:
+        why = f"; {found.missing.most_common(1)[0][0]}" if found.missing else ""
+        text = f"{len(passes)} blocks have a profile of both sides; {MIN_BLOCKS} or more are needed{why}"
+        return msgspec.structs.replace(nothing, n_blocks=len(passes), refusal=text)
+    if nothing_crosses(campaign.plan, pair):
+        return msgspec.structs.replace(
+            nothing, n_blocks=len(passes), refusal="all ranks are on one node, so no data cross the network"
+        )
+    sides = _sides(found, pair, passes)
+    both = elapsed(campaign, pair, passes, confidence)
+    return _parted(nothing, sides, both, confidence)
+
+
+def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
+    runs = [
+        [found.by_case[case.id][one] for one in passes] for case in (pair.reference_case, pair.contender_case)
+    ]
+    rows = [[components(run.profile) for run in side] for side in runs]
+    keys = sorted({key for side in rows for row in side for key in row}, key=_key_order)
+    below, above = (matrix(side, keys) for side in rows)
+    slow_rank = None
+    if len({run.profile.ranks for side in runs for run in side}) == 1:
+        computed = [np.array([run.profile.computation_s for run in side], np.float64) for side in runs]
+        of_slow, slow_rank = uneven(*computed)
+        if slow_rank is not None and WAITING in keys:
+            above[:, keys.index(COMPUTATION)] -= of_slow
+            above[:, keys.index(WAITING)] += of_slow
+    return _Sides(passes, (runs[0], runs[1]), keys, below, above, slow_rank)
+
+
+def _key_order(key: ComponentKey) -> tuple[int, str, int]:
+    kind, name, size = key
+    return _ORDER[CauseKind(kind)], name, size
+
+
+def _parted(nothing: Attribution, sides: _Sides, both: Elapsed, confidence: float) -> Attribution:
+    differences = sides.contender - sides.reference
+    walls = [side.sum(axis=1) for side in (sides.reference, sides.contender)]
+    ratio = geometric_intervals((walls[1] / walls[0])[:, np.newaxis], confidence)
+    whole = arithmetic_intervals((walls[1] - walls[0])[:, np.newaxis], confidence)
+    p_value = float(mean_p_values(np.log(walls[1] / walls[0])[:, np.newaxis])[0])
+    parts = _causes(sides, differences, [(at,) for at in range(len(sides.keys))], confidence)
+    grouped = size_groups(sides.keys, shares(differences, confidence).share.tolist())
+    causes = _causes(sides, differences, grouped, confidence)
+    return msgspec.structs.replace(
+        nothing,
+        n_blocks=len(sides.passes),
+        ratio=_first(ratio.centre, ratio.low, ratio.high),
+        difference_s=_first(whole.centre, whole.low, whole.high),
+        p_adjusted=p_value,
+        parts=tuple(parts),
+        causes=tuple(sorted(causes, key=lambda one: -one.share.value)),
+        elapsed_s=both.plain_s,
+        profiled_elapsed_s=both.profiled_s,
+        cost=both.cost,
+        note=_note(sides),
+    )
+
+
+def _first(*values: Floats) -> Bounded:
+    return Bounded.of(*(float(one[0]) for one in values))
+
+
+def _causes(
+    sides: _Sides, differences: Floats, groups: Sequence[tuple[int, ...]], confidence: float
+) -> list[Cause]:
+    """Return one cause for each group of columns; certain are those that differ among all groups."""
+    joined = np.column_stack([differences[:, list(group)].sum(axis=1) for group in groups])
+    found = shares(joined, confidence)
+    adjusted = holm(found.p_values)
+    return [
+        _cause(sides, group, found, at, is_certain=bool(adjusted[at] <= 1 - CONFIDENCE))
+        for at, group in enumerate(groups)
+    ]
+
+
+def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_certain: bool) -> Cause:
+    kind, name, _ = sides.keys[group[0]]
+    sizes = [sides.keys[column][2] for column in group]
+    is_sized = kind == CauseKind.FUNCTION
+    cause = Cause(
+        kind=CauseKind(kind),
+        name=name,
+        least_bytes=min(sizes) // 2 + 1 if is_sized and min(sizes) else 0 if is_sized else None,
+        most_bytes=max(sizes) if is_sized else None,
+        reference_s=float(sides.reference[:, list(group)].sum(axis=1).mean()),
+        contender_s=float(sides.contender[:, list(group)].sum(axis=1).mean()),
+        difference_s=Bounded.of(float(found.mean[at]), float(found.low[at]), float(found.high[at])),
+        share=Bounded.of(float(found.share[at]), float(found.share_low[at]), float(found.share_high[at])),
+        is_certain=is_certain,
+        rank=sides.slow_rank if kind == CauseKind.WAITING else None,
+    )
+    if not is_sized:
+        return cause
+    calls = [_calls(side, name, {*sizes}) for side in sides.runs]
+    times = [
+        None if not n else seconds / n
+        for n, seconds in zip(calls, (cause.reference_s, cause.contender_s), strict=True)
+    ]
+    return msgspec.structs.replace(
+        cause, calls=calls[0], reference_call_s=times[0], contender_call_s=times[1]
+    )
+
+
+def _calls(runs: Sequence[Profiled], name: str, sizes: set[int]) -> float:
+    """Return the calls of a rank in a run: the mean over ranks and runs."""
+    counted = [
+        sum(
+            mean(row.calls)
+            for row in run.profile.functions
+            if row.function == name and row.size_class in sizes
+        )
+        for run in runs
+    ]
+    return sum(counted) / len(counted)
+
+
+def _note(sides: _Sides) -> str:
+    """Return that both sides did not do the same, so that a difference is not only one of cost."""
+    calls = [
+        sum(sum(row.calls) for run in side for row in run.profile.functions) / len(side)
+        for side in sides.runs
+    ]
+    dropped = [run.profile.n_dropped for side in sides.runs for run in side]
+    notes = []
+    if abs(calls[1] - calls[0]) > _SAME_CALLS * max(*calls, 1.0):
+        notes.append(f"the contender made {calls[1]:,.0f} MPI calls, and the reference {calls[0]:,.0f}")
+    if any(dropped):
+        notes.append(
+            f"waiting is not parted from transfer in {max(dropped):,} instances of collective operations"
+        )
+    return "; ".join(notes)

@@ -1,0 +1,93 @@
+"""Read the profiles of a campaign's profiled runs, and pair those of a contender with its reference's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.case import Pass
+from tare.core.profile import Calls, Profile, read
+from tare.stats.intervals import Floats
+
+ComponentKey = tuple[str, str, int]
+"""Kind, name and size class: ("function", "MPI_Alltoall", 8192); other kinds have no size."""
+
+COMPUTATION: ComponentKey = ("computation", "", 0)
+WAITING: ComponentKey = ("waiting", "", 0)
+UNEXPLAINED: ComponentKey = ("unexplained", "", 0)
+
+
+class Profiled(NamedTuple):
+    """A profiled run with its profile."""
+
+    attempt: Attempt
+    profile: Profile
+
+
+class Profiles(NamedTuple):
+    """The profiles of a campaign, by case and pass, and how often there was none, by reason."""
+
+    by_case: dict[str, dict[Pass, Profiled]]
+    missing: Counter[str]
+
+
+def profiles(campaign: Campaign) -> Profiles:
+    """Return the profiles of all profiled runs; read once, since a campaign does not change."""
+    return campaign.memo.get((profiles,), lambda: _read(campaign))
+
+
+def _read(campaign: Campaign) -> Profiles:
+    found: dict[str, dict[Pass, Profiled]] = {}
+    missing: Counter[str] = Counter()
+    for one in campaign.profiled():
+        profile = read(campaign.folder / one.folder)
+        if isinstance(profile, Profile):
+            found.setdefault(one.case, {})[one.together] = Profiled(one, profile)
+        else:
+            missing[profile] += 1
+    return Profiles(found, missing)
+
+
+def common_passes(found: Profiles, *cases: str) -> list[Pass]:
+    """Return the passes in which each of `cases` has a profile, in the order of time."""
+    return sorted(set.intersection(*({*found.by_case.get(case, {})} for case in cases)))
+
+
+def inside_s(row: Calls) -> float:
+    """Return the mean over ranks of the time in a call apart from waiting for late ranks."""
+    return mean(row.seconds) - mean(row.waiting_s)
+
+
+def components(profile: Profile) -> dict[ComponentKey, float]:
+    """Return the parts of the mean wall time over ranks, in seconds; they sum to it exactly.
+
+    Each rank's wall time is computation, calls, waits and files. So the means over ranks of these parts sum
+    to the mean wall time, which is that of each rank in a program whose ranks end together. What the profile
+    does not cover is `UNEXPLAINED`.
+    """
+    found: dict[ComponentKey, float] = {COMPUTATION: mean(profile.computation_s)}
+    for row in profile.functions:
+        key = ("function", row.function, row.size_class)
+        found[key] = found.get(key, 0.0) + inside_s(row)
+        found[WAITING] = found.get(WAITING, 0.0) + mean(row.waiting_s)
+    for file in profile.files:
+        key = ("files", " on ".join(filter(None, (file.operation, file.file_system))), 0)
+        found[key] = found.get(key, 0.0) + mean(file.seconds)
+    found[UNEXPLAINED] = mean(profile.wall_s) - sum(found.values())
+    return found
+
+
+def matrix(rows: list[dict[ComponentKey, float]], keys: list[ComponentKey]) -> Floats:
+    """Return components as an array, blocks × `keys`; what a run lacks took no time."""
+    return np.array([[row.get(key, 0.0) for key in keys] for row in rows], np.float64).reshape(
+        len(rows), len(keys)
+    )
+
+
+def mean(values: list[float] | list[int]) -> float:
+    """Return the mean over ranks; 0 where nothing was counted."""
+    return sum(values) / len(values) if values else 0.0

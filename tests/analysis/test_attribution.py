@@ -1,0 +1,110 @@
+"""Where a difference comes from, in campaigns whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.profiled import BASE, Component, profiled_campaign, with_more
+from tare.analysis.attribution import attributions
+from tare.core.attribution import Attribution, CauseKind
+
+_WHERE: list[tuple[Component, CauseKind, str]] = [
+    (("computation", 0), CauseKind.COMPUTATION, ""),
+    (("MPI_Allreduce", 8), CauseKind.FUNCTION, "MPI_Allreduce"),
+    (("MPI_Isend", 1 << 20), CauseKind.FUNCTION, "MPI_Isend"),
+    (("files", 0), CauseKind.FILES, "write on ext4"),
+]
+
+
+def _only(folder: Path, **options: object) -> Attribution:
+    (found,) = attributions(profiled_campaign(folder, BASE, **options))  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize(("component", "kind", "name"), _WHERE)
+def test_the_right_cause_gets_at_least_90_percent_and_no_other_more_than_5(
+    tmp_path: Path, component: Component, kind: CauseKind, name: str
+) -> None:
+    found = _only(tmp_path, contender=with_more(BASE, component, 4.0), blocks=8)
+    first, *others = found.causes
+    assert found.is_decided
+    assert (first.kind, first.name) == (kind, name)
+    assert first.share.value >= 0.9
+    assert all(abs(one.share.value) <= 0.05 for one in others)
+
+
+def test_a_slow_rank_and_the_waiting_for_it_are_one_cause(tmp_path: Path) -> None:
+    found = _only(tmp_path, contender=BASE, slow_rank_s=4.0, blocks=8)
+    first, *others = found.causes
+    assert (first.kind, first.rank) == (CauseKind.WAITING, 3)
+    assert first.share.value >= 0.9
+    assert all(abs(one.share.value) <= 0.05 for one in others)
+
+
+def test_what_the_profile_does_not_cover_is_unexplained(tmp_path: Path) -> None:
+    found = _only(tmp_path, contender=BASE, uncovered_s=4.0, blocks=8)
+    assert found.causes[0].kind is CauseKind.UNEXPLAINED
+    assert found.causes[0].share.value >= 0.9
+
+
+def test_neighbouring_sizes_of_a_function_are_one_cause(tmp_path: Path) -> None:
+    slower = with_more(with_more(BASE, ("MPI_Alltoall", 2048), 2.0), ("MPI_Alltoall", 4096), 2.0)
+    first = _only(tmp_path, contender=slower).causes[0]
+    assert (first.name, first.least_bytes, first.most_bytes) == ("MPI_Alltoall", 1025, 4096)
+    assert first.reference_call_s == pytest.approx(50e-6, rel=0.02)
+    assert first.contender_call_s == pytest.approx(250e-6, rel=0.02)
+
+
+def test_the_parts_sum_to_the_difference_and_the_shares_to_one(tmp_path: Path) -> None:
+    found = _only(tmp_path, contender=with_more(BASE, ("computation", 0), 2.0), uncovered_s=0.3)
+    for parts in (found.parts, found.causes):
+        assert found.difference_s is not None
+        assert sum(one.difference_s.value for one in parts) == pytest.approx(found.difference_s.value)
+        assert sum(one.share.value for one in parts) == pytest.approx(1)
+
+
+def test_where_nothing_differs_few_campaigns_attribute_anything(tmp_path: Path) -> None:
+    n_decided = sum(
+        _only(tmp_path / str(seed), contender=BASE, seed=seed, blocks=5).is_decided for seed in range(100)
+    )
+    assert n_decided <= 11  # 5 %: more than 11 of 100 happen in less than 1 % of cases
+
+
+def test_intervals_of_shares_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
+    slower = with_more(with_more(BASE, ("MPI_Allreduce", 8), 1.0), ("computation", 0), 1.0)
+    truth = {"": 0.5, "MPI_Allreduce": 0.5}
+    n_held = n_asked = 0
+    for seed in range(100):
+        campaign = profiled_campaign(tmp_path / str(seed), BASE, slower, seed=seed, blocks=5)
+        (found,) = attributions(campaign, 0.90)
+        for one in found.causes:
+            if one.kind in {CauseKind.COMPUTATION, CauseKind.FUNCTION} and one.name in truth:
+                assert one.share.low is not None
+                assert one.share.high is not None
+                n_asked += 1
+                n_held += one.share.low <= truth[one.name] <= one.share.high
+    assert n_asked == 200
+    assert abs(n_held / n_asked - 0.9) <= 3 * np.sqrt(
+        0.9 * 0.1 / 100
+    )  # two of a campaign are not independent
+
+
+def test_too_few_profiles_are_no_attribution_and_say_why(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, with_more(BASE, ("computation", 0), 4.0), blocks=3)
+    first = next(one for one in campaign.attempts if one.is_profiled)
+    (tmp_path / first.folder / "profile.json").write_text("{")
+    (found,) = attributions(campaign)
+    assert not found.parts
+    assert "2 blocks have a profile of both sides" in found.refusal
+    assert "no profile, because profile.json is damaged" in found.refusal
+
+
+def test_runs_without_a_profile_beside_say_what_profiling_costs(tmp_path: Path) -> None:
+    found = _only(tmp_path, contender=with_more(BASE, ("computation", 0), 4.0))
+    assert found.cost is not None
+    assert 1 < found.cost.value < 1.01
+    assert found.elapsed_s is not None
+    assert found.elapsed_s.value == pytest.approx(4.0, abs=0.3)
