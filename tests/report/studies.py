@@ -44,7 +44,7 @@ def facts_of(campaign: Campaign) -> dict[str, str]:
 def content_of(campaign: Campaign) -> Content:
     found = content(campaign, answers_of(campaign), painter=Painter(), read_timeline=steady)
     for one in found.sections:
-        assert "could not be made" not in str(one.part), one.part
+        assert "could not be made" not in str(one.part), one.part  # a section, or a chart
     return found
 
 

@@ -10,7 +10,6 @@ from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.telemetry import Epoch, Timeline, Track
 from tare.report.charts.drawing import chart_spec
-from tare.report.charts.figures import watched_figure
 from tare.report.charts.node_timelines import node_timeline_charts
 from tare.report.charts.painting import Painter
 from tare.report.charts.telemetry import (
@@ -21,6 +20,7 @@ from tare.report.charts.telemetry import (
     describe_node_timeline,
     node_timelines,
 )
+from tare.report.content import content
 from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.reasons import watched_words
 from tare.report.variants import lay_out
@@ -176,6 +176,10 @@ def test_more_charts_than_fit_on_a_page_of_paper_are_two_figures() -> None:
     told = Timeline(
         tracks=(msgspec.structs.replace(track("n1", 1), values=both),), epochs=(Epoch("run", 100, 110),)
     )
-    found = watched_figure(drawn(campaign, told), Painter())
+    watched = [msgspec.structs.replace(one, telemetry={"cpu_busy": 1.0}) for one in campaign.attempts]
+    campaign = msgspec.structs.replace(campaign, attempts=tuple(watched))
+    statistics = ReportStatistics.of(campaign)
+    found = content(campaign, statistics, painter=Painter(), read_timeline=lambda attempt: told).figures
+    found = tuple(one for one in found if one.name.startswith("telemetry"))
     assert [(one.name, len(one.specs)) for one in found] == [("telemetry", 12), ("telemetry-2", 12)]
     assert found[1].descriptions[-1].startswith("network-7")

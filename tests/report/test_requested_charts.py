@@ -19,8 +19,9 @@ from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.report.charts.figures import Figure
 from tare.report.charts.painting import Painter
-from tare.report.charts.requested import ChartRequest, Selection, read_request
+from tare.report.charts.requested import ChartRequest, Selection, read_request, requested_kind
 from tare.report.content import content
+from tare.report.formats.page import render
 from tare.report.report_statistics import ReportStatistics
 
 
@@ -71,7 +72,7 @@ def test_a_figure_may_be_drawn_against_names() -> None:
     [
         ("speed:nodes", "no figure of merit 'speed'; choose from bandwidth, latency"),
         ("latency:colour", "latency does not vary with 'colour'; choose from bytes, network, nodes"),
-        ("latency", "write FOM:FACTOR, or one of speedup-common"),
+        ("latency", "write FOM:FACTOR, or one of figures, time, rate, .*, scatter, telemetry"),
     ],
 )
 def test_a_chart_of_what_is_not_there_is_an_error_with_a_choice(text: str, fault: str) -> None:
@@ -160,7 +161,7 @@ def test_a_figure_of_telemetry_may_be_chosen_like_any_other() -> None:
     assert not any(row.best for row in table.rows)
 
 
-def test_a_request_without_any_value_draws_nothing() -> None:
+def test_a_request_without_any_value_draws_nothing_and_says_so() -> None:
     campaign = make_campaign(blocks=2)
     nothing = msgspec.structs.replace(campaign, attempts=())
     found = content(
@@ -170,6 +171,13 @@ def test_a_request_without_any_value_draws_nothing() -> None:
         selection=Selection(requests=(ChartRequest("latency", "network"),)),
     )
     assert not found.figures
+    text = "The chart “latency-by-network” was asked for, and there is nothing to draw."
+    assert text in render(nothing, found)
+
+
+def test_a_factor_with_a_path_in_its_name_stays_in_the_folder_of_charts() -> None:
+    kind = requested_kind(ChartRequest("../../etc/x", "a b"))
+    assert kind.name == "etc-x-by-a-b"
 
 
 def test_the_ordinary_charts_are_as_before() -> None:

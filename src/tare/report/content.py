@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import TypeVar
 
-from tare.analysis.answering_figures import with_shown
 from tare.analysis.common_base import common_base
-from tare.analysis.quoted_figures import quoted
 from tare.core.campaign import Campaign
-from tare.core.workload import Better
-from tare.report.charts.blocks import block_panels
-from tare.report.charts.figures import Figure, figures, watched_figure
-from tare.report.charts.forest import forest_panels
-from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, made_charts
-from tare.report.charts.packets import PacketSizes, packet_panels, packet_sizes
+from tare.report.charts.figures import Figure, drawn_figures
+from tare.report.charts.kind import ChartFacts
+from tare.report.charts.packets import packet_sizes
 from tare.report.charts.painting import Painter
-from tare.report.charts.panels import measured_panels, ratio_panels, scale_panels
-from tare.report.charts.requested import NO_SELECTION, Selection, requested_chart
-from tare.report.charts.scaling import Problems, scaling_panels, scaling_problems
-from tare.report.charts.telemetry import ReadTimeline, node_timelines
+from tare.report.charts.requested import NO_SELECTION, Selection
+from tare.report.charts.scaling import scaling_problems
+from tare.report.charts.telemetry import ReadTimeline
 from tare.report.report_statistics import ReportStatistics
 from tare.report.section import MadeSection, SectionFacts, made_sections
 from tare.report.sections.quality_warnings import odd_runs
@@ -75,100 +68,71 @@ def content(
     what a user asks to see.
     """
     plan = campaign.plan
-    variants = lay_out(campaign, statistics.comparisons)
-    balance = account(campaign)
-    bounds = tuple(bound_rows(statistics.estimates, campaign, variants))
-    scaling = scaling_problems(statistics.scalings, variants, is_every_fom=bool(selection.foms))
-    sizes = tuple(packet_sizes(campaign))
-    drawn = (
-        _figures(campaign, statistics, variants, scaling, sizes, read_timeline, painter, selection)
-        if painter
-        else []
-    )
-    values = value_tables(statistics.estimates, variants, selection.foms)
-    facts = SectionFacts(
-        campaign, variants, statistics, balance, bounds, scaling, sizes, tuple(drawn), values, selection.foms
+    facts = _section_facts(campaign, statistics, painter, read_timeline, selection)
+    variants = facts.variants
+    answers = answer_all(
+        statistics.headlines, statistics.overview, variants, plan.margin, statistics.aggregates
     )
     return Content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(variants),
         subtitle=_subtitle(campaign),
-        progress=f"{balance.n_done}/{balance.n_planned} runs",
+        progress=f"{facts.account.n_done}/{facts.account.n_planned} runs",
         is_running=campaign.is_running,
-        answers=tuple(
-            with_bounds(one, bounds)
-            for one in answer_all(
-                statistics.headlines, statistics.overview, variants, plan.margin, statistics.aggregates
-            )
-        ),
+        answers=tuple(with_bounds(one, facts.bounds) for one in answers),
         reading=reading(statistics.headlines, plan.margin),
-        nothing_yet=_nothing_yet(campaign, variants, balance),
-        account=balance,
+        nothing_yet=_nothing_yet(campaign, variants, facts.account),
+        account=facts.account,
         variants=variants,
         figures=facts.figures,
-        values=values,
+        values=facts.values,
         sections=tuple(made_sections(facts)),
         margin=percent(plan.margin, is_signed=False, decimals=0),
         confidence=_confidence(statistics),
     )
 
 
-def _figures(
+def _section_facts(
     campaign: Campaign,
     statistics: ReportStatistics,
-    variants: Variants,
-    scaling: Problems,
-    sizes: Sequence[PacketSizes],
+    painter: Painter | None,
     read_timeline: ReadTimeline,
-    painter: Painter,
     selection: Selection,
-) -> list[Figure]:
-    cases = cases_in(campaign, variants, drawn_configurations(statistics.overview, variants))
-    estimates = [one for one in statistics.estimates if one.case in cases]
-    compared = [one for one in statistics.comparisons if one.contender_case in cases]
-    registered = _registered(campaign, variants, statistics, cases, selection)
-    main_figures = quoted(statistics.aggregates)
-    if selection.foms:
-        campaign = with_shown(campaign, selection.foms)
-        main_figures = [one for one in statistics.aggregates if one.fom in selection.foms]
-    drawn_figures = [one for one in main_figures if one.contender_case in cases]
-    groups = {
-        "figures": forest_panels(drawn_figures, statistics.comparisons, variants),
-        "time": measured_panels(estimates, campaign, variants, Better.LOWER),
-        "rate": measured_panels(estimates, campaign, variants, Better.HIGHER),
-        "value": measured_panels(estimates, campaign, variants, None),
-        "ratio": ratio_panels(compared, campaign, variants),
-        "nodes": scale_panels(main_figures, variants),
-        "speedup": scaling_panels(scaling, variants),
-        "efficiency": scaling_panels(scaling, variants, is_efficiency=True),
-        "packets": packet_panels([one for one in sizes if one.case in cases], variants),
-        "blocks": block_panels(campaign, variants, cases, odd_runs(statistics.quality)),
-    }
-    reference = variants.reference.name if variants.reference else "the reference"
-    timelines = node_timelines(campaign, variants, cases, read_timeline)
-    drawn = figures(groups, reference, campaign.plan.margin, painter, registered)
-    return drawn + watched_figure(timelines, painter)
+) -> SectionFacts:
+    variants = lay_out(campaign, statistics.comparisons)
+    facts = SectionFacts(
+        campaign=campaign,
+        variants=variants,
+        statistics=statistics,
+        account=account(campaign),
+        bounds=tuple(bound_rows(statistics.estimates, campaign, variants)),
+        scaling=scaling_problems(statistics.scalings, variants, is_every_fom=bool(selection.foms)),
+        packet_sizes=tuple(packet_sizes(campaign)),
+        figures=(),
+        values=value_tables(statistics.estimates, variants, selection.foms),
+        foms=selection.foms,
+    )
+    if painter is None:
+        return facts
+    drawn = drawn_figures(_chart_facts(facts, read_timeline, selection), selection.requests, painter)
+    return facts._replace(figures=drawn.figures, chart_faults=drawn.faults)
 
 
-def _registered(
-    campaign: Campaign,
-    variants: Variants,
-    statistics: ReportStatistics,
-    cases: frozenset[str],
-    selection: Selection,
-) -> list[tuple[ChartKind, ChartPart]]:
-    """Return the charts of the registered kinds, and those that a user asks for."""
-    facts = ChartFacts(
-        campaign,
-        variants,
-        statistics,
-        cases,
-        base=common_base(campaign.plan, selection.base),
+def _chart_facts(facts: SectionFacts, read_timeline: ReadTimeline, selection: Selection) -> ChartFacts:
+    shown = drawn_configurations(facts.statistics.overview, facts.variants)
+    return ChartFacts(
+        campaign=facts.campaign,
+        variants=facts.variants,
+        statistics=facts.statistics,
+        cases=cases_in(facts.campaign, facts.variants, shown),
+        base=common_base(facts.campaign.plan, selection.base),
         foms=selection.foms,
         requested=frozenset(one.fom for one in selection.requests if not one.factor),
+        scaling=facts.scaling,
+        packet_sizes=facts.packet_sizes,
+        odd_runs=odd_runs(facts.statistics.quality),
+        read_timeline=read_timeline,
     )
-    asked = (requested_chart(one, facts) for one in selection.requests if one.factor)
-    return [*made_charts(facts), *filter(None, asked)]
 
 
 def _question(variants: Variants) -> str:

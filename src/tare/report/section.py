@@ -43,6 +43,7 @@ class SectionFacts(NamedTuple):
     `account` counts the planned runs by state. `figures` are the drawn figures; there are none in the summary
     and in the LaTeX tables. `foms` are the figures of merit that a user chose; if empty, those that the
     workloads declare as primary are shown. `values` are the measured values of these, or of all figures.
+    `chart_faults` are sentences on charts that could not be drawn.
     """
 
     campaign: Campaign
@@ -55,6 +56,7 @@ class SectionFacts(NamedTuple):
     figures: tuple[Figure, ...]
     values: tuple[ValueTable, ...] = ()
     foms: tuple[str, ...] = ()
+    chart_faults: tuple[str, ...] = ()
 
 
 class Sentence(NamedTuple):

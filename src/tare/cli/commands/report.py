@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 import msgspec
 
 from tare.cli.commands.compare import read_reference, require_known
 from tare.cli.options import mean_option, redact_option, unpaired_option
+from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, DiskFull, UsageError
+from tare.core.telemetry import Timeline
 from tare.core.values import Settings
 from tare.terminal.output import at_work, echo, json_option, print_json
+
+if TYPE_CHECKING:
+    from tare.report.writing import Format
+
+
+class _Options(TypedDict):
+    """The options of the command that shape the report."""
+
+    template: Path | None
+    formats: tuple[str, ...]
+    foms: tuple[str, ...]
+    charts: tuple[str, ...]
+    bases: tuple[str, ...]
+    calibrated: Path | None
+    unpaired: bool
+    mean: str
+    redacted: tuple[str, ...]
 
 
 @click.command()
@@ -53,8 +73,8 @@ from tare.terminal.output import at_work, echo, json_option, print_json
     "--chart",
     "charts",
     multiple=True,
-    metavar="FOM:FACTOR",
-    help="Draw this figure of merit against this factor, too; may be repeated.",
+    metavar="FOM:FACTOR|KIND",
+    help="Draw this figure of merit against this factor, too, or a kind of chart; may be repeated.",
 )
 @click.option(
     "--base",
@@ -76,19 +96,7 @@ from tare.terminal.output import at_work, echo, json_option, print_json
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @json_option
 def command(
-    folder: Path,
-    output: Path | None,
-    template: Path | None,
-    formats: tuple[str, ...],
-    foms: tuple[str, ...],
-    charts: tuple[str, ...],
-    bases: tuple[str, ...],
-    calibrated: Path | None,
-    unpaired: bool,
-    mean: str,
-    redacted: tuple[str, ...],
-    is_opened: bool,
-    as_json: bool,
+    folder: Path, output: Path | None, is_opened: bool, as_json: bool, **options: Unpack[_Options]
 ) -> None:
     """Write the report of the campaign in DIR: index.html, and charts/ as SVG, PNG, PDF and CSV.
 
@@ -108,56 +116,24 @@ def command(
       tare report campaigns/demo --calibration campaigns/calibrate-lab
       tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read
     """
-    from tare.core.safe_folder import SafeFolder
-    from tare.plugins.collectors.sampler import read_timeline
-    from tare.report.charts.painting import Painter, parallel_painter
-    from tare.report.charts.requested import Selection, read_request
-    from tare.report.report_statistics import ReportStatistics
-    from tare.report.writing import Format, write_report
-    from tare.storage.manifest import altered
-    from tare.storage.pseudonymous import PseudonymousView, read_shown
-    from tare.storage.telemetry import imported_timeline
+    from tare.report.writing import Format
 
-    wanted = set(Format) if "all" in formats else {Format(one) for one in formats or ("html",)}
+    wanted = set(Format) if "all" in options["formats"] else {Format(one) for one in options["formats"]}
+    wanted = wanted or {Format.HTML}
     if is_opened and Format.HTML not in wanted:
         raise UsageError("--open shows the page; add --format html")
-    target, place = output or folder / "report", SafeFolder(folder)
-    with (
-        at_work("writing the report"),
-        parallel_painter() if Format.HTML in wanted else contextlib.nullcontext(Painter()) as painter,
-    ):
-        campaign = msgspec.structs.replace(
-            read_shown(folder, redacted), is_unpaired=unpaired, mean=Mean(mean)
-        )
-        campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
-        view = PseudonymousView(campaign.pseudonyms)
-        require_known(foms, campaign)
-        base = _base(campaign, bases)
-        requests = tuple(read_request(one, campaign) for one in charts)
-        statistics = ReportStatistics.of(
-            campaign, read_shown(calibrated, redacted) if calibrated else None, foms
-        )
+    target = output or folder / "report"
+    with at_work("writing the report"):
         try:
-            files = write_report(
-                campaign,
-                statistics,
-                target,
-                template,
-                wanted,
-                lambda one: view.signed(
-                    read_timeline(place / one.folder) or imported_timeline(place / one.folder)
-                ),
-                painter,
-                Selection(foms, base, requests),
-            )
+            files = _write(folder, target, wanted, options)
         except OSError as error:
             fault = CampaignError.from_os(target, error)
             if not isinstance(fault, DiskFull):
                 fault = CampaignError(f"{fault}; choose another --output")
             raise fault from error
     page = files.get(Format.HTML)
-    has_charts = bool(wanted & {Format.HTML, Format.CSV})
     if as_json:
+        has_charts = bool(wanted & {Format.HTML, Format.CSV})
         drawn = sorted(str(path) for path in (target / "charts").iterdir()) if has_charts else []
         named = {kind.value: str(path) for kind, path in files.items()}
         print_json("tare.report/1", {"page": page and str(page), "charts": drawn, "files": named})
@@ -165,6 +141,59 @@ def command(
         echo(*map(str, files.values()))
     if is_opened and page:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _write(folder: Path, target: Path, wanted: set[Format], options: _Options) -> dict[Format, Path]:
+    """Write the report on the campaign in `folder` into `target`. Raises OSError if that is not possible."""
+    from tare.report.charts.painting import Painter, parallel_painter
+    from tare.report.charts.requested import Selection, read_request
+    from tare.report.report_statistics import ReportStatistics
+    from tare.report.writing import Format, write_report
+    from tare.storage.pseudonymous import read_shown
+
+    with parallel_painter() if Format.HTML in wanted else contextlib.nullcontext(Painter()) as painter:
+        campaign = _campaign(folder, options)
+        foms, calibrated = options["foms"], options["calibrated"]
+        require_known(foms, campaign)
+        base = _base(campaign, options["bases"])
+        requests = tuple(read_request(one, campaign) for one in options["charts"])
+        found = read_shown(calibrated, options["redacted"]) if calibrated else None
+        return write_report(
+            campaign,
+            ReportStatistics.of(campaign, found, foms),
+            target,
+            options["template"],
+            wanted,
+            _timelines(folder, campaign),
+            painter,
+            Selection(foms, base, requests),
+        )
+
+
+def _campaign(folder: Path, options: _Options) -> Campaign:
+    from tare.storage.manifest import altered
+    from tare.storage.pseudonymous import read_shown
+
+    campaign = msgspec.structs.replace(
+        read_shown(folder, options["redacted"]), is_unpaired=options["unpaired"], mean=Mean(options["mean"])
+    )
+    return msgspec.structs.replace(campaign, altered=altered(campaign))
+
+
+def _timelines(folder: Path, campaign: Campaign) -> Callable[[Attempt], Timeline | None]:
+    """Return what reads the telemetry of an attempt's nodes over time."""
+    from tare.core.safe_folder import SafeFolder
+    from tare.plugins.collectors.sampler import read_timeline
+    from tare.storage.pseudonymous import PseudonymousView
+    from tare.storage.telemetry import imported_timeline
+
+    view, place = PseudonymousView(campaign.pseudonyms), SafeFolder(folder)
+
+    def read(attempt: Attempt) -> Timeline | None:
+        found = place / attempt.folder
+        return view.signed(read_timeline(found) or imported_timeline(found))
+
+    return read
 
 
 def _base(campaign: Campaign, texts: Sequence[str]) -> Settings | None:

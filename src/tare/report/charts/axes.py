@@ -10,7 +10,7 @@ import msgspec
 
 from tare.report.charts.grammar import Spec, quantity
 from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
-from tare.report.words.numbers import counts_bytes, words
+from tare.report.words.numbers import counts_bytes, listed, words
 
 _X_TITLES = {
     "bytes": "message size, bytes",
@@ -49,6 +49,12 @@ class Domain:
         if self.is_log:
             return self.low * math.pow(self.high / self.low, share)
         return self.low + share * (self.high - self.low)
+
+
+def axis_words(panels: Sequence[Panel]) -> str:
+    """Return the names of the x axes of panels: ``message size and the number of nodes``."""
+    names = {"bytes": "message size", "nodes": "the number of nodes"}
+    return listed([*dict.fromkeys(names.get(panel.x, words(panel.x)) for panel in panels)])
 
 
 def tick_domain(ticks: Sequence[str]) -> Domain:

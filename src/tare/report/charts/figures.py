@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from tare.core import log
+from tare.core.log import fields
 from tare.report.charts.drawing import (
     HEIGHT,
     WIDTH,
@@ -16,21 +19,19 @@ from tare.report.charts.drawing import (
     label_width,
     panel_charts,
 )
-from tare.report.charts.forest import describe_forest, forest_charts
-from tare.report.charts.grammar import Chart
-from tare.report.charts.kind import ChartKind, ChartPart
-from tare.report.charts.node_timelines import node_timeline_charts
+from tare.report.charts.kind import MOST_PANELS, ChartFacts, ChartKind, ChartPart, Drawing, chart_kinds
 from tare.report.charts.painting import Painter, Picture
 from tare.report.charts.panels import Line, Panel, Point
-from tare.report.charts.telemetry import NodeTimelines, describe_node_timeline
-from tare.report.words.numbers import NARROW, listed, percent, words
+from tare.report.charts.requested import ChartRequest, requested_kind
+from tare.report.words.numbers import visible
 
+_LOG = log.of("report")
 _OF_SCALE = ("speedup", "efficiency", "nodes")
-MOST_PANELS = 12
-"""The most panels of one figure: readers do not look at more."""
-
 _MOST_PIXELS = 1_200_000
 """The most pixels of all panels of a PNG: drawing them is the slowest part of a report."""
+
+_NO_NAMES = 8
+"""The space right of a panel without names at the ends of its lines, in pixels."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,180 +63,80 @@ class Figure:
         return self.name.startswith(("telemetry", "packets"))
 
 
-def figures(
-    groups: Mapping[str, Sequence[Panel]],
-    reference: str,
-    margin: float,
-    painter: Painter,
-    registered: Sequence[tuple[ChartKind, ChartPart]] = (),
-) -> list[Figure]:
-    """Return a figure for each group with panels.
+class DrawnFigures(NamedTuple):
+    """The figures of a report, and a sentence on each chart that is missing though it was to be drawn."""
 
-    Groups are ``figures``, ``time``, ``rate``, ``value``, ``ratio``, ``nodes``, ``speedup``,
-    ``efficiency``, ``packets`` and ``blocks``. The charts that are `registered` follow them.
+    figures: tuple[Figure, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def drawn_figures(facts: ChartFacts, requests: Sequence[ChartRequest], painter: Painter) -> DrawnFigures:
+    """Return the figures of all kinds of chart, and of those that a user asks for.
+
+    A chart that fails leaves a sentence and no figure: it may be another package's, and the other charts of
+    the report do not depend on it.
     """
-    within = f"±{NARROW}{percent(margin, is_signed=False, decimals=0)}"
-    ratio_text = (
-        f"1 is {reference}; the grey band is the margin ({within}) in which a difference counts as none; "
-        "coloured bands are the intervals."
-    )
-    kinds = {
-        "time": (Style("time"), _title(groups.get("time", ())), "Lower is better."),
-        "rate": (
-            Style("rate", is_log=False),
-            _title(groups.get("rate", ())),
-            "Higher is better.",
-        ),
-        "value": (
-            Style("value", is_log=False),
-            _title(groups.get("value", ())),
-            "Neither higher nor lower is better.",
-        ),
-        "ratio": (
-            _ratio_style(reference, margin),
-            f"Next to {reference}, against {_axes(groups.get('ratio', ()))}",
-            ratio_text,
-        ),
-        "speedup": (
-            Style("speedup"),
-            "Speedup",
-            "The dashed line is ideal: twice the scale, twice the throughput. Bands are the intervals.",
-        ),
-        "efficiency": (
-            Style("efficiency", is_log=False, is_share=True),
-            "Parallel efficiency",
-            "Speedup over what the scale could ideally give.",
-        ),
-        "nodes": (
-            _ratio_style(reference, margin),
-            f"Next to {reference}, against {_axes(groups.get('nodes', ()))}",
-            ratio_text,
-        ),
-        "packets": (
-            Style("share of packets", is_log=False, is_share=True),
-            "Packets by size",
-            "Shares of the packets that hosts sent through the network’s interface, by the power of two that "
-            "they do not exceed, with their Ethernet header. The table below has exact sizes.",
-        ),
-        "blocks": (
-            Style("run / average of its case", is_ratio=True, has_lines=False),
-            "Run by run",
-            "Each run next to the average of its own case, block by block. "
-            "Drift and single outliers, in a ring, show here; both sides of a block are compared with each "
-            "other only.",
-        ),
-    }
-    drawn = [
-        _figure(
+    asked = [requested_kind(one) for one in dict.fromkeys(requests) if one.factor]
+    figures: list[Figure] = []
+    faults: list[str] = []
+    for kind in sorted([*chart_kinds(), *asked], key=lambda kind: kind.order):
+        try:
+            found = list(_figures(kind, facts, painter))
+        except Exception as error:  # a plug-in may raise anything
+            why = visible(f"{type(error).__name__}: {error}")
+            _LOG.warning("a chart could not be made", extra=fields(chart=kind.name, why=why), exc_info=True)
+            faults.append(f"The chart “{visible(kind.name)}” could not be made: {why}.")
+            continue
+        figures += found
+        if not found and (kind in asked or kind.name in facts.requested):
+            faults.append(f"The chart “{visible(kind.name)}” was asked for, and there is nothing to draw.")
+    return DrawnFigures(tuple(figures), tuple(faults))
+
+
+def _figures(kind: ChartKind, facts: ChartFacts, painter: Painter) -> Iterator[Figure]:
+    """Yield the figure of a kind of chart; several if it is continued, none if there is nothing to draw."""
+    part = kind.make(facts)
+    if part is None or not part.panels:
+        return
+    n_drawn = len(part.panels) if part.is_continued else MOST_PANELS
+    text = f"{part.text} {_left_out(len(part.panels), n_drawn)}".rstrip()
+    style = part.style or kind.style
+    for first in range(0, min(len(part.panels), n_drawn), MOST_PANELS):
+        shown = slice(first, first + MOST_PANELS)
+        number = first // MOST_PANELS + 1
+        yield _figure(
             painter,
-            name,
-            title,
-            f"{text} {_left_out(groups[name])}".rstrip(),
-            groups[name][:MOST_PANELS],
+            kind.name if number == 1 else f"{kind.name}-{number}",
+            part._replace(
+                title=part.title if number == 1 else f"{part.title}, continued",
+                text=text if number == 1 else "",
+                panels=part.panels[shown],
+            ),
+            part.drawing and Drawing(part.drawing.charts[shown], part.drawing.descriptions[shown]),
             style,
         )
-        for name, (style, title, text) in kinds.items()
-        if groups.get(name)
-    ]
-    for kind, part in registered:
-        text = f"{part.text} {_left_out(part.panels)}".rstrip()
-        drawn.append(_figure(painter, kind.name, part.title, text, part.panels[:MOST_PANELS], kind.style))
-    if groups.get("figures"):
-        drawn.insert(0, _forest(painter, groups["figures"][:MOST_PANELS], reference, margin))
-    return drawn
 
 
-def watched_figure(found: NodeTimelines, painter: Painter) -> list[Figure]:
-    """Return the figure of the nodes' telemetry over time, in several parts if it is large; may be empty."""
-    if not found.shown:
-        return []
-    text = (
-        "Runs one after another, each in a shaded epoch with the number of its block; what was not measured "
-        "of it, such as a stage that prepares, is shaded less. Nodes are stacked, the first one darkest and "
-        f"lowest; 100 % are all cores of one. {found.left_out}"
-    ).rstrip()
-    title = "What the nodes did meanwhile"
-    charts = node_timeline_charts(found.shown)
-    drawn = []
-    for first in range(0, len(charts), MOST_PANELS):  # this number fits on a printed page
-        part = slice(first, first + MOST_PANELS)
-        descriptions = tuple(describe_node_timeline(one) for one in found.shown[part])
-        panels = [one.panel for one in found.shown[part]]
-        name = f"telemetry-{first // MOST_PANELS + 1}" if first else "telemetry"
-        drawn.append(_drawn(painter, name, title, text, panels, charts[part], descriptions, 8))
-        title, text = "What the nodes did meanwhile, continued", ""
-    return drawn
+def _left_out(n_panels: int, n_drawn: int) -> str:
+    if n_panels <= n_drawn:
+        return ""
+    return f"The first {n_drawn} of {n_panels} panels; the tables have the others."
 
 
-def _left_out(panels: Sequence[Panel]) -> str:
-    n = len(panels)
-    return f"The first {MOST_PANELS} of {n} panels; the tables have the others." if n > MOST_PANELS else ""
-
-
-def _title(panels: Sequence[Panel]) -> str:
-    """Return the title of panels: ``Against message size: latency and time avg``."""
-    foms = dict.fromkeys(panel.subtitle.split(",")[0] for panel in panels)
-    return f"Against {_axes(panels)}: {listed([*foms])}"
-
-
-def _axes(panels: Sequence[Panel]) -> str:
-    names = {"bytes": "message size", "nodes": "the number of nodes"}
-    return listed([*dict.fromkeys(names.get(panel.x, words(panel.x)) for panel in panels)])
-
-
-def _ratio_style(reference: str, margin: float) -> Style:
-    return Style(f"ratio to {reference}", is_ratio=True, margin=margin)
-
-
-def _figure(
-    painter: Painter, name: str, title: str, text: str, panels: Sequence[Panel], style: Style
-) -> Figure:
-    return _drawn(
-        painter,
-        name,
-        title,
-        text,
-        panels,
-        panel_charts(panels, style),
-        tuple(describe(panel, style) for panel in panels),
-        label_width(panels) if style.has_lines else 8,
-        style.columns,
-    )
-
-
-def _forest(painter: Painter, panels: Sequence[Panel], reference: str, margin: float) -> Figure:
-    text = (
-        f"1 is {reference}; right of it the figure is higher, and each name says whether that is better. "
-        "The grey band is the margin; lines are the intervals."
-    )
-    charts = forest_charts(panels, margin)
-    descriptions = tuple(describe_forest(panel) for panel in panels)
-    return _drawn(
-        painter, "figures", f"Next to {reference}, figure by figure", text, panels, charts, descriptions, 8
-    )
-
-
-def _drawn(
-    painter: Painter,
-    name: str,
-    title: str,
-    text: str,
-    panels: Sequence[Panel],
-    charts: Sequence[Chart],
-    descriptions: tuple[str, ...],
-    right: int,
-    columns: int = 3,
-) -> Figure:
-    """Return a figure with its specs, picture and texts; `right` is the space for names, in pixels."""
+def _figure(painter: Painter, name: str, part: ChartPart, drawing: Drawing | None, style: Style) -> Figure:
+    panels = part.panels
+    charts = drawing.charts if drawing else panel_charts(panels, style)
+    descriptions = drawing.descriptions if drawing else [describe(panel, style) for panel in panels]
+    right = label_width(panels) if style.has_lines and not drawing else _NO_NAMES
     return Figure(
         name=name,
-        title=title,
-        text=text,
+        title=part.title,
+        text=part.text,
         specs=tuple(chart_spec(chart) for chart in charts),
-        descriptions=descriptions,
-        picture=painter.paint(joint_spec(charts, right, columns), _scale(len(charts))),
+        descriptions=tuple(descriptions),
+        picture=painter.paint(joint_spec(charts, right, style.columns), _scale(len(charts))),
         panels=tuple(panels),
-        columns=columns,
+        columns=style.columns,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -49,6 +51,10 @@ class Selection(NamedTuple):
 
 
 NO_SELECTION = Selection()
+_ORDER = 600
+"""After all kinds of chart but the telemetry over time."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def read_request(text: str, campaign: Campaign) -> ChartRequest:
@@ -75,8 +81,13 @@ def read_request(text: str, campaign: Campaign) -> ChartRequest:
     return ChartRequest(fom, factor)
 
 
-def requested_chart(request: ChartRequest, facts: ChartFacts) -> tuple[ChartKind, ChartPart] | None:
-    """Return the chart of a request, or None if nothing of it was measured."""
+def requested_kind(request: ChartRequest) -> ChartKind:
+    """Return the kind of chart that a request for a figure and a factor asks for."""
+    name = _NOT_IN_NAMES.sub("-", f"{request.fom}-by-{request.factor}").lstrip("-.")
+    return ChartKind(name, Style("value"), functools.partial(_made, request=request), _ORDER)
+
+
+def _made(facts: ChartFacts, *, request: ChartRequest) -> ChartPart | None:
     rows = [
         (one, _settings(one, facts.campaign))
         for one in estimates(facts.campaign, (request.fom,))
@@ -87,13 +98,12 @@ def requested_chart(request: ChartRequest, facts: ChartFacts) -> tuple[ChartKind
     panels = _panels(rows, request, levels, facts.variants, has_numbers=has_numbers)
     if not panels:
         return None
-    style = Style(words(request.fom), is_log=False, has_lines=has_numbers)
-    part = ChartPart(
+    return ChartPart(
         f"{words(request.fom).capitalize()} against {words(request.factor)}",
         f"{'Bands' if has_numbers else 'Lines'} are the intervals.",
         panels,
+        Style(words(request.fom), is_log=False, has_lines=has_numbers),
     )
-    return ChartKind(f"{request.fom}-by-{request.factor}", style, lambda facts: part), part
 
 
 def _settings(one: Estimate, campaign: Campaign) -> Mapping[str, Scalar]:

@@ -30,6 +30,27 @@
     link.href = one("img.still", link.closest("figure")).src;
     link.hidden = false;
   }
+  for (const button of all("button.raster")) {
+    button.hidden = false;
+    button.addEventListener("click", () => saveRaster(one("img.still", button.closest("figure")), button.dataset.name));
+  }
+  async function saveRaster(still, name) {  // PNG is drawn on request, so that the page need not carry it twice
+    const image = new Image();
+    image.src = still.src;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    const PIXELS_A_UNIT = 2;
+    canvas.width = image.naturalWidth * PIXELS_A_UNIT;
+    canvas.height = image.naturalHeight * PIXELS_A_UNIT;
+    const paint = canvas.getContext("2d");
+    paint.fillStyle = "#ffffff";
+    paint.fillRect(0, 0, canvas.width, canvas.height);
+    paint.drawImage(image, 0, 0, canvas.width, canvas.height);
+    const link = document.createElement("a");
+    link.href = canvas.toDataURL("image/png");
+    link.download = name;
+    link.click();
+  }
 
   // Charts: specs are written in light colours; dark ones are the same text with each colour exchanged.
   // Expressions go through Vega's interpreter, so that the page needs no eval.
