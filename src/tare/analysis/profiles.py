@@ -21,6 +21,10 @@ WAITING: ComponentKey = ("waiting", "", 0)
 UNEXPLAINED: ComponentKey = ("unexplained", "", 0)
 
 
+_ROUNDING = 1e-9
+"""As a share of the wall time: a smaller rest is rounding of the sums."""
+
+
 class Profiled(NamedTuple):
     """A profiled run with its profile."""
 
@@ -77,7 +81,9 @@ def components(profile: Profile) -> dict[ComponentKey, float]:
     for file in profile.files:
         key = ("files", " on ".join(filter(None, (file.operation, file.file_system))), 0)
         found[key] = found.get(key, 0.0) + mean(file.seconds)
-    found[UNEXPLAINED] = mean(profile.wall_s) - sum(found.values())
+    wall = mean(profile.wall_s)
+    rest = wall - sum(found.values())
+    found[UNEXPLAINED] = rest if abs(rest) > _ROUNDING * wall else 0.0
     return found
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "check": "Check rules on overheads and figures, for CI pipelines.",
     "scaling": "Show how workloads scale: speedup, efficiency, Amdahl's law and USL.",
     "curves": "Show latency and bandwidth fits, crossovers, and saturation.",
+    "why": "Show where a difference comes from: computation, MPI functions, waiting, files.",
     "calibrate": "Compare the reference with itself: false alarms, smallest detectable effect.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 
+from tare.analysis.attribution import attributions
 from tare.analysis.calibration import Calibration, calibration
 from tare.analysis.compare import aggregates, comparisons, overview_of
 from tare.analysis.correlates import Reason, explanations
@@ -15,6 +16,7 @@ from tare.analysis.headline import Headline, headlines
 from tare.analysis.quality import Quality, quality
 from tare.analysis.scaling import scalings
 from tare.analysis.variability import Variability, variabilities
+from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Estimate
 from tare.core.scaling import ScalingCurve
@@ -35,6 +37,7 @@ class ReportStatistics:
     curves: Curves
     diagnosis: Diagnosis
     reasons: Sequence[Reason] = ()
+    attributions: Sequence[Attribution] = ()
     calibration: Calibration | None = None
 
     @classmethod
@@ -59,5 +62,6 @@ class ReportStatistics:
             curves=curves(campaign),
             diagnosis=diagnose(campaign),
             reasons=explanations(campaign),
+            attributions=attributions(campaign),
             calibration=calibration(calibrated) if calibrated else None,
         )

@@ -15,7 +15,8 @@ from tare.report.variants import Variant
 class Activity(NamedTuple):
     """The differences in telemetry, the traffic by interface, the sizes of packets, and their figures.
 
-    `watched` says what the differences leave out. `traffic` has a text for each variant.
+    `watched` says what the differences leave out. `traffic` has a text for each variant. It `is_folded` where
+    profiles say where the time goes.
     """
 
     reasons: tuple[ReasonRow, ...]
@@ -24,6 +25,7 @@ class Activity(NamedTuple):
     crossings: tuple[Crossing, ...]
     traffic: tuple[tuple[Variant, str], ...]
     packet_sizes: tuple[PacketSizes, ...]
+    is_folded: bool = False
 
 
 def _made(facts: SectionFacts) -> Activity | None:
@@ -35,8 +37,9 @@ def _made(facts: SectionFacts) -> Activity | None:
         crossings=tuple(crossed),
         traffic=tuple(summaries(crossed, facts.variants)),
         packet_sizes=facts.packet_sizes,
+        is_folded=any(one.causes for one in facts.statistics.attributions),
     )
     return found if found.crossings or found.reasons or found.figures or found.packet_sizes else None
 
 
-SECTION = own_section(__file__, "What differed meanwhile?", after="curves", make=_made)
+SECTION = own_section(__file__, "What differed meanwhile?", after="causes", make=_made)

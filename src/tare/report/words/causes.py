@@ -1,0 +1,166 @@
+"""Write where a difference comes from as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.analysis.correlates import Reason
+from tare.core.attribution import Attribution, Cause, CauseKind
+from tare.core.interval import Bounded
+from tare.core.units import format_bytes
+from tare.report.variants import Variants
+from tare.report.words.mechanisms import mechanism
+from tare.report.words.numbers import (
+    NARROW,
+    bracket,
+    count,
+    number,
+    percent,
+    quantity,
+    share_decimals,
+    visible,
+)
+
+MOST_CAUSES = 3
+"""The most causes that a sentence names."""
+
+_LEAST_SHARE = 0.05
+"""Smaller parts of a difference are not named."""
+
+_LARGE_REST = 0.2
+"""A larger part that is unexplained is named, certain or not."""
+
+_COVERED = (0.8, 1.25)
+"""The profile covers the difference of the runs without it, if its own is between these shares of it."""
+
+
+def cause_sentence(one: Attribution, variants: Variants, reasons: Sequence[Reason] = ()) -> str:
+    """Return where a difference comes from, without a full stop; empty if the difference is not decided.
+
+    It is decided if profiled runs certainly differ, and runs without the profile do not contradict that.
+    """
+    if not is_told(one) or one.ratio is None:
+        return ""
+    contender = variants.variant_of[one.contender_case].name
+    configuration = variants.configuration_of[one.contender_case]
+    nodes = f" on {count(configuration.nodes, 'node')}" if configuration.nodes else ""
+    lead = f"{contender} makes {configuration.title}{nodes} take {_change(one.ratio)}"
+    return f"{lead}: {_causes(one, reasons)}{_coverage(one)}"
+
+
+def is_told(one: Attribution) -> bool:
+    """Return whether a difference is certain, with the profile and, where it is known, without it."""
+    if not one.is_decided or one.difference_s is None:
+        return False
+    plain = one.elapsed_s
+    if plain is None or plain.low is None or plain.high is None:
+        return True
+    return plain.high < 0 if one.difference_s.value < 0 else plain.low > 0
+
+
+def silence(one: Attribution) -> str:
+    """Return why there is no sentence on a pair."""
+    if one.refusal:
+        return visible(one.refusal)
+    if not one.is_decided:
+        return (
+            "the wall times of the profiled runs do not differ for certain, so there is nothing to attribute"
+        )
+    return "runs without the profile do not differ for certain, so nothing is attributed"
+
+
+def _change(ratio: Bounded) -> str:
+    share = ratio.value - 1
+    ends = None if ratio.low is None or ratio.high is None else (ratio.low - 1, ratio.high - 1)
+    if share < 0:
+        share, ends = -share, ends and (-ends[1], -ends[0])
+    decimals = share_decimals(share, ends)
+    text = f"{percent(share, is_signed=False, decimals=decimals)} {bracket(ends, decimals)}".rstrip()
+    return f"{text} {'longer' if ratio.value > 1 else 'less time'}"
+
+
+def share_words(one: Bounded) -> str:
+    """Return a share of a difference with its interval: ``81 % [74, 88]``."""
+    ends = None if one.low is None or one.high is None else (one.low, one.high)
+    return f"{percent(one.value, is_signed=False, decimals=0)} {bracket(ends, 0)}".rstrip()
+
+
+def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
+    sure = [cause for cause in one.causes if cause.is_certain and cause.kind is not CauseKind.UNEXPLAINED]
+    named = [cause for cause in sure if cause.share.value >= _LEAST_SHARE][:MOST_CAUSES]
+    against = [cause for cause in sure if cause.share.value <= -_LEAST_SHARE][-1:]
+    used: set[str] = set()
+    texts = []
+    for at, cause in enumerate(named):
+        support = mechanism(cause, one.contender_case, reasons, used)
+        of_that = " of that is" if at == 0 else ""
+        texts.append(f"{share_words(cause.share)}{of_that} {cause_words(cause)}{support}")
+    rest = one.unexplained
+    if rest is not None and abs(rest.share.value) >= _LARGE_REST:
+        texts.append(f"{share_words(rest.share)} is not explained by the profile")
+    texts += [
+        f"less of {cause_words(cause)} makes up for {share_words(_positive(cause))}" for cause in against
+    ]
+    return ", ".join(texts) if texts else "no single part of that is certain"
+
+
+def _positive(cause: Cause) -> Bounded:
+    one = cause.share
+    return Bounded(-one.value, None if one.high is None else -one.high, None if one.low is None else -one.low)
+
+
+def cause_words(cause: Cause) -> str:
+    """Return a cause in words: ``MPI_Alltoall of 1 to 4 KiB (48 → 91 µs each)``, ``computation``."""
+    if cause.kind is CauseKind.FUNCTION:
+        return f"{visible(cause.name)}{_size_words(cause)}{_each(cause)}"
+    if cause.kind is CauseKind.FILES:
+        return f"file I/O, {visible(cause.name)}"
+    if cause.kind is CauseKind.WAITING:
+        if cause.rank is None:
+            return "waiting for slower ranks"
+        return f"slower computation of rank {cause.rank}, and waiting for it"
+    return "not explained" if cause.kind is CauseKind.UNEXPLAINED else "computation"
+
+
+def _size_words(cause: Cause) -> str:
+    """Return the sizes of the calls; a class of powers of two is named by its upper bound."""
+    if cause.least_bytes is None or cause.most_bytes is None:
+        return ""
+    most = format_bytes(cause.most_bytes)
+    if cause.most_bytes == 0:
+        return " without data"
+    least = 0 if cause.least_bytes == 0 else 1 << (cause.least_bytes - 1).bit_length()
+    if least == cause.most_bytes:
+        return f" of up to {_spaced(most)}"
+    first, last = _spaced(format_bytes(least)), _spaced(most)
+    number_of, _, unit = first.partition(NARROW)
+    return f" of {number_of if last.endswith(NARROW + unit) else first} to {last}"
+
+
+def _spaced(text: str) -> str:
+    digits = text.rstrip("KMGTiB ")
+    return f"{digits}{NARROW}{text[len(digits) :].strip() or 'B'}"
+
+
+def _each(cause: Cause) -> str:
+    before, after = cause.reference_call_s, cause.contender_call_s
+    if before is None or after is None:
+        return ""
+    factor, unit = next(
+        (pair for pair in ((1.0, "s"), (1e3, "ms")) if max(before, after) * pair[0] >= 1), (1e6, "us")
+    )
+    return f" ({number(before * factor)} → {quantity(after * factor, unit)} each)"
+
+
+def _coverage(one: Attribution) -> str:
+    """Return that the profile covers another difference than that of the runs without it, if it does."""
+    plain, profiled = one.elapsed_s, one.difference_s
+    if plain is None or profiled is None or plain.low is None or plain.high is None or not plain.value:
+        return ""
+    covered = profiled.value / plain.value
+    if plain.low <= profiled.value <= plain.high or _COVERED[0] <= covered <= _COVERED[1]:
+        return ""
+    return (
+        f"; runs without the profile differ by {quantity(plain.value, 's')}, start and end included, and "
+        f"those with it by {quantity(profiled.value, 's')} between MPI_Init and MPI_Finalize"
+    )

@@ -1,0 +1,118 @@
+"""What is said about causes, in campaigns whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from support.profiled import BASE, profiled_campaign, with_more
+from tare.analysis.attribution import attributions
+from tare.cli.commands.why import command
+from tare.core.attribution import Cause, CauseKind
+from tare.core.campaign import Campaign
+from tare.core.interval import Bounded
+from tare.report.content import content
+from tare.report.report_statistics import ReportStatistics
+from tare.report.section import SectionText
+from tare.report.variants import lay_out
+from tare.report.words.causes import cause_sentence, cause_words
+from tare.storage.campaign import read_campaign
+from tare.terminal.output import plain
+
+_SLOWER = with_more(with_more(BASE, ("MPI_Alltoall", 4096), 3.2), ("computation", 0), 0.8)
+
+
+def _sentences(campaign: Campaign) -> list[str]:
+    variants = lay_out(campaign, ())
+    return [plain(cause_sentence(one, variants)) for one in attributions(campaign)]
+
+
+def test_the_sentence_names_the_change_its_causes_and_what_a_call_costs(tmp_path: Path) -> None:
+    (text,) = _sentences(profiled_campaign(tmp_path, BASE, _SLOWER))
+    assert text.startswith("overlay makes synthetic.program on 2 nodes take 40 % [39, 41] longer: 80 % [")
+    assert "of that is MPI_Alltoall of up to 4 KiB (49.8 → 367 µs each)" in text
+    assert "% [19, 23] computation" in text
+
+
+def test_a_faster_contender_takes_less_time(tmp_path: Path) -> None:
+    (text,) = _sentences(profiled_campaign(tmp_path, _SLOWER, BASE))
+    assert "less time: " in text
+    assert "[" in text
+
+
+def test_a_large_unexplained_part_is_said(tmp_path: Path) -> None:
+    (text,) = _sentences(profiled_campaign(tmp_path, BASE, BASE, uncovered_s=3.0))
+    assert "is not explained by the profile" in text
+
+
+def test_nothing_is_said_of_a_difference_that_is_undecided(tmp_path: Path) -> None:
+    spoken = [
+        _sentences(profiled_campaign(tmp_path / str(seed), BASE, BASE, seed=seed)) for seed in range(40)
+    ]
+    assert sum(bool(text) for (text,) in spoken) <= 6  # 5 %: more happen in less than 1 % of cases
+
+
+def test_nothing_is_said_where_runs_without_the_profile_do_not_differ(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, _SLOWER)
+    alike = tuple(
+        one if one.is_profiled else msgspec.structs.replace(one, elapsed_s=10 + 0.1 * (one.block % 2))
+        for one in campaign.attempts
+    )
+    assert _sentences(msgspec.structs.replace(campaign, attempts=alike)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "text"),
+    [
+        (5, 8, "of up to 8 B"),
+        (0, 0, "without data"),
+        (1025, 8192, "of 2 to 8 KiB"),
+        (513, 8192, "of 1 to 8 KiB"),
+    ],
+)
+def test_sizes_are_named_by_the_bounds_of_their_classes(least: int, most: int, text: str) -> None:
+    cause = Cause(
+        kind=CauseKind.FUNCTION,
+        name="MPI_Alltoall",
+        least_bytes=least,
+        most_bytes=most,
+        reference_s=1.0,
+        contender_s=2.0,
+        difference_s=Bounded(1.0),
+        share=Bounded(1.0),
+    )
+    assert plain(cause_words(cause)) == f"MPI_Alltoall {text}"
+
+
+def test_the_report_has_the_sentence_and_parts_that_sum_to_the_difference(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, _SLOWER)
+    found = content(campaign, ReportStatistics.of(campaign))
+    (section,) = [one for one in found.sections if one.section.name == "causes"]
+    assert isinstance(section.part, SectionText)
+    assert section.heading == "Why?"
+    assert "MPI_Alltoall" in section.part.sentences[0].text
+    assert section.part.tables[0].rows[-1][0].text == "Together"
+
+
+def test_the_command_prints_the_sentence_and_json_has_the_parts(tmp_path: Path) -> None:
+    profiled_campaign(tmp_path / "demo", BASE, _SLOWER)
+    shown = CliRunner().invoke(command, [str(tmp_path / "demo")])
+    assert shown.exit_code == 0, shown.output
+    assert "overlay makes synthetic.program" in shown.output
+    found = msgspec.json.decode(CliRunner().invoke(command, [str(tmp_path / "demo"), "--json"]).stdout_bytes)
+    assert found["schema"] == "tare.why/1"
+    parts = found["differences"][0]["attribution"]["parts"]
+    assert sum(one["share"]["value"] for one in parts) == pytest.approx(1)
+
+
+def test_a_campaign_without_profiles_says_how_to_make_them(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path / "demo", BASE, BASE)
+    assert read_campaign(tmp_path / "demo").profiled()
+    for one in campaign.attempts:
+        if one.is_profiled:
+            (tmp_path / "demo" / one.folder / "profile.json").unlink()
+    shown = CliRunner().invoke(command, [str(tmp_path / "demo")])
+    assert "no profile, because the run left no profile.json" in shown.output
