@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from support.profiled import BASE, profile
+from tare.analysis.profiles import UNEXPLAINED, components
 from tare.core.profile import STORED, Profile, parse, read
 
 
@@ -75,3 +76,12 @@ def test_a_run_without_a_file_says_so(tmp_path: Path) -> None:
 def test_a_folder_in_place_of_the_file_is_no_profile(tmp_path: Path) -> None:
     (tmp_path / STORED).mkdir()
     assert str(read(tmp_path)).startswith("no profile, because profile.json cannot be read")
+
+
+@pytest.mark.parametrize("name", ["mix-2ranks", "mix-3ranks", "slow-rank"])
+def test_profiles_of_real_programs_are_read_and_their_parts_are_the_whole(name: str) -> None:
+    found = parse((Path(__file__).parent / f"recorded/profiles/{name}.json").read_bytes())
+    assert isinstance(found, Profile)
+    parts = components(found)
+    assert sum(parts.values()) == pytest.approx(sum(found.wall_s) / found.ranks)
+    assert abs(parts[UNEXPLAINED]) <= 0.01 * sum(parts.values())  # the library's own cost

@@ -10,7 +10,7 @@ import numpy as np
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
-from tare.core.profile import Calls, Profile, read
+from tare.core.profile import Calls, Profile, Split, read
 from tare.stats.intervals import Floats
 
 ComponentKey = tuple[str, str, int]
@@ -62,8 +62,13 @@ def common_passes(found: Profiles, *cases: str) -> list[Pass]:
 
 
 def inside_s(row: Calls) -> float:
-    """Return the mean over ranks of the time in a call apart from waiting for late ranks."""
-    return mean(row.seconds) - mean(row.waiting_s)
+    """Return the mean over ranks of the time in a call apart from waiting for late ranks, in seconds."""
+    return mean(row.seconds) - waiting_s(row)
+
+
+def waiting_s(row: Calls) -> float:
+    """Return the mean over ranks of waiting for late ranks; 0 where only an upper bound is known."""
+    return mean(row.waiting_s) if row.split is Split.EXACT else 0.0
 
 
 def components(profile: Profile) -> dict[ComponentKey, float]:
@@ -77,7 +82,7 @@ def components(profile: Profile) -> dict[ComponentKey, float]:
     for row in profile.functions:
         key = ("function", row.function, row.size_class)
         found[key] = found.get(key, 0.0) + inside_s(row)
-        found[WAITING] = found.get(WAITING, 0.0) + mean(row.waiting_s)
+        found[WAITING] = found.get(WAITING, 0.0) + waiting_s(row)
     for file in profile.files:
         key = ("files", " on ".join(filter(None, (file.operation, file.file_system))), 0)
         found[key] = found.get(key, 0.0) + mean(file.seconds)

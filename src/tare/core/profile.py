@@ -51,6 +51,17 @@ class Locality(enum.StrEnum):
         return self is not Locality.INTRA
 
 
+class Split(enum.StrEnum):
+    """How well the time of a row is parted into transfer and waiting."""
+
+    EXACT = "exact"
+    """All ranks wait for all: what a rank is longer in a call than the fastest is waiting."""
+    BOUND = "bound"
+    """Not all ranks wait for all, as in a broadcast: the waiting is an upper bound."""
+    NONE = "none"
+    """Not parted: point-to-point, and calls without instances."""
+
+
 class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of one MPI function, of one class of sizes, communicator size and locality.
 
@@ -58,25 +69,24 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
       0 for no data.
     - `seconds` is the time in the call; that of waits for non-blocking operations is booked on these.
     - `transfer_s` and `waiting_s` part the time of a collective operation: that of the rank that was fastest
-      in each instance is transfer, and the rest is waiting for late ranks.
+      in each instance is transfer, and the rest is waiting for late ranks. `split` says how well.
+    - `comm_size` is 0 for waits for operations of several communicators.
     """
 
     function: Name
     size_class: Count
-    comm_size: Annotated[int, msgspec.Meta(ge=1, le=_MOST_RANKS)]
+    comm_size: Annotated[int, msgspec.Meta(ge=0, le=_MOST_RANKS)]
     locality: Locality
     calls: list[Count]
     bytes: list[Count]
     seconds: list[Seconds]
     transfer_s: list[Seconds] = []
     waiting_s: list[Seconds] = []
+    split: Split = Split.EXACT
 
     @property
     def n_bytes(self) -> float:
-        """Return the mean size of a call, at most `size_class`; the class itself where bytes are not counted.
-
-        Bytes of collective operations may count all peers; the class is per peer.
-        """
+        """Return the mean size of a call, within its class; the class itself where bytes are not counted."""
         n_calls = sum(self.calls)
         if not n_calls or not sum(self.bytes):
             return float(self.size_class)
