@@ -1,0 +1,164 @@
+"""What a call costs on a network: times against message size, from the microbenchmarks of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tare.analysis.collective_steps import base_name, steps
+from tare.analysis.table import Cell, Table, tabulate
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.units import seconds_in
+from tare.stats.intervals import Floats
+
+Side = tuple[str, str | None]
+"""A platform and a network."""
+
+POINT_TO_POINT = "point-to-point"
+
+_PAIRS = {"tare.p2p": "latency_mean", "osu.latency": "latency", "imb.pingpong": "latency"}
+_FAMILIES = {"osu": "latency", "imb": "time_avg"}
+_FAR = 1.001
+
+
+class CostCurve(NamedTuple):
+    """The times of one operation among `ranks` of one side, in seconds: passes × sizes, NaN where missing."""
+
+    operation: str
+    side: Side
+    ranks: int
+    sizes: tuple[float, ...]
+    times: Floats
+
+
+class Cost(NamedTuple):
+    """The cost of a call in seconds, one per pass, and what was assumed for it, if anything."""
+
+    seconds: Floats
+    remarks: tuple[str, ...] = ()
+
+
+def side_of(case: Case) -> Side:
+    """Return the platform and the network of a case."""
+    return case.platform, case.network
+
+
+class NetworkCosts:
+    """The costs of calls on each side for which a campaign has curves."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        table = tabulate(campaign)
+        self._curves: dict[tuple[Side, str], list[CostCurve]] = {}
+        for case in campaign.plan.cases:
+            for curve in _curves(case, table):
+                self._curves.setdefault((curve.side, curve.operation), []).append(curve)
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Return the sides that have a curve, in the order of the plan."""
+        return tuple(dict.fromkeys(side for side, _ in self._curves))
+
+    def latency(self, side: Side, n_bytes: float = 8.0) -> Floats | None:
+        """Return the time of a small message between two nodes, one per pass; None if it was not measured."""
+        known = self._curves.get((side, POINT_TO_POINT))
+        return _at(known[0], n_bytes)[0] if known else None
+
+    def cost(self, side: Side, function: str, n_bytes: float, ranks: int) -> Cost | None:
+        """Return what one call costs; None if no curve of this side says it.
+
+        A curve among other numbers of ranks is scaled by the steps of the operation; without any curve of
+        the operation, its steps are messages between two ranks. Both are remarks, and so are sizes beyond a
+        curve.
+        """
+        needed = steps(function, n_bytes, ranks)
+        if needed is None:
+            return None
+        name = base_name(function)
+        known = self._curves.get((side, name), [])
+        if known:
+            near = min(known, key=lambda one: abs(np.log(one.ranks / ranks)))
+            found, remarks = _at(near, n_bytes)
+            if near.ranks == ranks:
+                return Cost(found, remarks)
+            before = steps(function, n_bytes, near.ranks)
+            factor = needed.messages / before.messages if before else 1.0
+            return Cost(found * factor, (*remarks, f"{name} from {near.ranks} to {ranks} ranks"))
+        pairs = self._curves.get((side, POINT_TO_POINT))
+        if not pairs:
+            return None
+        found, remarks = _at(pairs[0], needed.n_bytes / needed.messages)
+        if needed.messages == 1 and name not in _collectives():
+            return Cost(found, remarks)
+        return Cost(found * needed.messages, (*remarks, f"{name} as messages between two ranks"))
+
+
+def _collectives() -> frozenset[str]:
+    return frozenset(_NAMES.values())
+
+
+_NAMES = {
+    name.lower(): name
+    for name in ("Barrier", "Bcast", "Reduce", "Gather", "Scatter", "Allreduce", "Reduce_scatter", "Alltoall")
+} | {"allgather": "Allgather", "reduce_scatter_block": "Reduce_scatter_block"}
+
+
+def _curves(case: Case, table: Table) -> Iterator[CostCurve]:
+    """Yield the curves of a case: one for each operation, with a time for each size."""
+    points: dict[str, dict[float, tuple[Cell, int]]] = {}
+    for cell, column in table.columns.get(case.id, {}).items():
+        operation = _operation(case.workload, cell)
+        if operation and seconds_in(cell.unit):
+            size = dict(cell.at).get("bytes", 0)
+            if isinstance(size, (int, float)):
+                points.setdefault(operation, {})[float(size)] = (cell, column)
+    for operation, found in points.items():
+        sizes = sorted(found)
+        factor = np.array([seconds_in(found[size][0].unit) for size in sizes], np.float64)
+        times = table.values[:, [found[size][1] for size in sizes]] * factor
+        ranks = 2 if operation == POINT_TO_POINT else case.layout.ranks
+        yield CostCurve(operation, side_of(case), ranks, tuple(sizes), times)
+
+
+def _operation(workload: str, cell: Cell) -> str:
+    """Return the operation whose mean time `cell` holds; empty if it holds none."""
+    family, _, name = workload.partition(".")
+    if workload in _PAIRS:
+        return POINT_TO_POINT if cell.fom == _PAIRS[workload] else ""
+    if workload == "tare.collectives" and cell.fom == "time_mean":
+        return _NAMES.get(str(dict(cell.at).get("op", "")), "")
+    if cell.fom == _FAMILIES.get(family):
+        return _NAMES.get(name, "")
+    return ""
+
+
+def _at(curve: CostCurve, n_bytes: float) -> tuple[Floats, tuple[str, ...]]:
+    """Return the times of `n_bytes` in each pass, by log-linear interpolation between measured sizes.
+
+    Beyond the largest size the time grows as between the last two.
+    """
+    sizes, times = np.array(curve.sizes), curve.times
+    if n_bytes <= sizes[0] or len(sizes) == 1:
+        is_far = n_bytes > sizes[-1] * _FAR
+        return times[:, 0], ((_beyond(curve),) if is_far else ())
+    if n_bytes > sizes[-1]:
+        slope = (times[:, -1] - times[:, -2]) / (sizes[-1] - sizes[-2])
+        grown = times[:, -1] + np.maximum(slope, 0) * (n_bytes - sizes[-1])
+        return grown, ((_beyond(curve),) if n_bytes > sizes[-1] * _FAR else ())
+    after = int(np.searchsorted(sizes, n_bytes))
+    below, above = max(float(sizes[after - 1]), 0.5), float(sizes[after])
+    share = np.log(max(n_bytes, below) / below) / np.log(above / below)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.exp((1 - share) * np.log(times[:, after - 1]) + share * np.log(times[:, after]))
+    return found, ()
+
+
+def _beyond(curve: CostCurve) -> str:
+    return f"{curve.operation} beyond {curve.sizes[-1]:,.0f} B"
+
+
+def paired(costs: Sequence[Floats]) -> Floats:
+    """Return passes × costs; an empty array if there are none."""
+    return np.column_stack(costs) if costs else np.zeros((0, 0))

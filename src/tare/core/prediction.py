@@ -1,0 +1,101 @@
+"""What networks' own curves predict for a program, and how much network it needs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.core.interval import Bounded
+
+
+class PredictedCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """What the calls of one function and size class are predicted to cost more.
+
+    `calls` are those of a rank; `exposed` is the share of their cost that computation does not hide.
+    `remarks` name what is extrapolated or modelled.
+    """
+
+    function: str
+    size_class: int
+    comm_size: int
+    calls: float
+    reference_call_s: float
+    contender_call_s: float
+    exposed: float
+    difference_s: float
+    remarks: tuple[str, ...] = ()
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """The predicted difference of a program between its network and another one.
+
+    - `case` is the profiled case, on the network `reference`; `contender` is the other network. Platforms are
+      `reference_platform` and `contender_platform`.
+    - `difference_s` is predicted; `ratio` is that of the wall times.
+    - `measured_s` and `measured_ratio` are those of profiled runs on both networks; None if there are none.
+    - `is_inside` says whether the measured ratio's own interval and the predicted one meet.
+    - `uncovered_s` is the time of the reference in calls for which there is no curve, by function.
+    - `refusal` says why nothing is predicted.
+    """
+
+    workload: str
+    case: str
+    reference: str | None
+    contender: str | None
+    reference_platform: str
+    contender_platform: str
+    reference_s: float = 0.0
+    difference_s: Bounded | None = None
+    ratio: Bounded | None = None
+    measured_s: Bounded | None = None
+    measured_ratio: Bounded | None = None
+    is_inside: bool | None = None
+    rows: tuple[PredictedCalls, ...] = ()
+    uncovered_s: dict[str, float] = {}
+    remarks: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
+    """The added latency in seconds, and the bandwidth of a node in bytes per second, that cost `share`.
+
+    An interval has no high end for the latency where all messages may be hidden by computation. The bandwidth
+    is None where nothing is sent between nodes.
+    """
+
+    share: float
+    latency_s: Bounded | None = None
+    bandwidth: Bounded | None = None
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """A network whose latency is known: how much more it has, and what that costs by the latency alone."""
+
+    platform: str
+    network: str | None
+    added_latency_s: Bounded
+    slowdown: Bounded
+
+
+class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program slows with added latency and with less bandwidth.
+
+    - `wall_s` is the wall time on its own network. `messages` follow one another between nodes, for a rank;
+      `hidden` of them are non-blocking, and computation may hide them. `n_bytes` a node receives in a run.
+    - The slowdown by an added latency L is messages · L / wall; by bandwidth B it is bytes · (1/B − 1/B0) /
+      wall, where B0 is the rate of its own link; infinite if that is not known.
+    """
+
+    workload: str
+    case: str
+    platform: str
+    network: str | None
+    nodes: int
+    n_runs: int = 0
+    wall_s: float = 0.0
+    messages: float = 0.0
+    hidden: float = 0.0
+    n_bytes: float = 0.0
+    link_bytes_per_s: float | None = None
+    limits: tuple[Limit, ...] = ()
+    networks: tuple[Network, ...] = ()
+    refusal: str = ""
