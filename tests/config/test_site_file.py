@@ -269,3 +269,44 @@ def test_options_of_a_backend_that_cannot_be_read_are_not_missing_too() -> None:
     missing, unknown = faults_of(text)
     assert "unknown key 'paralel_environment'; did you mean 'parallel_environment'?" in unknown
     assert "'parallel_environment' is missing; add" in missing
+
+
+def test_a_lab_with_storage_offers_its_paths_beside_those_of_the_site() -> None:
+    site = read(
+        """\
+site: s
+platforms: {bare: {}}
+lab:
+  nodes: 2
+  networks: {host: {kind: bridge}}
+  storage: {direct: {}, gateway: {rate: 400 Mbit/s}}
+storage: {scratch: /scratch}
+"""
+    )
+    assert site.storage == {
+        "direct": "/mnt/tare/direct",
+        "gateway": "/mnt/tare/gateway",
+        "scratch": "/scratch",
+    }
+    assert site.lab is not None
+    assert site.lab.storage["gateway"].rate_bits_per_s == 400e6
+    assert site.side_interfaces == ("mgmt0", "sto0", "sto1")
+
+
+def test_a_storage_path_that_the_lab_has_already_is_a_fault() -> None:
+    text = """\
+site: s
+platforms: {bare: {}}
+lab: {nodes: 2, networks: {host: {kind: bridge}}, storage: {direct: {}}}
+storage:
+  direct: /scratch
+"""
+    with pytest.raises(FileFaults, match=r"site\.yaml:5:\d+: storage\.direct: the lab has a storage path"):
+        site_from_text(text, "site.yaml")
+
+
+@pytest.mark.parametrize("name", ["'../up'", "'a/b'", "'$(id)'", "''"])
+def test_the_name_of_a_storage_path_of_the_lab_is_a_name(name: str) -> None:
+    text = f"site: s\nplatforms: {{bare: {{}}}}\nlab:\n  nodes: 1\n  networks: {{}}\n  storage:\n    {name}: {{}}\n"
+    with pytest.raises(FileFaults, match=r"site\.yaml:7:5"):
+        site_from_text(text, "site.yaml")

@@ -169,13 +169,14 @@ class _SiteReader:
         for name, network in file.networks.items():
             for path, message in pod_network_faults(network.pod):
                 self.fault(("networks", name, "pod", *path), message)
+        storage = self._storage(file, lab)
         return Site(
             name=file.site,
             nodes=nodes,
             slots_per_node=_cores() if file.slots_per_node == "cores" else int(file.slots_per_node),
-            platforms={name: self._platform(name, one, file.storage) for name, one in file.platforms.items()},
+            platforms={name: self._platform(name, one, storage) for name, one in file.platforms.items()},
             networks=file.networks or (lab.site_networks() if lab else {}),
-            storage={name: self._folder(path, ("storage", name)) for name, path in file.storage.items()},
+            storage=storage,
             agent=self._agent(file) or (() if lab or nodes == _THIS_MACHINE else ("ssh",)),
             staging=self._staging(file, lab),
             management=file.management or (_LAB_MANAGEMENT if lab else ()),
@@ -213,6 +214,15 @@ class _SiteReader:
         if not folder.startswith(("/", "${", "~")):
             self.fault(path, f"{shown(text)} is a relative path; write /…, ~/… or ${{NAME}}/…")
         return folder
+
+    def _storage(self, file: SiteFile, lab: LabSpec | None) -> dict[str, str]:
+        """Return the folder of each storage path, those of the lab first."""
+        found = lab.site_storage() if lab else {}
+        for name, text in file.storage.items():
+            if name in found:
+                self.fault(("storage", name), "the lab has a storage path of this name; rename one of them")
+            found[name] = self._folder(text, ("storage", name))
+        return found
 
     def _nodes(self, file: SiteFile, lab: LabSpec | None) -> tuple[str, ...]:
         nodes: dict[str, None] = {}

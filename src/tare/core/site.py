@@ -25,6 +25,10 @@ class SiteFact(enum.StrEnum):
     """Bytes of memory of one node."""
 
 
+LAB_STORAGE = "/mnt/tare"
+"""The folder in which nodes of a lab mount its storage paths. Outside the lab, nothing is there."""
+
+
 class LabNetworkKind(enum.StrEnum):
     """How a network of the lab is made of Linux links."""
 
@@ -47,6 +51,18 @@ class LabNetwork(msgspec.Struct, frozen=True, kw_only=True):
     rate_bits_per_s: Annotated[BitRate | None, Meta(description="Shape a bridge's links to this.")] = (
         msgspec.field(name="rate", default=None)
     )
+
+
+class LabStorage(msgspec.Struct, frozen=True, kw_only=True):
+    """One path of the lab to its file server."""
+
+    rate_bits_per_s: Annotated[
+        BitRate | None,
+        Meta(
+            description="What the server's link carries in each direction; all nodes share it. "
+            "Default: as much as this machine can."
+        ),
+    ] = msgspec.field(name="rate", default=None)
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +129,13 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         dict[Name, LabNetwork],
         Meta(description="The networks between them.", examples=[{"host": {"kind": "bridge"}}]),
     ]
+    storage: Annotated[
+        dict[Name, LabStorage],
+        Meta(
+            description="Paths to the folder of one file server, each over a network of its own.",
+            examples=[{"direct": {}, "gateway": {"rate": "400 Mbit/s"}}],
+        ),
+    ] = {}
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -129,6 +152,15 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
     def _carrier(self, network: LabNetwork) -> LabNetwork:
         """Return the bridge network that carries `network`: `network` itself if it names none."""
         return self.networks.get(network.over or "", network)
+
+    def site_storage(self) -> dict[str, str]:
+        """Return the folder of each storage path, which is the same on all nodes and pods."""
+        return {name: f"{LAB_STORAGE}/{name}" for name in self.storage}
+
+    @property
+    def storage_interfaces(self) -> tuple[str, ...]:
+        """Return the interfaces of each host that lead to storage, in the order of the storage paths."""
+        return tuple(f"sto{number}" for number in range(len(self.storage)))
 
     def site_networks(self) -> dict[str, Network]:
         """Return the networks as a site offers them: fab0 … on nodes, eth0 … and net1 … in pods.
@@ -294,6 +326,11 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     reports_transport: bool = True
     telemetry: TelemetryOptions = TelemetryOptions()
     redact: tuple[str, ...] = ()
+
+    @property
+    def side_interfaces(self) -> tuple[str, ...]:
+        """Return the interfaces that never count as a data network: management, and a lab's storage."""
+        return self.management + (self.lab.storage_interfaces if self.lab else ())
 
     def fact(self, fact: SiteFact) -> int | None:
         """Return the value of `fact` at this site; None where the site does not give it."""

@@ -304,7 +304,7 @@ def judge_network(
             n_ranks=layout.ranks,
             n_nodes=layout.nodes,
         ),
-        management=site.management,
+        management=site.side_interfaces,
         devices=_devices(case, composer),
         is_reported=reports.is_confirmed,
     )

@@ -19,10 +19,10 @@ from pathlib import Path
 import msgspec
 
 from tare.core.errors import LabError, TareError
-from tare.core.site import LabSpec
+from tare.core.site import LAB_STORAGE, LabSpec
 from tare.lab import namespaces, state
 from tare.lab.host import disable_ipv6, start_hosts
-from tare.lab.namespaces import Mount, Namespace, attempting, mount
+from tare.lab.namespaces import Mount, Namespace, attempting, mount, unmount
 from tare.lab.topology import Topology, lay_out
 
 
@@ -175,7 +175,29 @@ def _cover(folder: Path, topology: Topology) -> Path:
     mount(names, "/etc/hosts", flags=Mount.BIND)
     scratch = folder / "scratch"
     scratch.mkdir()
+    if topology.servers:
+        _make_mount_points(scratch, topology)
     return scratch
+
+
+def _make_mount_points(scratch: Path, topology: Topology) -> None:
+    """Make a folder for each storage path in LAB_STORAGE, without a change of the machine's own folders.
+
+    What the machine has beside LAB_STORAGE stays visible: folders are bound into the tmpfs that covers them.
+    """
+    base = Path(LAB_STORAGE)
+    parent = base.parent
+    mount(parent, scratch, flags=Mount.BIND | Mount.RECURSIVE)
+    mount("lab", parent, "tmpfs", Mount.NOSUID | Mount.NODEV)
+    for path in scratch.iterdir():
+        if path.is_dir() and not path.is_symlink() and path.name != base.name:
+            (parent / path.name).mkdir()
+            mount(path, parent / path.name, flags=Mount.BIND | Mount.RECURSIVE)
+    base.mkdir()
+    for fabric in topology.fabrics:
+        if fabric.storage is not None:
+            (base / fabric.storage).mkdir()
+    unmount(scratch)
 
 
 def _reap(pids: dict[str, int]) -> int:

@@ -19,7 +19,7 @@ import msgspec
 
 from tare.core.errors import LabError, UsageError
 from tare.core.site import LabSpec
-from tare.lab import containers, docker, state
+from tare.lab import containers, docker, state, storage
 from tare.lab.holder import Report, Request
 from tare.lab.reaping import wait_reaping
 from tare.lab.services import SERVICES, service
@@ -207,7 +207,19 @@ def start(spec: LabSpec, *, name: str = "lab", owned: bool) -> Lab:
     record = state.read(folder)
     if record is None:
         raise LabError(f"the lab {name!r} ended as soon as it was built")
-    return Lab(folder, record, keeper)
+    lab = Lab(folder, record, keeper)
+    if spec.storage:
+        _with_storage(lab)
+    return lab
+
+
+def _with_storage(lab: Lab) -> None:
+    """Mount the storage paths; stop the lab if that fails, or is interrupted."""
+    try:
+        storage.bring_up(lab, lab.topology)
+    except BaseException:
+        lab.stop()
+        raise
 
 
 def find(name: str = "lab") -> Lab | None:

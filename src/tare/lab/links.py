@@ -119,7 +119,7 @@ def explained(fabric: Fabric) -> Iterator[None]:
     except NetlinkError as error:
         modules = [MODULES[fabric.kind], "veth", *(["sch_tbf"] if fabric.rate_bits_per_s else [])]
         raise LabError(
-            f"network {fabric.network or 'management'!r} ({fabric.kind}) cannot be built: {error.args[1]}; "
+            f"network {fabric.label!r} ({fabric.kind}) cannot be built: {error.args[1]}; "
             f"if the kernel lacks a module, run as root: modprobe -a {' '.join(modules)}; "
             "or leave this network out of the lab"
         ) from error
@@ -153,11 +153,12 @@ class _Builder:
             )
             self._switch.start(near)
             far = self._hosts[port.host].attach(port)
-            if fabric.rate_bits_per_s is not None:
+            rate_bits_per_s = fabric.rate_of(port)
+            if rate_bits_per_s is not None:
                 # A qdisc limits sending only: the far end limits what the host sends, the switch's end what
                 # it receives.
-                self._switch.shape(near, fabric.rate_bits_per_s)
-                self._hosts[port.host].shape(far, fabric.rate_bits_per_s)
+                self._switch.shape(near, rate_bits_per_s)
+                self._hosts[port.host].shape(far, rate_bits_per_s)
 
     def _vxlan_port(self, fabric: Fabric, over: Fabric, number: int, port: Port) -> None:
         """Connect a pod on its node: veth pair, bridge, VXLAN, and static forwarding entries."""

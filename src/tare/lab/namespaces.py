@@ -95,6 +95,12 @@ def mount(source: str | Path, target: str | Path, kind: str = "", flags: Mount =
     _check(result, f"mount {target}")
 
 
+def unmount(target: Path) -> None:
+    """Detach what is mounted on `target` and below it; what is in use stays until its use ends."""
+    detach = 2  # MNT_DETACH
+    _check(_libc().umount2(os.fsencode(target), detach), f"unmount {target}")
+
+
 def die_with_parent() -> None:
     """Make the kernel kill this process when its parent ends, for any reason."""
     _check(_libc().prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.lab import containers, docker, rootfs
+from tare.lab import containers, docker, rootfs, storage
 from tare.lab.mpi import DISTRIBUTIONS, installed_version, is_installed, mpi_folder, pinned_version
 
 MINIMUM_PYTHON = (3, 11)
@@ -34,17 +34,26 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
 
 def check() -> tuple[Requirement, ...]:
     """Return every requirement of the lab and its MPIs, the most fundamental first."""
-    return (_python(), _nsenter(), *_kernel(), *_mpis(mpi_folder()), *_containers())
+    return (
+        _python(),
+        _nsenter(),
+        *_kernel(),
+        _programs("sshfs", storage.missing(), "storage paths of the lab", storage.CURE),
+        *_mpis(mpi_folder()),
+        *_containers(),
+    )
 
 
 def _containers() -> Iterator[Requirement]:
     built = rootfs.rootfs_folder() / "debian"
     runtime = containers.oci_runtime() or ""
-    yield _programs("podman", containers.missing(), "podman-… of the lab, as root", containers.CURE, runtime)
-    yield _programs("docker", docker.missing(), "docker-… of the lab, as root", docker.CURE)
+    yield _programs(
+        "podman", containers.missing(), "the platforms podman-… of the lab, as root", containers.CURE, runtime
+    )
+    yield _programs("docker", docker.missing(), "the platforms docker-… of the lab, as root", docker.CURE)
     lacking = [] if shutil.which("ch-run") else ["ch-run"]
     cure = "on Debian: apt install charliecloud-runtime"
-    yield _programs("charliecloud", lacking, "charliecloud… of the lab", cure)
+    yield _programs("charliecloud", lacking, "the platforms charliecloud… of the lab", cure)
     yield Requirement(
         name="rootfs",
         is_met=rootfs.is_built(built),
@@ -55,14 +64,14 @@ def _containers() -> Iterator[Requirement]:
     )
 
 
-def _programs(name: str, lacking: list[str], platforms: str, cure: str, found: str = "works") -> Requirement:
-    """Return whether the programs are installed that some platforms with containers need."""
+def _programs(name: str, lacking: list[str], needed_for: str, cure: str, found: str = "works") -> Requirement:
+    """Return whether the programs are installed that a part of the lab needs."""
     return Requirement(
         name=name,
         is_met=not lacking,
         is_needed=False,
         found=f"{', '.join(lacking)} missing" if lacking else found,
-        why=f"the platforms {platforms}",
+        why=needed_for,
         cure=cure,
     )
 

@@ -3,6 +3,8 @@
 Addresses are in 10.77.0.0/16, with one /24 for each fabric: management 10.77.0, fabK 10.77.(K+1), ethK
 10.77.(K+101), netK 10.77.(K+200). They are the same in every lab, because labs have separate network
 namespaces. The last byte is the number of the node; on the management network, pods follow from 101.
+
+Storage path K has the network stoK, 10.77.(K+240), with nodes, pods from 101, and the file server at 254.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ ETHERNET_MTU = 1500
 VXLAN_HEADER_BYTES = 50
 """Outer Ethernet, IPv4, UDP and VXLAN headers (RFC 7348, section 5)."""
 
+FILE_SERVER = "storage"
+"""The host that serves the files of all storage paths, if the lab has any."""
+MAX_STORAGE_PATHS = 15
+_FIRST_STORAGE_SUBNET = 240
+_FILE_SERVER_NUMBER = 254
+
 _FIRST_SUBNET = {LabNetworkKind.BRIDGE: 1, LabNetworkKind.VXLAN: 101, LabNetworkKind.MACVLAN: 200}
 
 
@@ -43,7 +51,9 @@ class Port(msgspec.Struct, frozen=True):
 class Fabric(msgspec.Struct, frozen=True, kw_only=True):
     """A network and its ports. `over` is the fabric that carries a VXLAN or macvlan.
 
-    `network` is its name in the lab's specification, None for the management network.
+    `network` is its name in the lab's specification, None for the management network and for those to
+    storage. `storage` is the storage path to which it leads. Only the server's link has the rate of such a
+    network, so all its clients share the rate. All links of other networks have the network's rate.
     """
 
     network: str | None
@@ -53,19 +63,36 @@ class Fabric(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[Port, ...]
     over: Fabric | None = None
     rate_bits_per_s: float | None = None
+    storage: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Return the name by which users know it."""
+        return self.network or (f"storage {self.storage}" if self.storage else "management")
+
+    def rate_of(self, port: Port) -> float | None:
+        """Return the rate of the link of `port`, in each direction; None where it is not limited."""
+        has_rate = self.storage is None or port.host == FILE_SERVER
+        return self.rate_bits_per_s if has_rate else None
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
-    """The hosts of a lab, nodes before pods, and its fabrics, management first."""
+    """The hosts of a lab (nodes, then pods, then servers), and its fabrics, management first."""
 
     nodes: tuple[str, ...]
     pods: tuple[str, ...]
     fabrics: tuple[Fabric, ...]
+    servers: tuple[str, ...] = ()
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """Return nodes and pods: the hosts where ranks may start."""
+        return self.nodes + self.pods
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Return nodes and pods."""
-        return self.nodes + self.pods
+        """Return nodes, pods and servers."""
+        return self.clients + self.servers
 
     def ports_of(self, host: str) -> Iterator[tuple[Fabric, Port]]:
         """Yield the ports of `host`, management first."""
@@ -87,7 +114,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     def etc_hosts(self) -> str:
         """Return the text of hosts(5): a host name is on management, ``n1.overlay`` is on a data network."""
         lines = ["127.0.0.1\tlocalhost"]
-        for fabric in self.fabrics:
+        for fabric in (one for one in self.fabrics if one.storage is None):
             for port in fabric.ports:
                 name = port.host if fabric.network is None else _data_name(port, fabric.network)
                 lines.append(f"{port.address}\t{name}")
@@ -121,7 +148,33 @@ def lay_out(spec: LabSpec) -> Topology:
                     f"lab network {name!r} lies over {network.over!r}; name a bridge network of the lab"
                 )
             fabrics[name] = _attached(name, interfaces[name], spec.pod_names, network, over)
-    return Topology(nodes=spec.node_names, pods=spec.pod_names, fabrics=tuple(fabrics.values()))
+    return Topology(
+        nodes=spec.node_names,
+        pods=spec.pod_names,
+        fabrics=(*fabrics.values(), *_storage_fabrics(spec)),
+        servers=(FILE_SERVER,) if spec.storage else (),
+    )
+
+
+def _storage_fabrics(spec: LabSpec) -> Iterator[Fabric]:
+    """Yield the network of each storage path; raise UsageError if there are too many."""
+    if len(spec.storage) > MAX_STORAGE_PATHS:
+        raise UsageError(f"a lab has at most {MAX_STORAGE_PATHS} storage paths, not {len(spec.storage)}")
+    paths = zip(spec.storage_interfaces, spec.storage.items(), strict=True)
+    for number, (interface, (name, path)) in enumerate(paths):
+        subnet = f"10.77.{_FIRST_STORAGE_SUBNET + number}"
+        hosts = dict(enumerate(spec.node_names, start=1))
+        hosts |= dict(enumerate(spec.pod_names, start=MAX_NODES + 1))
+        hosts |= {_FILE_SERVER_NUMBER: FILE_SERVER}
+        yield Fabric(
+            network=None,
+            kind=LabNetworkKind.BRIDGE,
+            interface=interface,
+            mtu=ETHERNET_MTU,
+            ports=tuple(Port(host, interface, f"{subnet}.{last}") for last, host in hosts.items()),
+            rate_bits_per_s=path.rate_bits_per_s,
+            storage=name,
+        )
 
 
 def _bridge(

@@ -153,9 +153,14 @@ def _body(lab: Lab | None) -> dict[str, object]:
             {
                 "name": host,
                 "is_pod": host in topology.pods,
+                "is_server": host in topology.servers,
                 "pid": lab.record.pids[host],
                 "interfaces": {
-                    port.interface: {"address": port.address, "network": fabric.network}
+                    port.interface: {
+                        "address": port.address,
+                        "network": fabric.network,
+                        "storage": fabric.storage,
+                    }
                     for fabric, port in topology.ports_of(host)
                 },
             }
@@ -167,13 +172,10 @@ def _body(lab: Lab | None) -> dict[str, object]:
 def _print_hosts(lab: Lab) -> None:
     """Print one row for each host and one column for each network: the address and its interface."""
     topology = lab.topology
-    networks = [fabric.network or "management" for fabric in topology.fabrics]
+    networks = [fabric.label for fabric in topology.fabrics]
     rows = []
     for host in topology.hosts:
-        cells = {
-            fabric.network or "management": f"{port.address} {port.interface}"
-            for fabric, port in topology.ports_of(host)
-        }
+        cells = {fabric.label: f"{port.address} {port.interface}" for fabric, port in topology.ports_of(host)}
         rows.append([host, *(cells.get(network, "") for network in networks)])
     print_table(["host", *networks], rows)
 
