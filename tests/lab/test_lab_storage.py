@@ -40,6 +40,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if lacking := storage.missing():
         pytest.skip(f"no {', '.join(lacking)} here; {storage.CURE}")
     with running_lab(SPEC, tmp_path_factory.mktemp("run")) as lab:
+        said(lab, "n1", f"dd if=/dev/zero of={folder('direct')}/measured bs=1M count={SIZE_MIB}")
         yield lab
 
 

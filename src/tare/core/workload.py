@@ -145,6 +145,9 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
     `fact` is the fact of the site that is the default for a case that sets neither this parameter nor the one
     named `unless`. A case that sets the latter does not need this parameter.
+
+    `is_late` marks a parameter that the workload got after campaigns had been recorded. A case in which it has
+    its default keeps the id that it had without the parameter.
     """
 
     name: str
@@ -155,6 +158,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float | None = None
     fact: SiteFact | None = None
     unless: str | None = None
+    is_late: bool = False
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,15 +1,16 @@
 """The storage paths of a lab: one file server, whose folder all nodes mount over several networks.
 
 A path with a rate models a gateway between a fabric and the storage: the server's link has the rate, and all
-nodes share it. So the truth that a study should find is in the lab's specification. The file system is that of
-sshfs(1), without ssh. The files are in memory, so that no disk limits the rate. Clients do not cache
-attributes and names: the ranks on one node see at once what those on another have written.
+nodes share it. So the truth that a study should find is in the lab's specification. The file system is sshfs(1)
+without ssh. The files are in memory, so that no disk limits the rate. Clients do not cache attributes and
+names: the ranks on one node see at once what those on another have written.
 
 Sources: sshfs(1), mount.fuse3(8), sftp-server(8).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tare.core.site import LAB_STORAGE
 from tare.lab.commands import Hosts, find_program, run
 from tare.lab.topology import FILE_SERVER, Topology
 
-CURE = "on Debian: apt install sshfs openssh-sftp-server"
+CURE = "on Debian: apt install sshfs openssh-sftp-server; as root: modprobe fuse && chmod 666 /dev/fuse"
 PORT = 7022
 """The TCP port of the file server."""
 
@@ -41,7 +42,7 @@ def missing() -> list[str]:
     """Return what storage paths of a lab need and this machine lacks."""
     lacking = [] if find_program("sshfs") else ["sshfs"]
     lacking += [] if _sftp_server() else ["sftp-server"]
-    return lacking + ([] if _DEVICE.exists() else [str(_DEVICE)])
+    return lacking + ([] if os.access(_DEVICE, os.R_OK | os.W_OK) else [f"{_DEVICE} that you may open"])
 
 
 def bring_up(lab: Hosts, topology: Topology) -> None:

@@ -145,9 +145,10 @@ def aa_plan(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     """
     references = [case for case in plan.cases if plan.is_reference(case)] or plan.cases
     cases = tuple(
-        identified(msgspec.structs.replace(case, twin=twin), workloads[case.workload].digest)
+        identified(msgspec.structs.replace(case, twin=twin), workload.digest, workload.parameters)
         for twin in AA_NAMES
         for case in references
+        for workload in (workloads[case.workload],)
     )
     return msgspec.structs.replace(
         plan,

@@ -10,12 +10,18 @@ import msgspec
 from tare.core.case import Case
 from tare.core.study import DESIGN_SETTINGS
 from tare.core.values import Scalar
+from tare.core.workload import Parameter
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identified(case: Case, digest: str | None) -> Case:
-    """Return `case` with the id that follows from its content; `digest` is the digest of its workload."""
+def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] = ()) -> Case:
+    """Return `case` with the id that follows from its content.
+
+    `digest` and `parameters` are those of its workload. Parameters that came late do not count while they have
+    their defaults (see Parameter).
+    """
+    late = {one.name: one.default for one in parameters if one.is_late}
     content: tuple[object, ...] = (
         case.workload,
         digest,
@@ -24,7 +30,7 @@ def identified(case: Case, digest: str | None) -> Case:
         case.storage,
         case.io,
         msgspec.structs.replace(case.layout, bind=case.layout.binding),
-        case.parameters,
+        {name: value for name, value in case.parameters.items() if name not in late or value != late[name]},
     )
     if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns
         content += (case.twin,)

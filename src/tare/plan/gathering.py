@@ -58,7 +58,6 @@ class Gathering:
             name: tuple((one, self._default(one)) for one in workload.parameters)
             for name, workload in _used_workloads(study, workloads)
         }
-        self._digests = {name: workloads[name].digest for name in self._parameters}
         self._dropped: Counter[str] = Counter()
 
     def add(self, combination: Combination) -> None:
@@ -134,7 +133,8 @@ class Gathering:
             self._report(reason, combination, {"storage"})
             return None
         case = msgspec.structs.replace(asked, layout=layout)
-        return identified(case, self._digests[asked.workload])
+        workload = self.workloads[asked.workload]
+        return identified(case, workload.digest, workload.parameters)
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
@@ -164,7 +164,7 @@ class Gathering:
                 if level.name and factor.name != "cases"
             },
         )
-        return identified(case, self._digests[workload.name])
+        return identified(case, workload.digest, workload.parameters)
 
     def _default(self, parameter: Parameter) -> Scalar | None:
         fact = self.site.fact(parameter.fact) if parameter.fact else None
