@@ -146,7 +146,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     `fact` is the fact of the site that is the default for a case that sets neither this parameter nor the one
     named `unless`. A case that sets the latter does not need this parameter.
 
-    `is_late` marks a parameter that the workload got after campaigns had been recorded. A case in which it has
+    `is_late` marks a parameter that the workload got after campaigns were recorded. A case in which it has
     its default keeps the id that it had without the parameter.
     """
 

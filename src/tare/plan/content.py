@@ -18,8 +18,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] = ()) -> Case:
     """Return `case` with the id that follows from its content.
 
-    `digest` and `parameters` are those of its workload. Parameters that came late do not count while they have
-    their defaults (see Parameter).
+    `digest` and `parameters` are those of its workload. Parameters that came late count only where they have
+    another value than their default (see Parameter).
     """
     late = {one.name: one.default for one in parameters if one.is_late}
     content: tuple[object, ...] = (
