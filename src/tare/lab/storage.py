@@ -2,8 +2,9 @@
 
 A path with a rate models a gateway between a fabric and the storage: the server's link has the rate, and all
 nodes share it. So the truth that a study should find is in the lab's specification.
-The file system is sshfs(1) without ssh. The files are in memory, so that no disk limits the rate. Clients do not cache attributes and
-names: the ranks on one node see at once what those on another have written.
+
+The file system is sshfs(1) without ssh. The files are in memory, so that no disk limits the rate. Clients do
+not cache attributes and names: the ranks on one node see at once what those on another have written.
 
 Sources: sshfs(1), mount.fuse3(8), sftp-server(8).
 """
