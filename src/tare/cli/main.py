@@ -26,6 +26,8 @@ COMMANDS = {
     "scaling": "Show how workloads scale: speedup, efficiency, Amdahl's law and USL.",
     "curves": "Show latency and bandwidth fits, crossovers, and saturation.",
     "why": "Show where a difference comes from: computation, MPI functions, waiting, files.",
+    "predict": "Predict what programs would take on networks for which there are curves.",
+    "tolerance": "Show how much latency and bandwidth programs stand.",
     "calibrate": "Compare the reference with itself: false alarms, smallest detectable effect.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",

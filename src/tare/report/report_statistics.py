@@ -13,12 +13,15 @@ from tare.analysis.curves import Curves, curves
 from tare.analysis.distribution import Diagnosis, diagnose
 from tare.analysis.estimate import estimates
 from tare.analysis.headline import Headline, headlines
+from tare.analysis.prediction import predictions
 from tare.analysis.quality import Quality, quality
 from tare.analysis.scaling import scalings
+from tare.analysis.tolerance import tolerances
 from tare.analysis.variability import Variability, variabilities
 from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Estimate
+from tare.core.prediction import Prediction, Tolerance
 from tare.core.scaling import ScalingCurve
 
 
@@ -38,6 +41,8 @@ class ReportStatistics:
     diagnosis: Diagnosis
     reasons: Sequence[Reason] = ()
     attributions: Sequence[Attribution] = ()
+    predictions: Sequence[Prediction] = ()
+    tolerances: Sequence[Tolerance] = ()
     calibration: Calibration | None = None
 
     @classmethod
@@ -63,5 +68,7 @@ class ReportStatistics:
             diagnosis=diagnose(campaign),
             reasons=explanations(campaign),
             attributions=attributions(campaign),
+            predictions=predictions(campaign),
+            tolerances=tolerances(campaign),
             calibration=calibration(calibrated) if calibrated else None,
         )

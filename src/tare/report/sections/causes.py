@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tare.core.attribution import Attribution, Cause
+from tare.core.prediction import Prediction, Tolerance
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.variants import Variants
 from tare.report.words.causes import cause_sentence, cause_words, share_words, silence
-from tare.report.words.numbers import NARROW, bracket_values, number, percent, quantity, visible
+from tare.report.words.network_need import (
+    change_words,
+    latency_words,
+    prediction_sentence,
+    tolerance_sentence,
+)
+from tare.report.words.numbers import NARROW, bracket_values, number, percent, quantity, scaled, visible
 
 
 def _made(facts: SectionFacts) -> SectionText | None:
-    found = facts.statistics.attributions
-    if not found:
-        return None
-    sentences = [one for each in found for one in _sentences(each, facts)]
-    tables = tuple(_table(one, facts.variants) for one in found if one.causes)
-    return SectionText(tuple(sentences), tables)
+    found = facts.statistics
+    sentences = [one for each in found.attributions for one in _sentences(each, facts)]
+    sentences += [
+        Sentence(f"Predicted: {prediction_sentence(one)}", one.case, facts.variants.case_label(one.case))
+        for one in found.predictions
+    ]
+    sentences += [
+        Sentence(f"Tolerance: {tolerance_sentence(one)}", one.case, facts.variants.case_label(one.case))
+        for one in found.tolerances
+    ]
+    tables = [_table(one, facts.variants) for one in found.attributions if one.causes]
+    tables += [_predicted(found.predictions)] if found.predictions else []
+    tables += [_tolerated(found.tolerances)] if found.tolerances else []
+    return SectionText(tuple(sentences), tuple(tables)) if sentences else None
 
 
 def _sentences(one: Attribution, facts: SectionFacts) -> Iterator[Sentence]:
@@ -75,6 +90,71 @@ def _sum(one: Attribution) -> tuple[Cell, ...]:
         Cell(bracket_values(whole.low, whole.high) if whole else "", is_number=True),
         Cell(f"100{NARROW}%", is_number=True),
         Cell("✓" if one.is_decided else ""),
+    )
+
+
+def _predicted(found: Sequence[Prediction]) -> SectionTable:
+    rows = tuple(
+        (
+            Cell(visible(one.workload)),
+            Cell(visible(one.contender or one.contender_platform)),
+            Cell(change_words(one.ratio) if one.ratio else "–", is_number=True),
+            Cell(change_words(one.measured_ratio) if one.measured_ratio else "not measured", is_number=True),
+            Cell({True: "yes", False: "no", None: "–"}[one.is_inside]),
+            Cell(visible("; ".join(one.remarks)) or one.refusal),
+        )
+        for one in found
+    )
+    return SectionTable(
+        summary="Predicted and measured",
+        label="Predicted and measured times",
+        caption=(
+            "Wall time on another network over that on the reference: Σ calls × cost of a call, from the "
+            "networks’ curves, and as profiled runs took. 90 % intervals"
+        ),
+        head=(
+            Cell("Workload"),
+            Cell("Network"),
+            Cell("Predicted", is_number=True),
+            Cell("Measured", is_number=True),
+            Cell("Agree"),
+            Cell("Extrapolated"),
+        ),
+        rows=rows,
+    )
+
+
+def _tolerated(found: Sequence[Tolerance]) -> SectionTable:
+    rows = tuple(
+        (
+            Cell(visible(one.workload)),
+            Cell(str(one.nodes), is_number=True),
+            Cell(percent(limit.share, is_signed=False, decimals=0), is_number=True),
+            Cell(latency_words(limit), is_number=True),
+            Cell(scaled(limit.bandwidth.value, "B/s") if limit.bandwidth else "–", is_number=True),
+            Cell(number(one.messages), is_number=True),
+            Cell(scaled(one.n_bytes, "B"), is_number=True),
+        )
+        for one in found
+        for limit in one.limits
+    )
+    return SectionTable(
+        summary="How much network it needs",
+        label="Added latency and least bandwidth",
+        caption=(
+            "Added latency, or bandwidth of a node, that costs a share of the time: by the messages between "
+            "nodes of the busiest rank, and the bytes that the busiest node receives"
+        ),
+        head=(
+            Cell("Workload"),
+            Cell("Nodes", is_number=True),
+            Cell("Slower by", is_number=True),
+            Cell("Added latency", is_number=True),
+            Cell("Bandwidth", is_number=True),
+            Cell("Messages", is_number=True),
+            Cell("Bytes a node", is_number=True),
+        ),
+        rows=rows,
     )
 
 

@@ -1,0 +1,163 @@
+"""Find how much latency and how little bandwidth a program stands, from what its ranks send.
+
+`tolerances` takes a campaign with profiled runs, and one with the curves of networks to hold against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tare.analysis.collective_steps import NON_BLOCKING, steps
+from tare.analysis.network_costs import NetworkCosts, side_of
+from tare.analysis.profiles import Profiled, mean, profiles
+from tare.core.campaign import Campaign
+from tare.core.case import Case
+from tare.core.interval import Bounded
+from tare.core.prediction import Limit, Network, Tolerance
+from tare.core.profile import Locality, Profile
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, arithmetic_intervals, geometric_intervals
+
+SHARES = (0.01, 0.05, 0.10)
+"""The slowdowns for which the latency and the bandwidth are given."""
+
+
+class Demand(NamedTuple):
+    """What one run asks of the network.
+
+    `messages` follow one another for the rank that has most of them, and `hidden` of them are non-blocking.
+    `n_bytes` come from other nodes to the node that gets most of them.
+    """
+
+    wall_s: float
+    messages: float
+    hidden: float
+    n_bytes: float
+
+
+def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Tolerance]:
+    """Return the tolerance of each profiled case of the reference that spans nodes; of all if none is.
+
+    A program of M messages one after another takes M · L longer with L more latency, and V/B − V/B0 longer
+    with a bandwidth B in place of B0, if a node receives V bytes: LogGP, along the rank with most messages,
+    all of which count. Non-blocking messages may be hidden by computation; the interval of the latency goes
+    as far as if all of them were. Chains of messages through several ranks, as of a token, are not seen.
+    """
+    costs = NetworkCosts(curves or campaign)
+    found = profiles(campaign).by_case
+    made = []
+    for case in campaign.plan.cases:
+        is_own = not campaign.plan.reference or campaign.plan.is_reference(case)
+        if case.id in found and is_own and case.layout.nodes > 1:
+            made.append(_tolerance(campaign, case, list(found[case.id].values()), costs))
+    return made
+
+
+def demand(profile: Profile) -> Demand:
+    """Return what a run asks of the network between nodes."""
+    messages, hidden, n_bytes = (np.zeros(profile.ranks) for _ in range(3))
+    n_nodes = len({*profile.nodes})
+    for row in profile.functions:
+        needed = steps(row.function, row.n_bytes, max(row.comm_size, 2))
+        if needed is None or not row.locality.crosses:
+            continue
+        calls = np.array(row.calls, np.float64)
+        messages += calls * needed.messages
+        hidden += calls * needed.messages if row.function in NON_BLOCKING else 0.0
+        crossing = (n_nodes - 1) / n_nodes if row.locality is Locality.MIXED else 1.0
+        n_bytes += calls * needed.n_bytes * crossing
+    busiest = int(messages.argmax())
+    received: dict[str, float] = {}
+    for node, own in zip(profile.nodes, n_bytes.tolist(), strict=True):
+        received[node] = received.get(node, 0.0) + own
+    return Demand(
+        mean(profile.wall_s), float(messages[busiest]), float(hidden[busiest]), max(received.values())
+    )
+
+
+def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: NetworkCosts) -> Tolerance:
+    asked = [demand(one.profile) for one in runs]
+    means = Demand(*(float(np.mean(column)) for column in zip(*asked, strict=True)))
+    link = campaign.plan.links.get(case.network or "")
+    rate = link.rate_bits_per_s if link else None
+    found = Tolerance(
+        workload=case.workload,
+        case=case.id,
+        platform=case.platform,
+        network=case.network,
+        nodes=case.layout.nodes,
+        n_runs=len(runs),
+        wall_s=means.wall_s,
+        messages=means.messages,
+        hidden=means.hidden,
+        n_bytes=means.n_bytes,
+        link_bytes_per_s=rate / 8 if rate else None,
+    )
+    if not means.messages:
+        return msgspec.structs.replace(found, refusal="no message of it crosses a network that is known to")
+    per_message = _bounded(np.array([one.wall_s / one.messages for one in asked]))
+    per_byte = _bounded(np.array([one.wall_s / one.n_bytes for one in asked])) if means.n_bytes else None
+    return msgspec.structs.replace(
+        found,
+        limits=tuple(_limit(share, found, per_message, per_byte) for share in SHARES),
+        networks=tuple(_networks(found, case, costs)),
+    )
+
+
+def _bounded(values: Floats) -> Bounded:
+    if len(values) < MIN_BLOCKS:
+        return Bounded(float(values.mean()))
+    found = geometric_intervals(values[:, np.newaxis], CONFIDENCE)
+    return Bounded.of(float(found.centre[0]), float(found.low[0]), float(found.high[0]))
+
+
+def _limit(share: float, found: Tolerance, per_message: Bounded, per_byte: Bounded | None) -> Limit:
+    latency = per_message.times(share)
+    sure = found.messages - found.hidden
+    high = None if latency.high is None or sure <= 0 else latency.high * found.messages / sure
+    return Limit(
+        share=share,
+        latency_s=Bounded(latency.value, latency.low, high),
+        bandwidth=None if per_byte is None else _bandwidth(share, found.link_bytes_per_s, per_byte),
+    )
+
+
+def _bandwidth(share: float, link: float | None, per_byte: Bounded) -> Bounded:
+    """Return B of 1/B = 1/B0 + share · wall/bytes; more time a byte means that less bandwidth is enough."""
+
+    def enough(seconds: float) -> float:
+        return 1 / ((1 / link if link else 0.0) + share * seconds)
+
+    low, high = per_byte.high, per_byte.low
+    return Bounded(
+        enough(per_byte.value), None if low is None else enough(low), None if high is None else enough(high)
+    )
+
+
+def _networks(found: Tolerance, case: Case, costs: NetworkCosts) -> list[Network]:
+    """Return what each other network with a curve costs by its latency alone; both are of the same pass."""
+    own = costs.latency(side_of(case))
+    made: list[Network] = []
+    for side in costs.sides if own is not None else ():
+        other = costs.latency(side)
+        if side == side_of(case) or other is None or own is None:
+            continue
+        more = (other - own)[np.isfinite(other - own)]
+        if len(more) < MIN_BLOCKS:
+            continue
+        one = arithmetic_intervals(more[:, np.newaxis], CONFIDENCE)
+        added = Bounded.of(float(one.centre[0]), float(one.low[0]), float(one.high[0]))
+        slower = added.times(found.messages / found.wall_s)
+        made.append(Network(platform=side[0], network=side[1], added_latency_s=added, slowdown=slower))
+    return made
+
+
+def slowdown(found: Tolerance, latency_s: float) -> tuple[float, float]:
+    """Return the slowdown by an added latency as a share of the wall time, without and with hiding."""
+    return (
+        found.messages * latency_s / found.wall_s,
+        (found.messages - found.hidden) * latency_s / found.wall_s,
+    )

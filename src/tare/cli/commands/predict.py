@@ -1,0 +1,97 @@
+"""`tare predict`: predict what a program would take on another network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tare.terminal.output import echo, json_option, plain, print_json, print_table
+
+if TYPE_CHECKING:
+    from tare.core.prediction import Prediction
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--curves",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The campaign with the curves of the networks.  [default: the same]",
+)
+@json_option
+def command(folder: Path, curves: Path | None, as_json: bool) -> None:
+    """Predict what the programs of the campaign in DIR would take on networks for which there are curves.
+
+    From profiled runs on one network come the calls of each MPI function, size and number of ranks; from
+    tare.p2p, tare.collectives, osu.* and imb.* what each call costs on both networks. The program need never
+    have run on the other one. What is extrapolated is named, and widens the interval (90 %).
+
+    \b
+    Examples:
+      tare predict campaigns/gromacs --curves campaigns/network-tools
+      tare predict campaigns/all-in-one --json
+    """
+    from tare.analysis.prediction import predictions
+    from tare.report.words.network_need import prediction_sentence
+    from tare.storage.pseudonymous import read_shown
+
+    campaign = read_shown(folder)
+    found = predictions(campaign, read_shown(curves) if curves else None)
+    if as_json:
+        rows = [{"sentence": plain(prediction_sentence(one)), "prediction": one} for one in found]
+        print_json("tare.predict/1", {"predictions": rows})
+        return
+    if not found:
+        what = f"in {curves}" if curves else "in this campaign; name another one with --curves"
+        missing = (
+            f"there are no curves of another network {what}"
+            if campaign.profiled()
+            else ("no run of this campaign has a profile; run it with 'tare run --profile'")
+        )
+        echo(f"Nothing can be predicted: {missing}.")
+        return
+    for index, one in enumerate(found):
+        if index:
+            echo()
+        echo(plain(f"{prediction_sentence(one)}."))
+        _print_rows(one)
+
+
+def _print_rows(one: Prediction) -> None:
+    from tare.core.units import format_bytes
+    from tare.report.words.numbers import number
+
+    rows = [
+        (
+            row.function,
+            format_bytes(row.size_class),
+            str(row.comm_size),
+            plain(number(row.calls)),
+            plain(number(row.reference_call_s * 1e6)),
+            plain(number(row.contender_call_s * 1e6)),
+            plain(number(row.difference_s)),
+            "; ".join(row.remarks),
+        )
+        for row in one.rows
+    ]
+    sides = [
+        name or platform
+        for name, platform in (
+            (one.reference, one.reference_platform),
+            (one.contender, one.contender_platform),
+        )
+    ]
+    columns = (
+        "function",
+        "up to",
+        "ranks",
+        "calls",
+        f"{sides[0]}, us",
+        f"{sides[1]}, us",
+        "difference, s",
+        "remark",
+    )
+    print_table(columns, rows, frozenset(columns[1:7]), frozenset({"remark"}))

@@ -1,0 +1,79 @@
+"""`tare tolerance`: show how much latency and bandwidth a program needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tare.terminal.output import echo, json_option, plain, print_json, print_table
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--curves",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The campaign with the latencies of networks to hold against it.  [default: the same]",
+)
+@json_option
+def command(folder: Path, curves: Path | None, as_json: bool) -> None:
+    """Show the latency and the bandwidth that cost programs of the campaign in DIR 1, 5 and 10 %.
+
+    From the profile of each program: the messages between nodes that follow one another on its busiest rank,
+    and the bytes that its busiest node receives. Non-blocking messages may be hidden by computation, so the
+    program stands at least what is given.
+
+    \b
+    Examples:
+      tare tolerance campaigns/openfoam
+      tare tolerance campaigns/openfoam --curves campaigns/network-tools
+    """
+    from tare.analysis.tolerance import tolerances
+    from tare.report.words.network_need import latency_words, tolerance_sentence
+    from tare.report.words.numbers import number, percent, scaled
+    from tare.storage.pseudonymous import read_shown
+
+    campaign = read_shown(folder)
+    found = tolerances(campaign, read_shown(curves) if curves else None)
+    if as_json:
+        rows = [{"sentence": plain(tolerance_sentence(one)), "tolerance": one} for one in found]
+        print_json("tare.tolerance/1", {"tolerances": rows})
+        return
+    if not found:
+        why = (
+            "all profiled runs are on one node, where nothing crosses a network"
+            if campaign.profiled()
+            else "no run of this campaign has a profile; run it with 'tare run --profile'"
+        )
+        echo(f"Nothing is known of what programs need: {why}.")
+        return
+    for one in found:
+        echo(plain(f"{tolerance_sentence(one)[:1].upper()}{tolerance_sentence(one)[1:]}."))
+    table = [
+        (
+            one.workload,
+            str(one.nodes),
+            one.network or one.platform,
+            plain(number(one.messages)),
+            plain(scaled(one.n_bytes, "B")),
+            plain(percent(limit.share, is_signed=False)),
+            plain(latency_words(limit)),
+            "–" if limit.bandwidth is None else plain(scaled(limit.bandwidth.value, "B/s")),
+        )
+        for one in found
+        for limit in one.limits
+    ]
+    columns = (
+        "workload",
+        "nodes",
+        "network",
+        "messages",
+        "bytes a node",
+        "slower by",
+        "latency",
+        "bandwidth",
+    )
+    echo()
+    print_table(columns, table, frozenset({"nodes", "messages", "bytes a node", "slower by"}))

@@ -1,0 +1,107 @@
+"""Write predictions, and how much network a program needs, as sentences."""
+
+from __future__ import annotations
+
+from tare.core.interval import Bounded
+from tare.core.prediction import Limit, Network, Prediction, Tolerance
+from tare.report.words.numbers import (
+    bracket,
+    bracket_values,
+    count,
+    listed,
+    number,
+    percent,
+    quantity,
+    scaled,
+    visible,
+)
+
+_QUOTED = 0.05
+"""The slowdown for which a sentence gives the latency."""
+
+
+def prediction_sentence(one: Prediction) -> str:
+    """Return what the curves predict, beside what was measured, without a full stop."""
+    subject = f"{visible(one.workload)} on {_side(one.contender, one.contender_platform)}"
+    if one.refusal or one.ratio is None:
+        return f"{subject}: nothing is predicted, because {visible(one.refusal)}"
+    text = (
+        f"{subject} is predicted to take {change_words(one.ratio)} than on "
+        f"{_side(one.reference, one.reference_platform)}, by the networks’ curves"
+    )
+    if one.measured_ratio is not None:
+        meets = {True: ", which agrees", False: ", which does not agree", None: ""}[one.is_inside]
+        text += f"; measured: {change_words(one.measured_ratio)}{meets}"
+    if one.remarks:
+        text += f"; extrapolated: {listed([visible(remark) for remark in one.remarks])}"
+    if one.uncovered_s:
+        text += f"; no curve covers {listed([visible(name) for name in one.uncovered_s])}"
+    return text
+
+
+def change_words(ratio: Bounded) -> str:
+    """Return a ratio of times as words: ``12 % [8, 17] longer``."""
+    share = ratio.value - 1
+    ends = None if ratio.low is None or ratio.high is None else (ratio.low - 1, ratio.high - 1)
+    word = "longer"
+    if share < 0:
+        share, ends, word = -share, ends and (-ends[1], -ends[0]), "shorter"
+    decimals = 0 if share >= 0.0995 else 1
+    return f"{percent(share, is_signed=False, decimals=decimals)} {bracket(ends, decimals)} {word}".replace(
+        "  ", " "
+    )
+
+
+def tolerance_sentence(one: Tolerance) -> str:
+    """Return how much more latency a program stands, and which networks that leaves, without a full stop."""
+    subject = f"at {count(one.nodes, 'node')} {visible(one.workload)}"
+    if one.refusal or not one.limits:
+        return f"{subject}: {visible(one.refusal)}"
+    limit = next(limit for limit in one.limits if limit.share == _QUOTED)
+    share = percent(_QUOTED, is_signed=False, decimals=0)
+    text = f"{subject} stands {latency_words(limit)} more latency for {share}"
+    if limit.bandwidth is not None:
+        text += f", or bandwidth down to {scaled(limit.bandwidth.value, 'B/s')} a node"
+    judged = _judged(one.networks, limit)
+    return f"{text}: by latency alone, {judged}" if judged else text
+
+
+def latency_words(limit: Limit) -> str:
+    """Return the added latency that costs a share, with its interval: ``4.0 µs [3.8, 4.2]``."""
+    one = limit.latency_s
+    if one is None:
+        return "–"
+    factor, unit = (1e6, "us") if one.value < 1e-3 else (1e3, "ms")
+    low, high = (None if end is None else end * factor for end in (one.low, one.high))
+    is_open = low is not None and high is None
+    interval = f"[{number(low or 0)}, …]" if is_open else bracket_values(low, high)
+    return f"{quantity(one.value * factor, unit)} {interval}".rstrip()
+
+
+def _judged(networks: tuple[Network, ...], limit: Limit) -> str:
+    """Return which networks are good enough and which are not; the others are undecided."""
+    known = limit.latency_s
+    if known is None or known.low is None:
+        return ""
+    groups: dict[str, list[str]] = {"good enough": [], "not": [], "undecided": []}
+    for one in networks:
+        added = one.added_latency_s
+        is_fine = added.high is not None and added.high <= known.low
+        is_bad = known.high is not None and added.low is not None and added.low > known.high
+        word = "good enough" if is_fine else "not" if is_bad else "undecided"
+        groups[word].append(f"{_side(one.network, one.platform)} ({_added(added)})")
+    parts = [
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {word}"
+        for word, names in groups.items()
+        if names
+    ]
+    return listed(parts)
+
+
+def _added(one: Bounded) -> str:
+    sign = "+" if one.value >= 0 else "−"
+    return f"{sign}{quantity(abs(one.value) * 1e6, 'us')}"
+
+
+def _side(network: str | None, platform: str) -> str:
+    return visible(network or platform)
