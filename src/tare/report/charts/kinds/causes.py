@@ -1,0 +1,76 @@
+"""Where a difference comes from, and how programs slow with more latency."""
+
+from __future__ import annotations
+
+from tare.analysis.tolerance import slowdown
+from tare.core.prediction import Tolerance
+from tare.report.charts.drawing import Style
+from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, Drawing
+from tare.report.charts.panels import Line, Panel, Point
+from tare.report.charts.waterfall import describe_waterfall, waterfall_chart, waterfall_panel
+from tare.report.variants import Variants
+from tare.report.words.causes import is_told
+from tare.report.words.numbers import bracket_values, quantity, ratio, visible
+
+_LATENCIES_US = (1, 3, 10, 30, 100, 300)
+
+
+def _waterfalls(facts: ChartFacts) -> ChartPart | None:
+    told = [
+        one for one in facts.statistics.attributions if is_told(one) and one.contender_case in facts.cases
+    ]
+    if not told:
+        return None
+    panels = [waterfall_panel(one, facts.variants) for one in told]
+    return ChartPart(
+        "Where the time goes",
+        "The parts of the difference in wall time between a contender and the reference, of profiled runs: "
+        "each bar begins where the one before ends. Thin lines are the intervals.",
+        panels,
+        drawing=Drawing(
+            [waterfall_chart(panel, f"waterfall{at}") for at, panel in enumerate(panels)],
+            [describe_waterfall(panel) for panel in panels],
+        ),
+    )
+
+
+def _tolerances(facts: ChartFacts) -> ChartPart | None:
+    found = [one for one in facts.statistics.tolerances if one.limits and one.case in facts.cases]
+    if not found:
+        return None
+    return ChartPart(
+        "How programs slow with more latency",
+        "Wall time with an added latency of each message between nodes over that without, from the messages "
+        "of the busiest rank. The band goes down to where computation hides all non-blocking messages.",
+        [_panel(one, facts.variants) for one in found],
+    )
+
+
+def _panel(one: Tolerance, variants: Variants) -> Panel:
+    points = []
+    for added in _LATENCIES_US:
+        most, least = slowdown(one, added * 1e-6)
+        points.append(
+            Point(
+                x=added,
+                y=1 + most,
+                low=1 + least,
+                high=1 + most,
+                at=quantity(added, "us"),
+                value=ratio(1 + most),
+                interval=bracket_values(1 + least, 1 + most),
+                n_blocks=one.n_runs,
+            )
+        )
+    return Panel(
+        title=variants.configuration_of[one.case].label,
+        subtitle=f"slowdown on {visible(one.network or one.platform)}",
+        lines=(Line(variants.variant_of[one.case], tuple(points)),),
+        x="added_latency_in_µs",
+    )
+
+
+CHARTS = (
+    ChartKind("why", Style("difference", is_log=False, has_lines=False, columns=2), _waterfalls, 40),
+    ChartKind("tolerance", Style("slowdown", is_ratio=True), _tolerances, 60),
+)
