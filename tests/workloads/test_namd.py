@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from support.outputs import figures, reader
 from tare.core.case import Layout
+from tare.core.values import Scalar
 from tare.plugins.workloads.namd import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged, made_up
@@ -228,3 +230,53 @@ def test_a_program_of_another_mpi_is_found_out(layout: Layout, is_right: bool) -
     parsed = STMV.expecting(case_of(STMV, layout)).parse(io.StringIO(text))
     wrong = "the program ran on 8 ranks instead of 16; build it with the launcher's MPI"
     assert parsed.problems == (() if is_right else (wrong,))
+
+
+# Options as users set them
+
+
+def configured(**parameters: Scalar) -> str:
+    case = msgspec.structs.replace(case_of(STMV, **parameters), io="heavy", storage="scratch")
+    return STMV.stages(case)[1].argv[-2]
+
+
+def test_frames_are_written_only_where_they_are_wanted() -> None:
+    assert "restartfreq 10\\ndcdfreq 10" in configured()
+    assert "restartfreq 10\\ndcdfreq 0" in configured(frames=False)
+
+
+def test_each_checkpoint_may_be_kept() -> None:
+    assert "restartsave" not in configured()
+    assert configured(restartsave=True).endswith("restartsave yes")
+    edit = STMV.stages(case_of(STMV, restartsave=True))[1].argv
+    assert any("|restartsave|" in word for word in edit)  # the input's own is removed: NAMD refuses two
+
+
+def test_the_options_of_charm_are_words_of_the_command() -> None:
+    layout = Layout(nodes=1, ranks=2, ranks_per_node=2, threads=24)
+    case = case_of(
+        STMV,
+        layout,
+        pemap="0-22,24-46",
+        commap="23,47",
+        isomalloc_sync=True,
+        args="+setcpuaffinity --tclmain 'a b'",
+    )
+    assert list(STMV.faults(case)) == []
+    expected = ("namd2", "+ppn", "23", "+pemap", "0-22,24-46", "+commap", "23,47", "+isomalloc_sync")
+    assert STMV.stages(case)[-1].argv == (*expected, "+setcpuaffinity", "--tclmain", "a b", "stmv.namd")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"pemap": "0-3;id"}, "pemap is '0-3;id', which"),
+        ({"pemap": "$(id)"}, r"pemap is '\$\(id\)'"),
+        ({"commap": "23"}, "set threads: 2 or more"),
+        ({"args": "'open"}, "close the quotes"),
+        ({"args": "+ppn 3"}, r"args has \+ppn, which Tare sets itself"),
+    ],
+)
+def test_options_that_charm_would_refuse_are_faults(parameters: dict[str, Scalar], message: str) -> None:
+    (fault,) = STMV.faults(case_of(STMV, **parameters))
+    assert re.search(message, fault)

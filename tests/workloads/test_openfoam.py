@@ -355,3 +355,56 @@ def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> No
 def test_times_without_measure_break_nothing(time: str) -> None:
     log = LOG.replace("Time = 3\n", f"Time = {time}\n")
     assert all(one.value < 1e300 for one in parse(log).measurements)
+
+
+# The mesh and its decomposition
+
+
+def decomposition(case: Case) -> str:
+    (stage,) = (stage for stage in BIKE.stages(case) if stage.name == "ranks")
+    return stage.files["changes/ranks/system/decomposeParDict"]
+
+
+def test_the_published_mesh_and_decomposition_are_parameters() -> None:
+    published = case(192, background_mesh="100x40x40", decomposition="scotch")
+    assert list(BIKE.faults(published)) == []
+    (resolution,) = (command for command in commands(published) if command.startswith("sed"))
+    assert r"/(100 40 40)\1/" in resolution
+    assert r"s/^( *maxGlobalCells) .*/\1 35" in resolution  # four times 8.8 million
+    assert decomposition(published).endswith("numberOfSubdomains 192;\nmethod          scotch;\n")
+
+
+@pytest.mark.parametrize("method", ["hierarchical", "simple"])
+def test_boxes_have_as_many_parts_as_ranks(method: str) -> None:
+    text = decomposition(case(6, decomposition=method))
+    assert f"method          {method};\n{method}Coeffs\n{{\n    n           (3 2 1);" in text
+    assert ("order" in text) == (method == "hierarchical")
+
+
+@pytest.mark.parametrize(
+    "mesh", ["100x40", "0x40x40", "100x40x40x", "100x40x4000000", "-1x2x3", "$(id)", "1×2×3"]
+)
+def test_what_is_no_background_mesh_is_refused(mesh: str) -> None:
+    (fault,) = BIKE.faults(case(background_mesh=mesh))
+    assert fault.startswith(f"background_mesh is {mesh!r}; write the cells in x, y and z")
+    BIKE.stages(case(background_mesh=mesh))
+
+
+def test_a_background_mesh_of_fewer_cells_than_ranks_is_refused() -> None:
+    (fault,) = BIKE.faults(case(64, background_mesh="2x2x2"))
+    assert fault.startswith("the background mesh has 8 cells, too few for 64 ranks")
+
+
+def test_a_library_that_is_only_a_stub_is_the_reason_that_is_reported() -> None:
+    """From Debian's OpenFOAM 1912, which has no scotch."""
+    text = """\
+Calculating distribution of cells
+Selecting decompositionMethod scotch [3]
+
+
+--> FOAM FATAL ERROR: 
+Attempted to use <scotch> without the scotchDecomp library loaded.
+This message is from the dummy scotchDecomp stub library instead.
+"""  # noqa: W291  # as OpenFOAM prints it
+    reason = "Attempted to use <scotch> without the scotchDecomp library loaded."
+    assert parse(text).problems[0] == f"OpenFOAM ended with a fatal error: {reason}"

@@ -6,6 +6,7 @@ import io
 import math
 import re
 import statistics
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from support.outputs import figures, only, reader
 from tare.core.case import Layout
+from tare.core.values import Scalar
 from tare.plugins.workloads.wrf import WORKLOADS
 from workloads.cases import case_of
 from workloads.damage import DISGUISES, NOISE, cuts, damaged
@@ -250,3 +252,78 @@ def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> No
     parsed = CONUS.expecting(case_of(CONUS, layout)).parse(io.StringIO(LOG.replace("WRF V", f"{tasks}WRF V")))
     wrong = "the program ran on 10 ranks instead of 8; build it with the launcher's MPI"
     assert parsed.problems == (() if is_right else (wrong,))
+
+
+# Options as users set them
+
+NAMELIST = """\
+ &time_control
+ run_hours                           = 3,
+ io_form_history                     = 2
+ /
+ &domains
+ nproc_x                             = 5,
+ e_we                                = 425,
+ /
+ &namelist_quilt
+ nio_tasks_per_group = 0,
+ nio_groups = 1,
+ /
+"""
+
+
+def edited(folder: Path, **parameters: Scalar) -> str:
+    """Return NAMELIST after the real sed has edited it."""
+    (folder / "namelist.input").write_text(NAMELIST)
+    case = msgspec.structs.replace(
+        case_of(CONUS, Layout(nodes=1, ranks=8, ranks_per_node=8), **parameters), io="heavy"
+    )
+    assert list(CONUS.faults(case)) == []
+    (stage,) = (stage for stage in CONUS.stages(case) if stage.name == "namelist")
+    subprocess.run(stage.argv, cwd=folder, check=True)
+    return (folder / "namelist.input").read_text()
+
+
+def test_entries_that_a_case_does_not_set_stay_as_they_are(tmp_path: Path) -> None:
+    text = edited(tmp_path)
+    assert " io_form_history                     = 2\n" in text
+    assert " nproc_x                             = 5,\n" in text
+    assert " history_interval = 21*5," in text
+
+
+def test_entries_are_set_in_their_group(tmp_path: Path) -> None:
+    text = edited(
+        tmp_path,
+        io_form_history=11,
+        nproc_x=3,
+        nproc_y=2,
+        nio_tasks_per_group=2,
+        nio_groups=1,
+        history_minutes=15,
+    )
+    time, domains, quilt = text.split("&")[1:]
+    assert (time.count("io_form_history"), " io_form_history = 11,\n" in time) == (1, True)
+    assert " history_interval = 21*15,\n" in time
+    assert (domains.count("nproc_x"), " nproc_x = 3,\n" in domains, " nproc_y = 2,\n" in domains) == (
+        1,
+        True,
+        True,
+    )
+    assert " nio_tasks_per_group = 2,\n" in quilt
+    assert " nio_groups = 1,\n" in quilt
+    assert "e_we                                = 425," in domains
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"nproc_x": 4}, "nproc_x is 4 and nproc_y is -1; set both"),
+        ({"nproc_x": 0, "nproc_y": 0}, "set both from 1 up"),
+        ({"nproc_x": 4, "nproc_y": 2, "nio_tasks_per_group": 2}, "is 8, but 6 ranks compute"),
+        ({"nio_tasks_per_group": 4, "nio_groups": 2}, "8 of 8 ranks would only write"),
+    ],
+)
+def test_tasks_that_do_not_fit_the_ranks_are_faults(parameters: dict[str, Scalar], message: str) -> None:
+    layout = Layout(nodes=1, ranks=8, ranks_per_node=8)
+    (fault,) = CONUS.faults(case_of(CONUS, layout, **parameters))
+    assert message in fault

@@ -8,6 +8,7 @@ days/ns or, in builds of 3.0, in ns/day. Since 3.0 it also prints lines ``PERFOR
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Self
 
@@ -58,7 +59,9 @@ steps) has none; output is not in it, so compare I/O by wall_time. "ERROR: Margi
 WallClock is printed even by runs that exit prematurely.
 
 {application.IO_NOTE}
-Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq)."""
+Heavy means checkpoints and frames every {_HEAVY_INTERVAL} steps (restartfreq, dcdfreq). `frames: false`
+leaves out the frames, and `restartsave` keeps each checkpoint instead of the last. Options of Charm++ are
+`pemap`, `commap` (SMP builds), `isomalloc_sync`, and any words in `args`."""
 
 
 class Namd(application.Application, frozen=True, kw_only=True):
@@ -68,6 +71,7 @@ class Namd(application.Application, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each setting that the workload cannot use."""
+        yield from _option_faults(case)
         yield from application.io_faults(case)
         yield from application.folder_faults("inputs", str(case.parameters["inputs"]))
         yield from application.sum_faults(case)
@@ -81,9 +85,7 @@ class Namd(application.Application, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stages that link the input, edit the configuration, and run NAMD."""
         parameters = case.parameters
-        threads = case.layout.threads
-        argv = [str(parameters["program"])]
-        argv += ["+ppn", str(threads - 1)] if threads > 1 else []
+        argv = [str(parameters["program"]), *_runtime_options(case)]
         inputs = str(parameters["inputs"])
         return (
             application.linked(inputs),
@@ -97,11 +99,50 @@ class Namd(application.Application, frozen=True, kw_only=True):
         return _Log(_FOMS, self.ranks).parse(lines)
 
 
+_CPU_LIST = re.compile(r"L?[0-9]+([-,:.+][0-9]+)*")
+"""A list of processors as Charm++ takes it: ``0-46:48.47``, ``0,24``; with L in front, of logical ones."""
+
+
+def _option_faults(case: Case) -> Iterator[str]:
+    """Yield a fault for each option that Charm++ or NAMD would refuse or silently change."""
+    for name in ("pemap", "commap"):
+        text = str(case.parameters[name])
+        if text and not _CPU_LIST.fullmatch(text):
+            yield f"{name} is {text!r}, which Charm++ does not read; write processors, such as 0-22 or 0,24"
+        if text and case.layout.threads == 1 and name == "commap":
+            yield "commap places the thread that communicates, of SMP builds; set threads: 2 or more"
+    try:
+        words = shlex.split(str(case.parameters["args"]))
+    except ValueError as error:
+        yield f"args is {case.parameters['args']!r}: {error}; close the quotes"
+        return
+    for word in words:
+        if word in _OWN_OPTIONS:
+            yield f"args has {word}, which Tare sets itself; use the parameter or `threads` for it"
+
+
+_OWN_OPTIONS = ("+ppn", "+p", "+pemap", "+commap", "+isomalloc_sync")
+
+
+def _runtime_options(case: Case) -> Iterator[str]:
+    """Yield the options of the Charm++ runtime, then those that the case adds."""
+    parameters, threads = case.parameters, case.layout.threads
+    if threads > 1:
+        yield from ("+ppn", str(threads - 1))
+    for name in ("pemap", "commap"):
+        if parameters[name]:
+            yield from (f"+{name}", str(parameters[name]))
+    if parameters["isomalloc_sync"]:
+        yield "+isomalloc_sync"
+    yield from shlex.split(str(parameters["args"]))
+
+
 _OWN = (
     "numsteps",
     "outputname",
     "restartfreq",
     "restartname",
+    "restartsave",
     "dcdfreq",
     "dcdfile",
     "xstfreq",
@@ -118,9 +159,11 @@ def _changes(case: Case) -> Iterator[str]:
         "numsteps": case.parameters["steps"],
         "outputname": f"{application.output_folder(case)}/result",
         "restartfreq": interval,
-        "dcdfreq": interval,
+        "dcdfreq": interval if case.parameters["frames"] else 0,
         "outputtiming": 100,
     }
+    if case.parameters["restartsave"]:
+        settings["restartsave"] = "yes"
     # Insert before the first line: a script that runs its steps itself needs the settings before them.
     yield "1i " + r"\n".join(f"{name} {value}" for name, value in settings.items())
 
@@ -272,6 +315,20 @@ class _Log(application.ApplicationLog):
         return self._finish(is_complete=is_complete)
 
 
+_OPTIONS = (
+    declare.flag("frames", True, "heavy output has frames of the trajectory (dcdfreq)", is_late=True),
+    declare.flag(
+        "restartsave", False, "keep each checkpoint as a file of its own (restartsave)", is_late=True
+    ),
+    declare.text("pemap", "", "processors of the threads that compute (+pemap), such as 0-22", is_late=True),
+    declare.text(
+        "commap", "", "processors of the threads that communicate (+commap), such as 23", is_late=True
+    ),
+    declare.flag("isomalloc_sync", False, "synchronise memory maps at start (+isomalloc_sync)", is_late=True),
+    declare.text("args", "", "further words of the command, such as '+setcpuaffinity'", is_late=True),
+)
+
+
 def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
     return Namd(
         name=name,
@@ -285,6 +342,7 @@ def _workload(name: str, summary: str, *, archive: str, config: str) -> Namd:
             ),
             declare.whole("steps", 1000, "time steps (numsteps)", minimum=1),
             declare.text("program", "namd2", "the NAMD command: namd2, namd3"),
+            *_OPTIONS,
             application.CHECKSUMS,
         ),
         foms=_FOMS,

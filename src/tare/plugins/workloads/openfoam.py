@@ -7,6 +7,7 @@ programs, each with a banner of its own.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 
@@ -17,13 +18,15 @@ from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import Sieve, figure
 from tare.plugins.workloads.openfoam_case import (
+    DECOMPOSITIONS,
     EDITIONS,
     HEAVY_INTERVAL,
-    background_cells,
+    background,
     changed,
     control_dict,
     decompose_par_dict,
     mesh_edits,
+    total_cells,
 )
 
 _FOMS = (
@@ -51,6 +54,19 @@ _PARAMETERS = (
         "about how many cells the mesh gets; the tutorial's has 350 thousand",
         minimum=20_000,
     ),
+    declare.text(
+        "background_mesh",
+        "",
+        "its background mesh, such as 100x40x40, in place of `cells`; empty: what `cells` needs",
+        is_late=True,
+    ),
+    declare.text(
+        "decomposition",
+        "hierarchical",
+        "how decomposePar splits the mesh",
+        choices=DECOMPOSITIONS,
+        is_late=True,
+    ),
     declare.whole("iterations", 100, "steps of the solver", minimum=2),
     declare.text(
         "edition",
@@ -70,8 +86,10 @@ Runs the motorBike tutorial, the field's favourite benchmark: steady incompressi
 model. The stages are those of its Allrun: surface features, blockMesh, decomposePar, snappyHexMesh,
 potentialFoam, then the solver, which alone is measured. The mesh is made once for all cases with the same
 mesh and ranks. `cells` scales the background mesh; snappyHexMesh refines near the surface, so that the cells
-grow with the square of the background's resolution, and its log has their final number. Ranks are split
-hierarchically.
+grow with the square of the background's resolution, and its log has their final number. `background_mesh`
+sets the background itself: 100x40x40 is that of the OpenFOAM HPC committee, of 8.6 million cells.
+`decomposition: scotch` needs an OpenFOAM with the library scotchDecomp; Debian's has only a stub of it, and
+decomposePar says so.
 
 Versions of openfoam.com and Debian: edition com; openfoam.org: org, or org11 where foamRun took simpleFoam's
 place. The environment of OpenFOAM (etc/bashrc) must be loaded; with Debian's packages (openfoam,
@@ -91,12 +109,17 @@ class MotorBike(application.Application, frozen=True, kw_only=True):
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each setting that the workload cannot use."""
         yield from application.io_faults(case)
-        cells = background_cells(int(case.parameters["cells"]))
-        count = cells[0] * cells[1] * cells[2]
+        text = case.parameters["background_mesh"]
+        mesh = background(case)
+        if mesh is None:
+            yield f"background_mesh is {text!r}; write the cells in x, y and z from 1 up, such as 100x40x40"
+            return
+        count = math.prod(mesh)
         if case.layout.ranks > count:
+            of_cells = "" if text else f" of {case.parameters['cells']} cells"
             yield (
-                f"the background mesh of {case.parameters['cells']} cells has {count} cells, too few for "
-                f"{case.layout.ranks} ranks; use more cells or fewer ranks"
+                f"the background mesh{of_cells} has {count} cells, too few for {case.layout.ranks} ranks; "
+                "use more cells or fewer ranks"
             )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
@@ -136,8 +159,11 @@ def _case_files(case: Case) -> Iterator[Stage]:
     yield application.serial(
         "unpack", "find", "system", "-name", "*.gz", "-exec", "gunzip", "--force", "{}", "+"
     )
-    yield changed("ranks", {"system/decomposeParDict": decompose_par_dict(case.layout.ranks)})
-    yield mesh_edits(int(case.parameters["cells"]))
+    method = str(case.parameters["decomposition"])
+    yield changed("ranks", {"system/decomposeParDict": decompose_par_dict(case.layout.ranks, method)})
+    mesh = background(case)
+    if mesh is not None:  # otherwise it is a fault
+        yield mesh_edits(mesh, total_cells(case))
     # constant/geometry is the place since openfoam.org's version 9, constant/triSurface everywhere else.
     for folder in ("constant/triSurface", "constant/geometry"):
         yield application.serial("shape", "install", "-D", "--mode=644", shape, f"{folder}/motorBike.obj.gz")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import NamedTuple
 
 from tare.core.case import Case
@@ -38,6 +39,26 @@ HEAVY_INTERVAL = 2
 
 _TUTORIAL_CELLS = 353_767
 _TUTORIAL_BACKGROUND = (20, 8, 8)
+
+
+_MESH = re.compile(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})x([1-9][0-9]{0,4})")
+
+
+def background(case: Case) -> tuple[int, int, int] | None:
+    """Return the cells of the background mesh of `case` in x, y and z; None if its parameter is no mesh."""
+    text = str(case.parameters["background_mesh"])
+    if not text:
+        return background_cells(int(case.parameters["cells"]))
+    match = _MESH.fullmatch(text)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def total_cells(case: Case) -> int:
+    """Return about how many cells the refined mesh of `case` has (see background_cells)."""
+    mesh = background(case)
+    if mesh is None or not case.parameters["background_mesh"]:
+        return int(case.parameters["cells"])
+    return round(_TUTORIAL_CELLS * (math.prod(mesh) / math.prod(_TUTORIAL_BACKGROUND)) ** (2 / 3))
 
 
 def background_cells(cells: int) -> tuple[int, int, int]:
@@ -82,14 +103,14 @@ def control_dict(case: Case) -> str:
     return _dictionary("controlDict", _control(iterations, interval))
 
 
-def decompose_par_dict(ranks: int) -> str:
-    """Return system/decomposeParDict, which splits the mesh for `ranks`."""
-    return _dictionary("decomposeParDict", _decomposition(ranks))
+def decompose_par_dict(ranks: int, method: str = "hierarchical") -> str:
+    """Return system/decomposeParDict, which splits the mesh for `ranks` by one of DECOMPOSITIONS."""
+    return _dictionary("decomposeParDict", _decomposition(ranks, method))
 
 
-def mesh_edits(cells: int) -> Stage:
+def mesh_edits(mesh: tuple[int, int, int], cells: int) -> Stage:
     """Return the stage that sets the background mesh and raises snappyHexMesh's limits above `cells`."""
-    x, y, z = background_cells(cells)
+    x, y, z = mesh
     return edited(
         "resolution",
         ("system/blockMeshDict", "system/snappyHexMeshDict"),
@@ -120,17 +141,23 @@ runTimeModifiable false;
 """
 
 
-def _decomposition(ranks: int) -> str:
+DECOMPOSITIONS = ("hierarchical", "scotch", "simple")
+"""Methods of decomposePar: boxes of equal numbers of cells, a graph's partition, and boxes of equal width."""
+
+
+def _decomposition(ranks: int, method: str) -> str:
+    if method == "scotch":
+        return f"numberOfSubdomains {ranks};\nmethod          scotch;\n"
     x, y, z = parts(ranks)
+    order = "    order       xyz;\n" if method == "hierarchical" else ""
     return f"""\
 numberOfSubdomains {ranks};
-method          hierarchical;
-hierarchicalCoeffs
+method          {method};
+{method}Coeffs
 {{
     n           ({x} {y} {z});
     delta       0.001;
-    order       xyz;
-}}
+{order}}}
 """
 
 

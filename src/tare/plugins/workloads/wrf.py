@@ -32,7 +32,7 @@ Traps: WRF may end with exit code 0 after a fatal error; what counts is SUCCESS 
 a finished run do not invalidate its times. I/O quilting (nio_tasks_per_group) hides the time of output.
 
 {application.IO_NOTE}
-Heavy means a history file every {_HEAVY_MINUTES} simulated minutes (history_interval)."""
+Heavy means a history file every `history_minutes` simulated minutes (default: {_HEAVY_MINUTES})."""
 
 
 class Wrf(application.Application, frozen=True, kw_only=True):
@@ -43,6 +43,7 @@ class Wrf(application.Application, frozen=True, kw_only=True):
         yield from application.io_faults(case)
         yield from application.folder_faults("inputs", str(case.parameters["inputs"]))
         yield from application.sum_faults(case)
+        yield from _option_faults(case)
         if case.parameters["tables"]:
             yield from application.folder_faults("tables", str(case.parameters["tables"]))
 
@@ -64,11 +65,53 @@ class Wrf(application.Application, frozen=True, kw_only=True):
 _OWN = r"run_(days|hours|minutes|seconds)|history_(interval|outname)|restart_interval"
 """A pattern for the names in the namelist that the workload sets."""
 
+_DOMAINS, _QUILT = "domains", "namelist_quilt"
+_GROUPS = {
+    "io_form_history": "time_control",
+    "nproc_x": _DOMAINS,
+    "nproc_y": _DOMAINS,
+    "nio_tasks_per_group": _QUILT,
+    "nio_groups": _QUILT,
+}
+"""The group of the namelist for each parameter that is an entry of the same name (WRF's README.namelist)."""
+
+_UNSET = {"io_form_history": 0, "nproc_x": -1, "nproc_y": -1, "nio_tasks_per_group": -1, "nio_groups": -1}
+"""The values that leave the entry of the namelist as it is."""
+
+
+def _option_faults(case: Case) -> Iterator[str]:
+    """Yield a fault for numbers of tasks that do not fit the ranks of `case`; WRF would stop at its start."""
+    x, y, tasks, groups = (
+        int(case.parameters[name]) for name in ("nproc_x", "nproc_y", "nio_tasks_per_group", "nio_groups")
+    )
+    ranks = case.layout.ranks
+    if 0 in (x, y) or (x > 0) != (y > 0):
+        yield f"nproc_x is {x} and nproc_y is {y}; set both from 1 up, or neither"
+        return
+    writers = tasks * max(groups, 1) if tasks > 0 else 0
+    if writers >= ranks:
+        yield f"{writers} of {ranks} ranks would only write (nio_tasks_per_group × nio_groups); use fewer"
+    elif x > 0 and tasks >= 0 and x * y != ranks - writers:
+        yield (
+            f"nproc_x × nproc_y is {x * y}, but {ranks - writers} ranks compute; set a product of that number"
+        )
+
+
+def _set_entries(case: Case) -> Iterator[str]:
+    """Yield the sed expressions that set the entries of the namelist which the case gives."""
+    for name, group in _GROUPS.items():
+        value = int(case.parameters[name])
+        if value != _UNSET[name]:
+            yield rf"/^[[:space:]]*{name}[[:space:]]*=/Id"
+            yield rf"/^[[:space:]]*&{group}[[:space:]]*$/Ia\ {name} = {value},"
+
 
 def _changes(case: Case) -> Iterator[str]:
     """Yield the sed expressions that replace length and output in the namelist by those of the case."""
     yield rf"/^[[:space:]]*({_OWN})[[:space:]]*=/Id"
-    minutes = _HEAVY_MINUTES if application.is_heavy(case) else _NEVER_MINUTES
+    yield from _set_entries(case)
+    every = int(case.parameters["history_minutes"])
+    minutes = every if application.is_heavy(case) else _NEVER_MINUTES
     settings = {
         "run_days": 0,
         "run_hours": 0,
@@ -80,6 +123,36 @@ def _changes(case: Case) -> Iterator[str]:
     }
     lines = r"\n".join(f" {name} = {value}," for name, value in settings.items())
     yield rf"/^[[:space:]]*&time_control/Ia\{lines}"
+
+
+_OPTIONS = (
+    declare.whole(
+        "history_minutes",
+        _HEAVY_MINUTES,
+        "simulated minutes between two history files of heavy output (history_interval)",
+        minimum=1,
+        is_late=True,
+    ),
+    declare.whole(
+        "io_form_history",
+        0,
+        "format of history files: 2 netCDF, 11 PnetCDF, 102 a file for each rank; 0 as in the namelist",
+        choices=(0, 1, 2, 5, 10, 11, 13, 101, 102),
+        is_late=True,
+    ),
+    declare.whole("nproc_x", -1, "ranks in x; -1 as in the namelist", minimum=-1, is_late=True),
+    declare.whole("nproc_y", -1, "ranks in y; -1 as in the namelist", minimum=-1, is_late=True),
+    declare.whole(
+        "nio_tasks_per_group",
+        -1,
+        "ranks of each group that only write (quilting); -1 as in the namelist",
+        minimum=-1,
+        is_late=True,
+    ),
+    declare.whole(
+        "nio_groups", -1, "groups of ranks that only write; -1 as in the namelist", minimum=-1, is_late=True
+    ),
+)
 
 
 def _workload(name: str, summary: str, *, folder: str) -> Wrf:
@@ -95,6 +168,7 @@ def _workload(name: str, summary: str, *, folder: str) -> Wrf:
             declare.whole("minutes", 180, "simulated minutes (run_minutes)", minimum=1),
             declare.text("program", "wrf.exe", "the WRF program"),
             application.CHECKSUMS,
+            *_OPTIONS,
         ),
         foms=FOMS,
         output="rsl.error.0000",

@@ -53,8 +53,17 @@ def _parameter(
     *,
     minimum: float | None = None,
     choices: tuple[Scalar, ...] = (),
+    is_late: bool = False,
 ) -> Parameter:
-    return Parameter(name=name, kind=kind, default=default, summary=summary, minimum=minimum, choices=choices)
+    return Parameter(
+        name=name,
+        kind=kind,
+        default=default,
+        summary=summary,
+        minimum=minimum,
+        choices=choices,
+        is_late=is_late,
+    )
 
 
 text = partial(_parameter, ParameterKind.TEXT)
