@@ -236,7 +236,7 @@ def test_a_program_of_another_mpi_is_found_out(layout: Layout, is_right: bool) -
 
 
 def configured(**parameters: Scalar) -> str:
-    case = msgspec.structs.replace(case_of(STMV, **parameters), io="heavy", storage="scratch")
+    case = msgspec.structs.replace(case_of(STMV, None, **parameters), io="heavy", storage="scratch")
     return STMV.stages(case)[1].argv[-2]
 
 
@@ -278,5 +278,5 @@ def test_the_options_of_charm_are_words_of_the_command() -> None:
     ],
 )
 def test_options_that_charm_would_refuse_are_faults(parameters: dict[str, Scalar], message: str) -> None:
-    (fault,) = STMV.faults(case_of(STMV, **parameters))
+    (fault,) = STMV.faults(case_of(STMV, None, **parameters))
     assert re.search(message, fault)

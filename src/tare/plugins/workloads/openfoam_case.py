@@ -58,7 +58,8 @@ def total_cells(case: Case) -> int:
     mesh = background(case)
     if mesh is None or not case.parameters["background_mesh"]:
         return int(case.parameters["cells"])
-    return round(_TUTORIAL_CELLS * (math.prod(mesh) / math.prod(_TUTORIAL_BACKGROUND)) ** (2 / 3))
+    scale: float = (math.prod(mesh) / math.prod(_TUTORIAL_BACKGROUND)) ** (2 / 3)
+    return round(_TUTORIAL_CELLS * scale)
 
 
 def background_cells(cells: int) -> tuple[int, int, int]:
