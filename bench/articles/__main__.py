@@ -1,4 +1,4 @@
-"""Run the studies of the published articles on this machine, judge their claims, and write their pages."""
+"""Run the studies of the published articles, judge their claims, draw their charts, and write their pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from bench.articles.article import FOLDER, Article, keys, read_article
+from bench.articles.charts import PAGE, charts_page, draw_charts
 from bench.articles.judging import judge
 from bench.articles.pages import FILE, index, page
 from bench.articles.results import read_results, write_results
@@ -55,6 +56,7 @@ def main(names: tuple[str, ...], campaigns: Path, no_run: bool, is_pages_only: b
     if not is_pages_only:
         for article in articles:
             judge_article(article, campaigns)
+            draw_article(article, campaigns)
     write_pages()
     sys.exit(1 if status else 0)
 
@@ -89,12 +91,21 @@ def judge_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> N
     write_results(article.key, read_results(article.key, folder).updated(found), folder)
 
 
+def draw_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> None:
+    """Draw the charts of an article from the complete campaigns, into `folder`/ARTICLE/charts."""
+    try:
+        draw_charts(article, campaigns, folder)
+    except UsageError as error:
+        raise click.ClickException(f"{article.key}: {error}") from error
+
+
 def write_pages(folder: Path = FOLDER) -> None:
-    """Write the pages of all articles, and the one that lists them, from the results recorded in `folder`."""
+    """Write the pages of all articles and of their charts, and the one that lists them, from `folder`."""
     articles = [(article, read_results(article.key, folder)) for article in map(read_article, keys())]
     for article, results in articles:
         (folder / article.key / FILE).write_text(page(article, results), encoding="utf-8")
         click.echo(f"{folder / article.key / FILE}")
+    (folder / PAGE).write_text(charts_page(articles, folder), encoding="utf-8")
     (folder / FILE).write_text(index(articles), encoding="utf-8")
 
 

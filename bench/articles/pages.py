@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from bench.articles.article import FOLDER, Article, LocalStudy, Part
+from bench.articles.markdown import markdown_table
 from bench.articles.results import Evidence, PartResult, Results, Verdict
 from tare.published import Publication, judge_claims, read_publication
 from tare.published.claims import ClaimFinding
@@ -21,7 +22,8 @@ _INLINE = 3
 
 _WHAT = """\
 `make articles` runs the studies whose programs are there, judges each claim by their campaigns, and writes
-these pages. Each page shows what was published, what was measured here, and the verdict.
+these pages. Each page shows what was published, what was measured here, and the verdict. Their charts and
+tables have [a page of their own](charts.md).
 """
 _DECIDED = """\
 The verdict is about the sentence in the column *asked here*, on this machine, and about nothing else. A study
@@ -87,7 +89,7 @@ def index(articles: Sequence[tuple[Article, Results]]) -> str:
         [
             f"{_MADE}\n# The published articles, tried on this machine\n",
             _WHAT,
-            _table(["article", "publisher", *Verdict, "minutes"], rows),
+            markdown_table(["article", "publisher", *Verdict, "minutes"], rows),
             f"All studies take about {minutes:g} minutes on two idle cores. Some belong to two articles.\n",
         ]
     )
@@ -113,7 +115,7 @@ def _claims(article: Article, here: dict[str, PartResult], published: dict[str, 
                 _verdict(result),
             ]
         )
-    return _table(["claim", "published", "asked here", "here", "verdict"], rows)
+    return markdown_table(["claim", "published", "asked here", "here", "verdict"], rows)
 
 
 def _published_numbers(finding: ClaimFinding) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _figures(part: Part, result: PartResult) -> str:
         for one in result.evidence
     ]
     decided = f"{part.asked}: {result.verdict.sign} **{result.verdict}**. Test: `{part.test}`"
-    return f"### {_heading(part)}\n\n{decided}\n\n" + _table(
+    return f"### {_heading(part)}\n\n{decided}\n\n" + markdown_table(
         ["figure", "against", "measured [95 %]", "n", "alone", "why"], rows
     )
 
@@ -208,7 +210,7 @@ def _published_table(table: Publication) -> str:
         [what, unit, *(", ".join(row.get(series, ["–"])) for series in table.series)]
         for (what, unit), row in cells.items()
     ]
-    return _table(["figure", "unit", *table.series], rows)
+    return markdown_table(["figure", "unit", *table.series], rows)
 
 
 def _local_studies(article: Article, results: Results) -> str:
@@ -225,7 +227,7 @@ def _local_studies(article: Article, results: Results) -> str:
         rows.append([f"[{study.name}]({link})", study.scale, f"{study.minutes:g}", _needs(study), ran])
     if not rows:
         return "There is none.\n"
-    return _table(["study", "scale", "minutes", "needs", "measured"], rows)
+    return markdown_table(["study", "scale", "minutes", "needs", "measured"], rows)
 
 
 def _needs(study: LocalStudy) -> str:
@@ -239,17 +241,8 @@ def _full_studies(article: Article) -> str:
         [f"[{Path(one.file).stem}]({one.file})", f"[{Path(one.site).stem}]({one.site})"]
         for one in article.full
     ]
-    return _table(["study", "site"], rows)
+    return markdown_table(["study", "site"], rows)
 
 
 def _relative(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(_cell(cell) for cell in line)} |\n" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")

@@ -10,7 +10,7 @@ import msgspec
 
 from tare.report.charts.grammar import Spec, quantity
 from tare.report.charts.panels import IN_TIME, ZERO_AT, Panel
-from tare.report.words.numbers import counts_bytes, listed, words
+from tare.report.words.numbers import NARROW, counts_bytes, listed, words
 
 _X_TITLES = {
     "bytes": "message size, bytes",
@@ -23,11 +23,17 @@ _BYTES_LABEL = (
     " ? format(datum.value / 1024, 'd') + ' Ki' : format(datum.value / 1048576, 'd') + ' Mi'"
 )
 _RATIO_LABEL = "'× ' + format(datum.value, '~g')"
+_VALUE_LABEL = (
+    "datum.value < 10000 ? format(datum.value, '~r') : "
+    f"replace(format(datum.value, ',.0f'), regexp(',', 'g'), '{NARROW}')"
+)
 _ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000, 10_000)
 _BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 1e-3, 1e-4)
 _DOUBLINGS = (1, 2, 3, 4)
 _MOST_SIZES = 5
 _ROUND = (1, 2, 5)
+_LEAST_TICKS = 3
+"""The fewest ticks of an axis of values: with fewer, a reader cannot tell how far points are apart."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,9 +127,9 @@ def y_axis(domain: Domain, *, is_ratio: bool, is_share: bool = False) -> Spec:
     elif is_share:
         axis |= {"tickCount": 5, "format": ".0%"}
     elif domain.is_log:
-        axis |= {"values": _value_ticks(domain), "format": "~r"}
+        axis |= {"values": _value_ticks(domain), "labelExpr": _VALUE_LABEL}
     else:
-        axis |= {"tickCount": 5, "format": "~r"}
+        axis |= {"tickCount": 5, "labelExpr": _VALUE_LABEL}
     return quantity("y", scale=scale(domain, 10), axis=axis)
 
 
@@ -162,7 +168,18 @@ def _value_ticks(y: Domain) -> list[float]:
     every = [step * 10.0**decade for decade in decades for step in _ROUND]
     fitting = [tick for tick in every if y.low <= tick <= y.high]
     tens = [tick for tick in fitting if math.log10(tick).is_integer()]
+    if len(fitting) < _LEAST_TICKS:
+        return _even_ticks(y)
     return tens if len(fitting) > 8 and len(tens) > 2 else fitting
+
+
+def _even_ticks(y: Domain) -> list[float]:
+    """Return about five values at equal distances of 1, 2 or 5 times a power of 10."""
+    wanted = (y.high - y.low) / 5
+    magnitude = 10.0 ** math.floor(math.log10(wanted))
+    step = next(factor * magnitude for factor in (*_ROUND, 10) if factor * magnitude >= wanted)
+    first = math.ceil(y.low / step)
+    return [float(f"{number * step:.12g}") for number in range(first, math.floor(y.high / step) + 1)]
 
 
 def _ratio_ticks(y: Domain) -> list[float]:

@@ -27,6 +27,9 @@ _TITLE_CHARACTERS = 42
 _SUBTITLE_CHARACTERS = 52
 """The characters that fit in a line above a panel, with three panels in a row."""
 
+_LEFT = 16
+"""The space left of a picture, in pixels: a viewer may set names wider than they were measured."""
+
 _MOST_LABEL_WIDTH = 140
 _HAS_INTERVAL = "isValid(datum.low)"
 
@@ -84,7 +87,7 @@ def joint_spec(charts: Sequence[Chart], right: int, columns: int = 3) -> str:
         "concat": [chart.grammar | {"width": WIDTH} for chart in charts],
         "columns": columns,
         "spacing": 28,
-        "padding": {"left": 4, "top": 4, "bottom": 4, "right": right},
+        "padding": {"left": _LEFT, "top": 4, "bottom": 4, "right": right},
         "config": LOOK,
         "datasets": {data: rows for chart in charts for data, rows in chart.rows.items()},
     }
@@ -100,7 +103,9 @@ def title_of(panel: Panel) -> Spec:
 
 def label_width(panels: Sequence[Panel]) -> int:
     """Return the space for the names at the ends of lines, right of a panel, in pixels."""
-    longest = max(len(line.variant.name) for panel in panels for line in panel.lines)
+    names = [line.variant.name for panel in panels for line in panel.lines]
+    names += [panel.guide.name for panel in panels if panel.guide]
+    longest = max(map(len, names))
     return min(_MOST_LABEL_WIDTH, round(longest * _LABEL_SIZE * 0.62) + 14)
 
 

@@ -5,6 +5,7 @@ Lewis and Clarke 2001, BMJ 322:1479, describe the origin of this kind of plot.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +19,7 @@ from tare.report.charts.panels import Line, Panel, Point
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
-from tare.report.words.numbers import ratio
+from tare.report.words.numbers import SPACE, ratio
 
 _LEAST_FIGURES = 2
 _ROW = 17
@@ -100,8 +101,9 @@ def _chart(panel: Panel, domain: Domain, margin: float, prefix: str) -> Chart:
     n_rows = max(len(foms), 1) * max(len(panel.lines), 1)
     least, most = margin_ends(margin)
     band: list[Row] = [{"low": least, "high": most, "one": 1.0}]
+    key = " · ".join(f"{palette.sign_of(line.variant)}{SPACE}{line.variant.name}" for line in panel.lines)
     return framed(
-        panel,
+        dataclasses.replace(panel, subtitle=f"{panel.subtitle}: {key}"),
         [*_band_layers(f"{prefix}-band", domain), *_point_layers(f"{prefix}-points", foms)],
         {f"{prefix}-points": rows, f"{prefix}-band": band},
         n_rows * _ROW + len(foms) * 8,
@@ -119,7 +121,7 @@ def _band_layers(data: str, domain: Domain) -> list[Spec]:
 
 
 def _point_layers(data: str, foms: list[str]) -> list[Spec]:
-    axis: Spec = {"title": None, "labelLimit": 260, "grid": True}
+    axis: Spec = {"title": None, "labelLimit": 330, "grid": True}
     base: Spec = {
         "y": name("fom", sort=foms, axis=axis, scale={"paddingInner": 0.3}),
         "yOffset": {"field": "row", "type": "ordinal"},

@@ -1,0 +1,111 @@
+"""Where a figure stops improving: along threads, block sizes and other numbers, with its plateau."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.core.comparison import Estimate
+from tare.core.curves import Saturation
+from tare.report.charts.drawing import Style
+from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart
+from tare.report.charts.panels import Guide, Line, Panel, Point
+from tare.report.variants import Variant, Variants
+from tare.report.words.numbers import (
+    bracket_values,
+    coordinate,
+    is_number,
+    measured,
+    percent,
+    unit_name,
+    visible,
+    words,
+)
+
+_NAME = "saturation"
+_REACHED = "the plateau is reached"
+_Key = tuple[str, str, str, str]
+"""The problem, the figure, its unit, and the setting along which it is drawn."""
+
+
+def _made(facts: ChartFacts) -> ChartPart | None:
+    grouped: dict[_Key, dict[Variant, Saturation]] = {}
+    for one in facts.statistics.curves.saturations:
+        variants = {facts.variants.variant_of[case] for case in one.cases}
+        is_chosen = one.fom in facts.foms or not facts.foms
+        if is_chosen and one.along != "bytes" and len(variants) == 1:
+            grouped.setdefault(_key(one, facts.variants), {})[variants.pop()] = one
+    estimates = _by_case(facts.statistics.estimates)
+    panels = [_panel(key, alike, estimates, facts.variants) for key, alike in grouped.items()]
+    margin = next((one.margin for one in facts.statistics.curves.saturations), 0.0)
+    share = percent(margin, is_signed=False, decimals=0)
+    return ChartPart(
+        "Where more stops paying",
+        f"A ring marks the smallest number at which the mean is within {share} of the best one, the plateau. "
+        "There is none where only the last number reaches it, since what lies beyond is not known. The "
+        "dashed line is the plateau of the side that it names. Bands are the intervals.",
+        panels,
+    )
+
+
+def _key(one: Saturation, variants: Variants) -> _Key:
+    kinds = variants.kinds_of(one.workload)
+    fixed = [
+        coordinate(name, value, kinds) for name, value in one.settings.items() if name not in variants.keys
+    ]
+    problem = " · ".join([visible(one.workload), *fixed])
+    figure = " · ".join([words(one.fom), *(coordinate(name, value) for name, value in one.at.items())])
+    return problem, figure, one.unit, one.along
+
+
+_Values = dict[tuple[str, str, object], Estimate]
+"""Estimates by case, figure of merit and coordinates."""
+
+
+def _by_case(estimates: Sequence[Estimate]) -> _Values:
+    return {(one.case, one.fom, tuple(one.at.items())): one for one in estimates}
+
+
+def _panel(key: _Key, alike: dict[Variant, Saturation], values: _Values, variants: Variants) -> Panel:
+    problem, figure, unit, along = key
+    lines = tuple(
+        Line(variant, tuple(_points(alike[variant], values, variants)))
+        for variant in variants.all
+        if variant in alike
+    )
+    first = lines[0].variant
+    xs = [point.x for line in lines for point in line.points]
+    plateau = alike[first].plateau.value
+    return Panel(
+        title=problem,
+        subtitle=f"{figure}, {unit_name(unit)}",
+        lines=lines,
+        x=along,
+        unit=unit,
+        guide=Guide(f"plateau of {first.name}", ((min(xs), plateau), (max(xs), plateau))),
+        is_size=variants.counts_bytes(along, alike[first].workload),
+    )
+
+
+def _points(one: Saturation, values: _Values, variants: Variants) -> Iterator[Point]:
+    kinds = variants.kinds_of(one.workload)
+    for case in one.cases:
+        found = values.get((case, one.fom, tuple(one.at.items())))
+        level = variants.plan.cases_by_id[case].settings[one.along]
+        if found is None or not is_number(level):
+            continue
+        is_reached = float(level) == one.x and not one.is_open
+        texts = (bracket_values(found.low, found.high), _REACHED if is_reached else "")
+        yield Point(
+            x=float(level),
+            y=found.value,
+            low=found.low,
+            high=found.high,
+            at=coordinate(one.along, level, kinds),
+            value=measured(found.value, found.low, found.high, found.unit),
+            interval=", ".join(filter(None, texts)),
+            n_blocks=found.n_blocks,
+            is_odd=is_reached,
+        )
+
+
+CHARTS = (ChartKind(_NAME, Style("value", is_log=False), _made, 45),)
