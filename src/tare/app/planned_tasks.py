@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+
+import msgspec
 
 from tare.app.planning import Loaded
 from tare.app.provenance import fact_scripts
@@ -10,6 +13,7 @@ from tare.core.backend_plugin import BatchBackend, PlannedTask
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.execution.batch import make_task
+from tare.execution.staging import compose_stages
 from tare.plugins.backend_registry import backend
 
 
@@ -26,7 +30,41 @@ def job_script(loaded: Loaded, case: Case) -> str:
 
 def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
     """Return the task of an attempt of `case` as it would be submitted, with its input files."""
-    task = make_task(loaded.composer, case, f"tare-{case.id}", Path("{work}"), loaded.plan.timeout_s)
-    stages = loaded.composer.workloads[case.workload].stages(case)
+    composer, work = loaded.composer, Path("{work}")
+    staged = compose_stages(composer, case, work, is_cached=False)  # no key: nothing is to be restored
+    task = make_task(composer, case, f"tare-{case.id}", work, loaded.plan.timeout_s, staged)
+    stages = composer.workloads[case.workload].stages(case)
     inputs = {name: text for stage in stages for name, text in stage.files.items()}
-    return PlannedTask(case=case, task=task, facts=fact_scripts(loaded)(task.platform), inputs=inputs)
+    products = tuple(name for stage in stages[:-1] for name in stage.keeps)
+    facts = fact_scripts(loaded)(task.platform)
+    return PlannedTask(case=case, task=task, facts=facts, inputs=inputs, products=products)
+
+
+class FoundTrap(msgspec.Struct, frozen=True, kw_only=True):
+    """What would break the runs of `n_cases` cases of a plan on one platform, or their numbers."""
+
+    platform: str
+    trap: str
+    n_cases: int
+
+
+def traps_of(loaded: Loaded) -> tuple[FoundTrap, ...]:
+    """Return the traps into which the jobs of a plan would walk, in the order of its cases.
+
+    Cases that differ in parameters alone get jobs of the same form, so one of them is looked at.
+    """
+    found: dict[tuple[object, ...], tuple[str, ...]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for case in loaded.plan.cases:
+        plugin = backend(loaded.composer.site.platforms[case.platform].backend)
+        if not isinstance(plugin, BatchBackend):
+            continue
+        is_wide = loaded.composer.widest(case).nodes > 1
+        form = (case.platform, case.network, case.storage, case.workload, is_wide)
+        if form not in found:
+            found[form] = tuple(plugin.traps(planned_task(loaded, case)))
+        counts.update((case.platform, trap) for trap in found[form])
+    return tuple(
+        FoundTrap(platform=platform, trap=trap, n_cases=n_cases)
+        for (platform, trap), n_cases in counts.items()
+    )

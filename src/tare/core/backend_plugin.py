@@ -79,13 +79,14 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of `case` as it would be submitted; ``{work}`` stands for its folder.
 
     `facts` is the script that prints the facts of a node. `inputs` are the files that its programs read, by
-    name.
+    name. `products` are what its stages make for later runs (Stage.keeps).
     """
 
     case: Case
     task: Task
     facts: str
     inputs: Mapping[str, str] = {}
+    products: tuple[str, ...] = ()
 
 
 class CheckContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,6 +237,10 @@ class BatchBackend(BackendPlugin[FileT]):
     @abc.abstractmethod
     def show(self, planned: PlannedTask) -> str:
         """Return the text of what would be submitted, as `tare plan --show` prints it."""
+
+    def traps(self, planned: PlannedTask) -> Iterable[str]:
+        """Yield what would break the runs of a task, or their numbers, each with its cure."""
+        return ()
 
 
 class DirectBackend(BackendPlugin[FileT]):

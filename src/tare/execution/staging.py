@@ -90,11 +90,14 @@ def _input(folder: SafeFolder, name: str, workload: str) -> SafeFolder:
 
 
 def compose_stages(
-    composer: Composer, case: Case, work: Path, owner: str | None = None
+    composer: Composer, case: Case, work: Path, owner: str | None = None, *, is_cached: bool = True
 ) -> tuple[StagedFolder, ...]:
-    """Return the stages of `case`; the output files of the last one, which is measured, have no prefix."""
+    """Return the stages of `case`; the output files of the last one, which is measured, have no prefix.
+
+    They have no keys unless they are to be cached, since a key takes reading all that a stage depends on.
+    """
     composed = composer.compose(case, work, owner)
-    keys = stage_keys(composer, case) if len(composed) > 1 else (None,)
+    keys = stage_keys(composer, case) if is_cached and len(composed) > 1 else (None,) * len(composed)
     return tuple(
         StagedFolder(stage, invocation, key, f"{prefix}stdout", f"{prefix}stderr")
         for (stage, invocation), key, prefix in zip(composed, keys, _prefixes(composed), strict=True)

@@ -7,7 +7,16 @@ from typing import cast
 
 import pytest
 
-from backends.kubernetes.situations import BASE, HOST, MACVLAN, SITUATIONS, Situation, attached
+from backends.kubernetes.situations import (
+    BASE,
+    HOST,
+    MACVLAN,
+    MESHER,
+    SITUATIONS,
+    SOLVER,
+    Situation,
+    attached,
+)
 from tare.plugins.backends.kubernetes.lint import lint, lint_merge
 from tare.plugins.backends.kubernetes.merging import Json, merge_patch
 
@@ -56,6 +65,7 @@ TRAPS: dict[str, list[Json]] = {
         ),
         {},
     ),
+    "working folder": patched(BASE._replace(stages=(MESHER, SOLVER)), {}),
     "static addresses": patched(
         BASE._replace(
             network=attached(kind="macvlan", master="e", addressing="static", addresses=["10.9.0.1/24"] * 2)

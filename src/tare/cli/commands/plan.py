@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from tare.analysis.budget import describe_budget
-from tare.app import planning
+from tare.app import planned_tasks, planning
 from tare.app.remaining import Remaining, remaining_of
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
@@ -104,7 +104,14 @@ def command(
     rest = remaining_of(folder, loaded, is_retrying_failed=retry_failed) if folder and is_asked else None
     if as_json:
         cases = [{"id": case.id, **case.settings} for case in plan.cases]
-        extra = {"notes": plan.notes, "left_out": plan.left_out, "rest": rest}
+        traps = planned_tasks.traps_of(loaded)
+        shown_traps = [
+            msgspec.structs.replace(
+                one, platform=pseudonyms.text(one.platform), trap=pseudonyms.text(one.trap)
+            )
+            for one in traps
+        ]
+        extra = {"notes": plan.notes, "left_out": plan.left_out, "traps": shown_traps, "rest": rest}
         print_json(
             "tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost, **extra}
         )
@@ -117,6 +124,9 @@ def command(
         _print_cost(plan, cost, like)
         for line in plan_notes(plan):
             echo(line)
+        for found in planned_tasks.traps_of(loaded):
+            n_cases = "1 case" if found.n_cases == 1 else f"{found.n_cases} cases"
+            echo(pseudonyms.text(f"trap: {n_cases} on {found.platform}: {found.trap}"))
         if rest is not None and folder is not None:
             options = ["--blocks", str(blocks)] if blocks else []
             _print_rest(rest, plan, folder, study, [*options, *(["--retry-failed"] if retry_failed else [])])
@@ -248,9 +258,7 @@ def _print_commands(loaded: planning.Loaded, pseudonyms: Pseudonyms | None) -> N
             for text in shell_text.files(contents):
                 echo(*text.split("\n"))
         if loaded.composer.is_queued(case):
-            from tare.app.planned_tasks import job_script
-
-            script = job_script(loaded, case)
+            script = planned_tasks.job_script(loaded, case)
             echo(*(pseudonyms.text(script) if pseudonyms else script).split("\n"))
             continue
         for _, invocation in composed:

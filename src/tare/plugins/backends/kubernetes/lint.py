@@ -25,11 +25,13 @@ from tare.plugins.backends.kubernetes.objects import (
     Pod,
     PodSpec,
 )
-from tare.plugins.backends.kubernetes.options import HOSTFILE
+from tare.plugins.backends.kubernetes.options import HOSTFILE, WORK
 
 _KINDS = {kind.KIND: kind for kind in (MpiJob, Job, Pod, ConfigMap, AttachmentDefinition)}
 _MPIRUN = re.compile(r"(?:\S*/)?(?:mpirun|orterun|prterun|mpiexec(?:\.hydra)?)\b")
 _WHOLE = re.compile(r"\d+")
+_STEP = re.compile(r"^step(?:_on_first)? (\S+)", re.MULTILINE)
+_CLAIM = "name the ReadWriteMany claim that holds the campaigns: kubernetes: {work: {claim: …, path: …}}"
 
 
 class Trap(NamedTuple):
@@ -74,6 +76,15 @@ def lint_merge(merge: Patch, documents: Iterable[Json]) -> list[Trap]:
         Trap("merge", f"'merge' has {field} of {_an(owner)}, which is left out of {_an(kind)}", cure)
         for field, owner, kind in left_out(merge, documents)
     ]
+
+
+def lint_products(products: Sequence[str]) -> list[Trap]:
+    """Return the trap in products that stages make for later runs, if no claim holds the campaign."""
+    if not products:
+        return []
+    names = ", ".join(dict.fromkeys(products))
+    what = f"later runs get {names} by a ConfigMap, and are refused if that is more than 900 KiB, or not text"
+    return [Trap("products", what, _CLAIM)]
 
 
 def _an(kind: str) -> str:
@@ -270,6 +281,20 @@ def _addresses(bundle: _Bundle) -> Iterator[Trap]:
             )
 
 
+def _working_folder(bundle: _Bundle) -> Iterator[Trap]:
+    pod = bundle.worker.template.spec
+    own = {volume.name for volume in pod.volumes if volume.empty_dir is not None}
+    mounted = {one.name for one in pod.containers[0].volume_mounts if one.mount_path == WORK}
+    steps = _STEP.findall(bundle.command)
+    if (bundle.worker.replicas or 0) > 1 and len(steps) > 1 and mounted & own:
+        yield Trap(
+            "working folder",
+            f"each worker has a working folder of its own: {steps[-1]} does not find on the others what "
+            f"{', '.join(steps[:-1])} left in one of them",
+            _CLAIM,
+        )
+
+
 def _pair_address(bundle: _Bundle) -> Iterator[Trap]:
     if any(_starts_ranks(line) and "'{address0}'" in line for line in bundle.command.splitlines()):
         yield Trap(
@@ -313,5 +338,5 @@ def _sshd_port(container: Container) -> int | None:
 
 _RULES: tuple[Callable[[_Bundle], Iterator[Trap]], ...] = (
     _hostfile, _own_timeout, _suspension, _logs, _clean_pods, _restarts, _host_network, _multus, _readiness,
-    _ssh_options, _non_root, _whole_cpus, _addresses, _pair_address, _gang,
+    _ssh_options, _non_root, _whole_cpus, _addresses, _working_folder, _pair_address, _gang,
 )  # fmt: skip

@@ -64,6 +64,12 @@ class KubernetesBackend(BatchBackend[KubernetesOptions]):
 
         return show_manifests(planned)
 
+    def traps(self, planned: PlannedTask) -> Iterator[str]:
+        """Yield the traps that lint finds in the manifests (see BatchBackend)."""
+        from tare.plugins.backends.kubernetes.showing import task_manifests, traps_of
+
+        yield from map(str, traps_of(planned, task_manifests(planned)))
+
     def check(self, context: CheckContext) -> Iterator[Finding]:
         """Yield findings about the cluster, and about the jobs that it would get (see BackendPlugin)."""
         from tare.plugins.backends.kubernetes.cluster import Cluster

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import msgspec
 import yaml
 
 from tare.core.backend_plugin import CheckContext, PlannedTask
-from tare.plugins.backends.kubernetes.lint import lint, lint_merge
-from tare.plugins.backends.kubernetes.manifests import Json, render
+from tare.core.scheduler import Task
+from tare.plugins.backends.kubernetes import objects as k8s
+from tare.plugins.backends.kubernetes.lint import Trap, lint, lint_merge, lint_products
+from tare.plugins.backends.kubernetes.manifests import Json, render, roles_of
 from tare.plugins.backends.kubernetes.options import options_of
 
 
@@ -28,8 +31,34 @@ _Dumper.add_representer(str, _text)
 def show_manifests(planned: PlannedTask) -> str:
     """Return the manifests of an attempt as YAML, below the traps that lint found."""
     documents = task_manifests(planned)
-    traps = [*lint(documents), *lint_merge(options_of(planned.task.platform).merge, documents)]
+    traps = traps_of(planned, documents)
     return "".join(f"# trap: {trap}\n" for trap in traps) + as_yaml(documents)
+
+
+def traps_of(planned: PlannedTask, documents: Sequence[Json]) -> list[Trap]:
+    """Return the traps in the manifests of a planned task, and in how its stages are to share files."""
+    options, task = options_of(planned.task.platform), planned.task
+    found = [*lint(documents), *lint_merge(options.merge, documents)]
+    if options.work is None:
+        found += lint_products(planned.products)
+    if _uses_storage(task) and task.storage_path not in _mount_paths(documents):
+        what = f"no claim is at {task.storage_path}: what is there is each pod's own, and ends with it"
+        cure = f"name the ReadWriteMany claim of this path: kubernetes: {{storage: {{{task.storage}: …}}}}"
+        found.append(Trap("storage", what, cure))
+    return found
+
+
+def _uses_storage(task: Task) -> bool:
+    """Return whether a step of a task reads or writes on its storage path."""
+    words = [word for step in task.steps for word in (*step.invocation.argv, *step.invocation.env.values())]
+    named = re.compile(rf"{re.escape(task.storage_path)}(?![^/])")
+    return bool(task.storage) and any(named.search(word) for word in words)
+
+
+def _mount_paths(documents: Sequence[Json]) -> set[str]:
+    """Return where volumes are mounted in the pods of these objects, the site's patch included."""
+    pods = [msgspec.convert(role.spec, k8s.PodSpec) for role in roles_of(documents)]
+    return {mount.mount_path for pod in pods for one in pod.containers for mount in one.volume_mounts}
 
 
 def as_yaml(documents: Sequence[Json]) -> str:
