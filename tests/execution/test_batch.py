@@ -10,13 +10,14 @@ import pytest
 
 from execution.test_execution import SITE, DoubleLauncher, DoubleRuntime
 from support.doubles import DoubleWorkload
-from tare.core.attempt import Attempt
+from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Layout, Run
 from tare.core.errors import DiskFull
 from tare.core.job import Exit
 from tare.core.plan import Plan
 from tare.core.scheduler import JobResult, OnWait, Task
 from tare.core.telemetry import Epoch, Span
+from tare.core.workload import Stage
 from tare.execution import staging
 from tare.execution.batch import BatchExecutor, BatchSetup, _spans
 from tare.execution.compose import Composer
@@ -52,6 +53,26 @@ class PromptScheduler:
         self._names = []
 
 
+class ChainScheduler(PromptScheduler):
+    """The same for a chain: its first task writes a mesh and figures, each later one nothing."""
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        self._names = [task.name for task in tasks]
+        for task in tasks:
+            self.steps = [step.name for step in task.steps]
+            self.found = sorted(str(one.relative_to(task.folder)) for one in task.folder.glob("out/*"))
+            for step in task.steps:
+                (task.folder / step.stdout).touch()
+                (task.folder / step.stderr).touch()
+            if "mesh" in self.steps:
+                (task.folder / "out").mkdir()
+                for name in ("mesh", "figures"):
+                    (task.folder / "out" / name).write_text("value: 1.5\n")
+
+    def wait(self) -> Sequence[JobResult]:
+        return [JobResult(name=name, exit=Exit(code=0), step="run", nodes=("n1",)) for name in self._names]
+
+
 def full(folder: Path, span: Span) -> Mapping[str, float]:
     raise OSError(errno.ENOSPC, "No space left on device", str(folder / "telemetry.jsonl.gz"))
 
@@ -60,8 +81,11 @@ def executor(
     folder: Path,
     scheduler: PromptScheduler,
     on_wait: Callable[[Attempt, str], None] = lambda attempt, reason: None,
+    *,
+    workload: DoubleWorkload | None = None,
+    settle: Callable[[Path, Span], Mapping[str, float]] = full,
 ) -> BatchExecutor:
-    workloads = {"double": DoubleWorkload(argv=("true",), needs_transport=False)}
+    workloads = {"double": workload or DoubleWorkload(argv=("true",), needs_transport=False)}
     setup = BatchSetup(
         folder=folder,
         plan=Plan(study="s", site="here", cases=(CASE,)),
@@ -71,7 +95,7 @@ def executor(
         traffic=lambda files: {},
         environment=lambda case, job_result: None,
         sampler=folder / "sampler.py",
-        settle=full,
+        settle=settle,
         on_wait=on_wait,
     )
     return BatchExecutor(setup)
@@ -112,6 +136,22 @@ def test_the_reason_for_waiting_is_reported_for_attempts_that_are_under_way(tmp_
     ((attempt, reason),) = told
     assert (attempt.case, attempt.block, attempt.attempt) == ("c", 1, 2)
     assert reason == "the controller does not answer"
+
+
+def test_a_later_run_does_not_find_the_figures_of_the_one_that_made_its_mesh(tmp_path: Path) -> None:
+    """Products are cached when the whole job is over; by then the measured stage wrote beside them."""
+    chain = (Stage(name="mesh", argv=("mesher",), keeps=("out",)), Stage(argv=("solver",)))
+    workload = DoubleWorkload(stage_list=chain, output="out/figures", needs_transport=False)
+    scheduler = ChainScheduler()
+    one = executor(tmp_path, scheduler, workload=workload, settle=lambda folder, span: {})
+    one.start(CASE, Run(1, "c"), 1)
+    [first] = one.wait()
+    assert (first.state, scheduler.steps, scheduler.found) == (State.DONE, ["mesh", "run"], [])
+    one.start(CASE, Run(2, "c"), 1)
+    [second] = one.wait()
+    assert (scheduler.steps, scheduler.found) == (["run"], ["out/mesh"])
+    assert second.state is State.INVALID
+    assert "wrote no out/figures" in second.reason
 
 
 def landed(began_at: float, queued_s: float | None = None) -> JobResult:

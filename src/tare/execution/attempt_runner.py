@@ -27,7 +27,14 @@ from tare.execution.fault_owner import n_oom_kills, with_fault_owner
 from tare.execution.network_interfaces import is_port
 from tare.execution.outcome import StagesEnd, judge
 from tare.execution.own_storage import OwnStorage, owner_of
-from tare.execution.staging import StagedFolder, keep, require_space, settle_outputs, stage_all
+from tare.execution.staging import (
+    StagedFolder,
+    keep,
+    require_space,
+    restore,
+    settle_outputs,
+    stage_all,
+)
 from tare.execution.telemetry import Telemetry, TelemetryRecord
 from tare.probes.placement import ranks_folder
 
@@ -184,7 +191,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         cache = StageCache(self.folder / "cache")
         elapsed_s = 0.0
         for one in stages:
-            if one.key is not None and cache.restore(one.key, work):
+            if restore(cache, one, work, self.composer.workloads[case.workload].output):
                 continue
             job = Job(
                 label=label,

@@ -33,6 +33,7 @@ from tare.execution.staging import (
     compose_stages,
     keep,
     require_space,
+    restore,
     settle_outputs,
     stage_all,
 )
@@ -113,7 +114,8 @@ class BatchExecutor:
         work = self._setup.folder / attempt.folder
         staged = stage_all(self._setup.composer, case, work, None, owner_of(self._setup.label, attempt))
         cache = StageCache(self._setup.folder / "cache")
-        stages = tuple(one for one in staged if one.key is None or not cache.restore(one.key, work))
+        output = self._setup.composer.workloads[case.workload].output
+        stages = tuple(one for one in staged if not restore(cache, one, work, output))
         in_flight_job = self._in_flight_job(case, attempt, stages)
         self._in_flight[in_flight_job.task.name] = in_flight_job
         self._to_submit.append(in_flight_job.task)

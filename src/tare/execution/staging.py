@@ -104,6 +104,20 @@ def compose_stages(
     )
 
 
+def restore(cache: StageCache, staged: StagedFolder, work: Path, output: str) -> bool:
+    """Put the cached products of a stage into `work`; return whether the cache has them.
+
+    `output` is the file that the last stage writes its figures to, by name or glob. It is removed, because a
+    batch system caches products when the whole job is over, and a later run must not find its figures.
+    """
+    if staged.key is None or not cache.restore(staged.key, work):
+        return False
+    folder, _, name = output.rpartition("/")
+    for file in SafeFolder(work.parents[2], *work.parts[-3:], *filter(None, [folder])).files(name):
+        file.remove()
+    return True
+
+
 def keep(cache: StageCache, staged: StagedFolder, work: Path) -> str:
     """Cache the products of a stage if it has a key; return the missing product as text, empty if none."""
     if staged.key is None:

@@ -144,6 +144,9 @@ SITUATIONS: dict[str, Situation] = {
         launcher_creation=LauncherCreation.AT_STARTUP, clean_pods=CleanPods.ALL, shares_nodes=True
     ),
     "storage": BASE.with_options(storage={"scratch": "scratch-pvc"})._replace(stages=(STORED,)),
+    "storage-on-the-work-claim": BASE.with_options(
+        work=WorkVolume(claim="campaigns", path="/c"), storage={"scratch": "campaigns"}
+    )._replace(stages=(STORED,)),
     "work-claim-and-two-stages": BASE.with_options(work=WorkVolume(claim="campaigns", path="/c"))._replace(
         stages=(MESHER, SOLVER)
     ),

@@ -10,14 +10,16 @@ import os
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 
 from backends.kubernetes.situations import BASE, MACVLAN, SITUATIONS, SOLVER
 from tare.core.case import Layout
 from tare.core.errors import UsageError
 from tare.plugins.backends.kubernetes.lint import lint
-from tare.plugins.backends.kubernetes.manifests import render
+from tare.plugins.backends.kubernetes.manifests import render, roles_of
 from tare.plugins.backends.kubernetes.merging import Json, merge_patch
+from tare.plugins.backends.kubernetes.objects import PodSpec
 from tare.plugins.backends.kubernetes.script import files_of
 from tare.plugins.backends.kubernetes.showing import as_yaml
 from tare.probes.placement import SCRIPT, with_files
@@ -69,6 +71,15 @@ def test_the_manifests_have_no_field_that_the_api_does_not_know(name: str) -> No
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_manifests_walk_into_no_trap(name: str) -> None:
     assert lint(SITUATIONS[name].documents()) == []
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_no_pod_has_two_volumes_of_one_claim(name: str) -> None:
+    """A kubelet mounts one of them, and waits for the other until the pod is deleted."""
+    for role in roles_of(SITUATIONS[name].documents()):
+        volumes = msgspec.convert(role.spec, PodSpec).volumes
+        claims = [one.persistent_volume_claim.claim_name for one in volumes if one.persistent_volume_claim]
+        assert len(claims) == len(set(claims))
 
 
 def test_the_schema_sees_a_misspelt_field() -> None:

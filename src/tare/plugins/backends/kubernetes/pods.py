@@ -221,8 +221,22 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             k8s.Volume(name=_pages(size), empty_dir=k8s.EmptyDir(medium=f"HugePages-{size}"))
             for size in (options.hugepages if is_user else ())
         ]
+        if self._storage_volume == "storage":
+            found.append(_claim("storage", options.storage[self.task.storage or ""]))
+        return tuple(found)
+
+    @property
+    def _storage_volume(self) -> str:
+        """Return the name of the volume of the task's storage path; empty if no claim is named for it.
+
+        It is the one of the campaigns if that has the same claim: a kubelet mounts one of two volumes of a
+        pod with the same claim, and waits for the other for ever.
+        """
+        options = self.options
         claim = options.storage.get(self.task.storage or "")
-        return (*found, _claim("storage", claim)) if claim else tuple(found)
+        if claim is None:
+            return ""
+        return "work" if options.work is not None and options.work.claim == claim else "storage"
 
     def _mounts(self, *, is_user: bool) -> tuple[k8s.Mount, ...]:
         options = self.options
@@ -242,8 +256,8 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
         for size in options.hugepages if is_user else ():
             path = f"{_HUGE_PAGES}-{size}" if len(options.hugepages) > 1 else _HUGE_PAGES
             found.append(k8s.Mount(name=_pages(size), mount_path=path))
-        if options.storage.get(self.task.storage or ""):
-            found.append(k8s.Mount(name="storage", mount_path=self.task.storage_path))
+        if self._storage_volume:
+            found.append(k8s.Mount(name=self._storage_volume, mount_path=self.task.storage_path))
         return tuple(found)
 
 
