@@ -108,3 +108,18 @@ def test_runs_without_a_profile_beside_say_what_profiling_costs(tmp_path: Path) 
     assert 1 < found.cost.value < 1.01
     assert found.elapsed_s is not None
     assert found.elapsed_s.value == pytest.approx(4.0, abs=0.3)
+
+
+def test_a_rank_whose_delay_is_nothing_of_the_difference_is_not_named(tmp_path: Path) -> None:
+    slower = with_more(BASE, ("MPI_Alltoall", 4096), 10.0)
+    found = _only(tmp_path, contender=slower, slow_rank_s=0.5, blocks=8, noise=0.001)
+    assert found.causes[0].name == "MPI_Alltoall"
+    assert all(one.rank is None for one in found.causes)
+
+
+def test_sizes_that_are_in_no_range_are_others(tmp_path: Path) -> None:
+    base = {**BASE, ("MPI_Alltoall", 64): 0.1, ("MPI_Alltoall", 1 << 20): 0.1}
+    slower = with_more(base, ("MPI_Alltoall", 4096), 4.0)
+    (found,) = attributions(profiled_campaign(tmp_path, base, slower))
+    sizes = [(one.least_bytes, one.most_bytes) for one in found.causes if one.name == "MPI_Alltoall"]
+    assert sizes == [(2049, 4096), (None, None)]

@@ -180,3 +180,23 @@ def test_names_of_variants_are_those_of_their_operation() -> None:
     ]  # fmt: skip
     assert steps("MPI_Send", 8, 2) is None
     assert steps("other", 8, 2) is None
+
+
+def test_the_bandwidth_refers_to_that_of_its_own_network(tmp_path: Path) -> None:
+    campaign = _program(tmp_path)
+    assert all(one.bandwidth is None for one in tolerances(campaign)[0].limits)
+    (found,) = tolerances(campaign, curves_campaign(_NETWORKS))
+    limit = found.limits[1].bandwidth
+    assert limit is not None
+    assert found.link_bytes_per_s is not None
+    assert found.link_bytes_per_s == pytest.approx(_HOST.bytes_per_s, rel=0.05)
+    slower = found.n_bytes * (1 / limit.value - 1 / found.link_bytes_per_s) / found.wall_s
+    assert slower == pytest.approx(0.05, rel=0.02)
+
+
+def test_microbenchmarks_are_curves_and_no_programs(tmp_path: Path) -> None:
+    truths = (_truth(_HOST), _truth(_OVERLAY))
+    campaign = profiled_campaign(tmp_path, *truths, blocks=3, workload="tare.p2p")
+    curves = curves_campaign(_NETWORKS, with_collectives=_RANKS)
+    assert not predictions(campaign, curves)
+    assert not tolerances(campaign, curves)

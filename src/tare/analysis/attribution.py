@@ -38,6 +38,9 @@ from tare.stats.shares import Shares, mean_p_values, shares
 
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 
+_LEAST_DELAY = 0.1
+"""As a share of the difference: ranks that compute only so much longer make nobody wait for most of it."""
+
 _SAME_CALLS = 0.01
 """The share by which the numbers of calls of both sides may differ before a note says so."""
 
@@ -110,10 +113,18 @@ def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
     if len({run.profile.ranks for side in runs for run in side}) == 1:
         computed = [np.array([run.profile.computation_s for run in side], np.float64) for side in runs]
         of_slow, slow_rank = uneven(*computed)
-        if slow_rank is not None and WAITING in keys:
+        delayed = abs(float(of_slow.mean())) * len(computed[0][0])
+        if slow_rank is None or WAITING not in keys or delayed < _LEAST_DELAY * _difference(below, above):
+            slow_rank = None
+        else:
             above[:, keys.index(COMPUTATION)] -= of_slow
             above[:, keys.index(WAITING)] += of_slow
     return _Sides(passes, (runs[0], runs[1]), keys, below, above, slow_rank)
+
+
+def _difference(below: Floats, above: Floats) -> float:
+    """Return by how much the wall time differs, in seconds, whichever side is longer."""
+    return abs(float((above - below).sum(axis=1).mean()))
 
 
 def _key_order(key: ComponentKey) -> tuple[int, str, int]:
@@ -165,7 +176,9 @@ def _causes(
 def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_certain: bool) -> Cause:
     kind, name, _ = sides.keys[group[0]]
     sizes = [sides.keys[column][2] for column in group]
-    is_sized = kind == CauseKind.FUNCTION
+    between = [key[2] for key in sides.keys if key[1] == name and min(sizes) <= key[2] <= max(sizes)]
+    is_function = kind == CauseKind.FUNCTION
+    is_sized = is_function and len(between) == len(sizes)
     cause = Cause(
         kind=CauseKind(kind),
         name=name,
@@ -178,7 +191,7 @@ def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_
         is_certain=is_certain,
         rank=sides.slow_rank if kind == CauseKind.WAITING else None,
     )
-    if not is_sized:
+    if not is_function:
         return cause
     calls = [_calls(side, name, {*sizes}) for side in sides.runs]
     times = [

@@ -22,6 +22,7 @@ POINT_TO_POINT = "point-to-point"
 _PAIRS = {"tare.p2p": "latency_mean", "osu.latency": "latency", "imb.pingpong": "latency"}
 _FAMILIES = {"osu": "latency", "imb": "time_avg"}
 _FAR = 1.001
+_LEAST_SIZES = 3
 
 
 class CostCurve(NamedTuple):
@@ -39,6 +40,11 @@ class Cost(NamedTuple):
 
     seconds: Floats
     remarks: tuple[str, ...] = ()
+
+
+def is_curve(case: Case) -> bool:
+    """Return whether a case measures what calls cost, and is no program whose time could be predicted."""
+    return case.workload in _PAIRS or case.workload.partition(".")[0] in (*_FAMILIES, "tare")
 
 
 def side_of(case: Case) -> Side:
@@ -65,6 +71,14 @@ class NetworkCosts:
         """Return the time of a small message between two nodes, one per pass; None if it was not measured."""
         known = self._curves.get((side, POINT_TO_POINT))
         return _at(known[0], n_bytes)[0] if known else None
+
+    def bytes_per_s(self, side: Side) -> float | None:
+        """Return the bandwidth of large messages between two nodes; None if it was not measured."""
+        known = self._curves.get((side, POINT_TO_POINT))
+        if not known or len(known[0].sizes) < _LEAST_SIZES:
+            return None
+        sizes, times = known[0].sizes, np.nanmean(known[0].times[:, -2:], axis=0)
+        return float((sizes[-1] - sizes[-2]) / (times[1] - times[0])) if times[1] > times[0] else None
 
     def cost(self, side: Side, function: str, n_bytes: float, ranks: int) -> Cost | None:
         """Return what one call costs; None if no curve of this side says it.

@@ -14,7 +14,7 @@ import numpy as np
 
 from tare.analysis.attribution import attributions
 from tare.analysis.collective_steps import NON_BLOCKING, steps
-from tare.analysis.network_costs import NetworkCosts, Side, paired, side_of
+from tare.analysis.network_costs import NetworkCosts, Side, is_curve, paired, side_of
 from tare.analysis.profiles import Profiled, mean, profiles
 from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
@@ -28,6 +28,10 @@ CONFIDENCE = 0.90
 
 _UNSURE = 0.5
 """By this share of itself, the predicted difference of extrapolated calls may be wrong either way."""
+
+
+_LEAST_NAMED = 0.01
+"""As a share of the predicted difference: remarks on calls that make less of it are not repeated."""
 
 
 class _Row(NamedTuple):
@@ -59,7 +63,7 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
     made = []
     for case in campaign.plan.cases:
         is_own = not campaign.plan.reference or campaign.plan.is_reference(case)
-        if case.id in found and is_own and case.layout.nodes > 1:
+        if case.id in found and is_own and case.layout.nodes > 1 and not is_curve(case):
             runs = list(found[case.id].values())
             made += [
                 _prediction(case, runs, costs, side, _measured(campaign, measured, case, side))
@@ -166,7 +170,15 @@ def _with_intervals(
         is_inside=_meet(ratio, measured.ratio) if measured and measured.ratio else None,
         rows=tuple(sorted(rows, key=lambda one: -abs(one.difference_s))),
         uncovered_s=uncovered,
-        remarks=tuple(dict.fromkeys(remark for one in rows for remark in one.remarks)),
+        remarks=_remarks(rows),
+    )
+
+
+def _remarks(rows: Sequence[PredictedCalls]) -> tuple[str, ...]:
+    """Return the remarks on calls that make a difference."""
+    least = _LEAST_NAMED * sum(abs(one.difference_s) for one in rows)
+    return tuple(
+        dict.fromkeys(remark for one in rows if abs(one.difference_s) >= least for remark in one.remarks)
     )
 
 

@@ -19,6 +19,7 @@ ComponentKey = tuple[str, str, int]
 COMPUTATION: ComponentKey = ("computation", "", 0)
 WAITING: ComponentKey = ("waiting", "", 0)
 UNEXPLAINED: ComponentKey = ("unexplained", "", 0)
+_ALWAYS = frozenset({COMPUTATION, WAITING, UNEXPLAINED})
 
 
 _ROUNDING = 1e-9
@@ -89,7 +90,7 @@ def components(profile: Profile) -> dict[ComponentKey, float]:
     wall = mean(profile.wall_s)
     rest = wall - sum(found.values())
     found[UNEXPLAINED] = rest if abs(rest) > _ROUNDING * wall else 0.0
-    return found
+    return {key: seconds for key, seconds in found.items() if seconds or key in _ALWAYS}
 
 
 def matrix(rows: list[dict[ComponentKey, float]], keys: list[ComponentKey]) -> Floats:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from tare.analysis.collective_steps import NON_BLOCKING, steps
-from tare.analysis.network_costs import NetworkCosts, side_of
+from tare.analysis.network_costs import NetworkCosts, is_curve, side_of
 from tare.analysis.profiles import Profiled, mean, profiles
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -51,7 +51,7 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
     made = []
     for case in campaign.plan.cases:
         is_own = not campaign.plan.reference or campaign.plan.is_reference(case)
-        if case.id in found and is_own and case.layout.nodes > 1:
+        if case.id in found and is_own and case.layout.nodes > 1 and not is_curve(case):
             made.append(_tolerance(campaign, case, list(found[case.id].values()), costs))
     return made
 
@@ -94,7 +94,7 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
         messages=means.messages,
         hidden=means.hidden,
         n_bytes=means.n_bytes,
-        link_bytes_per_s=rate / 8 if rate else None,
+        link_bytes_per_s=rate / 8 if rate else costs.bytes_per_s(side_of(case)),
     )
     if not means.messages:
         return msgspec.structs.replace(found, refusal="no message of it crosses a network that is known to")
@@ -121,15 +121,19 @@ def _limit(share: float, found: Tolerance, per_message: Bounded, per_byte: Bound
     return Limit(
         share=share,
         latency_s=Bounded(latency.value, latency.low, high),
-        bandwidth=None if per_byte is None else _bandwidth(share, found.link_bytes_per_s, per_byte),
+        bandwidth=None
+        if per_byte is None
+        else _bandwidth(share, found.link_bytes_per_s, per_byte)
+        if found.link_bytes_per_s
+        else None,
     )
 
 
-def _bandwidth(share: float, link: float | None, per_byte: Bounded) -> Bounded:
+def _bandwidth(share: float, link: float, per_byte: Bounded) -> Bounded:
     """Return B of 1/B = 1/B0 + share · wall/bytes; more time a byte means that less bandwidth is enough."""
 
     def enough(seconds: float) -> float:
-        return 1 / ((1 / link if link else 0.0) + share * seconds)
+        return 1 / (1 / link + share * seconds)
 
     low, high = per_byte.high, per_byte.low
     return Bounded(

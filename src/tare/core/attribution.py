@@ -29,7 +29,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a difference.
 
     - `name` is the MPI function, or the file operation and file system; empty otherwise.
-    - `least_bytes` and `most_bytes` are the sizes of the calls; both None if it has no sizes.
+    - `least_bytes` and `most_bytes` are the sizes of the calls; both None if it has no sizes, or joins those
+      of a function that are in no range.
     - `reference_s` and `contender_s` are seconds a run, the mean over ranks and blocks; `difference_s` is
       contender − reference.
     - `share` is the part of the whole difference, 1 for all of it. Negative parts compensate others.

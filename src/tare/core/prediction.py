@@ -59,7 +59,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """The added latency in seconds, and the bandwidth of a node in bytes per second, that cost `share`.
 
     An interval has no high end for the latency where all messages may be hidden by computation. The bandwidth
-    is None where nothing is sent between nodes.
+    is None where nothing is sent between nodes, or where that of its own network is not known.
     """
 
     share: float
@@ -82,7 +82,7 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
     - `wall_s` is the wall time on its own network. `messages` follow one another between nodes, for a rank;
       `hidden` of them are non-blocking, and computation may hide them. `n_bytes` a node receives in a run.
     - The slowdown by an added latency L is messages · L / wall; by bandwidth B it is bytes · (1/B − 1/B0) /
-      wall, where B0 is the rate of its own link; infinite if that is not known.
+      wall, where B0 is the rate of its own link, or else the bandwidth of large messages that its curve has.
     """
 
     workload: str

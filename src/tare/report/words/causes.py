@@ -125,7 +125,7 @@ def cause_words(cause: Cause) -> str:
 def _size_words(cause: Cause) -> str:
     """Return the sizes of the calls; a class of powers of two is named by its upper bound."""
     if cause.least_bytes is None or cause.most_bytes is None:
-        return ""
+        return " of other sizes"
     most = format_bytes(cause.most_bytes)
     if cause.most_bytes == 0:
         return " without data"
