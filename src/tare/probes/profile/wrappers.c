@@ -1,0 +1,284 @@
+/* The functions of MPI themselves: each calls the MPI's own, and counts it. */
+#define _GNU_SOURCE
+#include "profile.h"
+#include <stdlib.h>
+
+#define MOST_ON_STACK 32
+#define HALF_BANDWIDTH_BYTES 4096
+/* A wait for several requests is shared among them by their bytes plus this: about the size at which latency and
+ * transfer cost the same on common networks (Hockney's n1/2). */
+
+const char *const profile_names[N_FUNCTIONS] = {
+#define FUNCTION(name, params, args, after) "MPI_" #name,
+#include "functions.h"
+#undef FUNCTION
+    "other",
+};
+
+/* Requests that a call may complete, taken out of the table of requests while it runs. */
+struct taken {
+    int is_on, n;
+    struct pending *list, few[MOST_ON_STACK];
+};
+
+static inline uint64_t bytes_of(MPI_Count n, MPI_Datatype type)
+{
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    if (size >= 0)
+        return (uint64_t)n * (uint64_t)size;
+    MPI_Count large = 0;
+    PMPI_Type_size_x(type, &large);
+    return (uint64_t)n * (uint64_t)large;
+}
+
+static inline uint64_t bytes_received(const MPI_Status *status, MPI_Datatype type)
+{
+    int n = 0;
+    PMPI_Get_count(status, type, &n);
+    if (n >= 0)
+        return bytes_of(n, type);
+    MPI_Count bytes = 0; /* part of an element, or more than an int can count */
+    PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
+    return bytes < 0 ? 0 : (uint64_t)bytes;
+}
+
+static int ranks_of(MPI_Comm comm)
+{
+    const struct comm *known = comm_of(comm);
+    return known && known->is_inter ? known->n_peers : known ? known->size : 1;
+}
+
+static uint64_t element(const void *counts, size_t width, int i)
+{
+    if (width == sizeof(int))
+        return (uint64_t)((const int *)counts)[i];
+    return (uint64_t)((const MPI_Count *)counts)[i];
+}
+
+static uint64_t sum_of(const void *counts, size_t width, int n)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += element(counts, width, i);
+    return sum;
+}
+
+static uint64_t mean_of_types(const void *counts, size_t width, const MPI_Datatype *types, int n)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += element(counts, width, i) ? bytes_of((MPI_Count)element(counts, width, i), types[i]) : 0;
+    return n > 0 ? sum / (uint64_t)n : 0;
+}
+
+static uint64_t at_self(const void *counts, size_t width, MPI_Comm comm)
+{
+    int me = 0;
+    PMPI_Comm_rank(comm, &me);
+    return element(counts, width, me);
+}
+
+#define sum_bytes(n, type, ranks) bytes_of((MPI_Count)sum_of(n, sizeof *(n), ranks), type)
+#define mean_bytes(n, type, ranks) (sum_bytes(n, type, ranks) / (uint64_t)(ranks))
+#define mean_bytes_of_types(n, types, ranks) mean_of_types(n, sizeof *(n), types, ranks)
+#define bytes_at_self(n, type, comm) bytes_of((MPI_Count)at_self(n, sizeof *(n), comm), type)
+
+static inline uint64_t peer_key(int fn, uint64_t bytes, int peer, const struct comm *comm)
+{
+    return row_key(fn, bytes, comm ? comm->size : 0, locality_of(comm, peer), SPLIT_NONE);
+}
+
+static inline void count_message(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent)
+{
+    bytes = peer == MPI_PROC_NULL ? 0 : bytes;
+    count(peer_key(fn, bytes, peer, comm_of(comm)), bytes, spent);
+}
+
+static inline void count_received(int fn, MPI_Datatype type, MPI_Comm comm, uint64_t spent, const MPI_Status *status)
+{
+    count_message(fn, bytes_received(status, type), status->MPI_SOURCE, comm, spent);
+}
+
+static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent, MPI_Request *request,
+                          int is_persistent)
+{
+    bytes = peer == MPI_PROC_NULL ? 0 : bytes;
+    const uint64_t key = peer_key(fn, bytes, peer, comm_of(comm));
+    if (is_persistent)
+        row_of(key)->ticks += spent; /* its calls are the messages that it starts */
+    else
+        count(key, bytes, spent);
+    if (*request != MPI_REQUEST_NULL)
+        request_put(HANDLE(*request), key, bytes, is_persistent);
+}
+
+#define count_started(fn, bytes, peer, comm, spent, request) count_request(fn, bytes, peer, comm, spent, request, 0)
+#define count_persistent(fn, bytes, peer, comm, spent, request) count_request(fn, bytes, peer, comm, spent, request, 1)
+#define count_persistent_collective(fn, bytes, comm, spent, request)                                                   \
+    count_request(fn, bytes, MPI_ANY_SOURCE, comm, spent, request, 1)
+#define count_icollective(fn, bytes, comm, spent, request)                                                             \
+    count_request(fn, bytes, MPI_ANY_SOURCE, comm, spent, request, 0)
+
+static inline void count_collective(int fn, uint64_t bytes, MPI_Comm comm, uint64_t spent, enum split split)
+{
+    struct comm *known = comm_of(comm);
+    if (!known || known->is_inter)
+        split = SPLIT_NONE;
+    const enum locality where = known && !known->spans_nodes ? INTRA : MIXED;
+    struct row *row = count(row_key(fn, bytes, known ? known->size : 0, where, split), bytes, spent);
+    if (split == SPLIT_NONE)
+        return;
+    if (known->size == 1)
+        __atomic_add_fetch(&row->transfer, spent, __ATOMIC_RELAXED);
+    else
+        instance_keep(known, row, spent);
+}
+
+static void count_one_sided(int fn, uint64_t bytes, int target, MPI_Win win, uint64_t spent, MPI_Request *request)
+{
+    const struct comm *known = window_find(win);
+    bytes = target == MPI_PROC_NULL ? 0 : bytes;
+    const uint64_t key = peer_key(fn, bytes, target, known);
+    count(key, bytes, spent);
+    if (request && *request != MPI_REQUEST_NULL)
+        request_put(HANDLE(*request), key, bytes, 0);
+}
+
+/* Take `n` requests out of the table; return them as they are, for the call. */
+static MPI_Request *take_requests(struct taken *taken, int n, MPI_Request *requests)
+{
+    if (!taken->is_on)
+        return requests;
+    taken->n = n > 0 ? n : 0;
+    taken->list = n <= MOST_ON_STACK ? taken->few : malloc((size_t)n * sizeof *taken->list);
+    if (!taken->list)
+        taken->n = 0;
+    for (int i = 0; i < taken->n; i++) {
+        taken->list[i].n = 0;
+        if (requests[i] != MPI_REQUEST_NULL)
+            request_take(HANDLE(requests[i]), &taken->list[i]);
+    }
+    return requests;
+}
+
+static void free_taken(struct taken *taken)
+{
+    if (taken->list != taken->few)
+        free(taken->list);
+}
+
+/* Share the time of a wait among `n_chosen` of the taken requests: those that ended, or all if none did. */
+static uint64_t share(const struct taken *taken, const MPI_Request *requests, int only_ended, uint64_t spent)
+{
+    uint64_t weight = 0, left = spent;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < taken->n; i++) {
+            const struct pending *one = &taken->list[i];
+            const int has_ended = HANDLE(requests[i]) != one->handle || one->is_persistent;
+            if (!one->n || (only_ended && !has_ended))
+                continue;
+            const uint64_t own = one->bytes + HALF_BANDWIDTH_BYTES;
+            if (pass == 0) {
+                weight += own;
+            } else {
+                const uint64_t part = own >= weight ? left : (uint64_t)((double)left * (double)own / (double)weight);
+                row_of(one->key)->ticks += part;
+                left -= part;
+                weight -= own;
+            }
+        }
+    return left;
+}
+
+/* Count a wait or test: its call under its own name, its time with the requests that it was for. */
+static void wait_ended(int fn, struct taken *taken, const MPI_Request *requests, uint64_t spent)
+{
+    int n_ended = 0;
+    for (int i = 0; i < taken->n; i++)
+        n_ended += taken->list[i].n && HANDLE(requests[i]) != taken->list[i].handle;
+    const uint64_t rest = share(taken, requests, n_ended > 0, spent);
+    for (int i = 0; i < taken->n; i++)
+        if (taken->list[i].n && HANDLE(requests[i]) == taken->list[i].handle)
+            request_put_back(&taken->list[i]);
+    count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, rest);
+    free_taken(taken);
+}
+
+static void count_taken(int fn, struct taken *taken, uint64_t spent)
+{
+    count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent);
+    free_taken(taken);
+}
+
+/* Count messages that persistent requests start. */
+static void count_starts(int n, const MPI_Request *requests, uint64_t spent)
+{
+    for (int i = 0; i < n; i++) {
+        struct pending one;
+        if (!request_take(HANDLE(requests[i]), &one))
+            continue;
+        request_put_back(&one);
+        count(one.key, one.bytes, spent / (uint64_t)n);
+    }
+}
+
+static MPI_Comm *end_comm(int is_on, MPI_Comm *comm)
+{
+    if (is_on && *comm != MPI_COMM_NULL) {
+        struct comm *known = comm_of(*comm);
+        if (known && known->id)
+            instances_flush(known);
+        comm_forget(HANDLE(*comm));
+    }
+    return comm;
+}
+
+static MPI_Win *end_window(int is_on, MPI_Win *win)
+{
+    if (is_on && *win != MPI_WIN_NULL)
+        comm_forget(HANDLE(*win));
+    return win;
+}
+
+#define comm_ends(comm) end_comm(taken.is_on, comm)
+#define window_ends(win) end_window(taken.is_on, win)
+#define OWN_STATUS(status) ((status) == MPI_STATUS_IGNORE ? &own_status : (status))
+#define status_here OWN_STATUS(status)
+
+/* Define MPI_<symbol>, and PMPI_<symbol> as another name of it. */
+#define DEFINE(symbol, id, params, args, after)                                                                        \
+    int MPI_##symbol params                                                                                            \
+    {                                                                                                                  \
+        static __typeof__(&MPI_##symbol) real;                                                                         \
+        enum { fn = FN_##id };                                                                                         \
+        struct taken taken __attribute__((unused));                                                                    \
+        MPI_Status own_status __attribute__((unused));                                                                 \
+        if (UNLIKELY(!real))                                                                                           \
+            real = (__typeof__(real))real_function("PMPI_" #symbol);                                                   \
+        taken.is_on = profile_active && !profile_depth;                                                                \
+        if (UNLIKELY(!taken.is_on))                                                                                    \
+            return real args;                                                                                          \
+        profile_depth = 1;                                                                                             \
+        const uint64_t began = ticks();                                                                                \
+        const int result = real args;                                                                                  \
+        const uint64_t spent = ticks() - began;                                                                        \
+        after;                                                                                                         \
+        profile_depth = 0;                                                                                             \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    int PMPI_##symbol params __attribute__((alias("MPI_" #symbol)));
+
+#define FUNCTION(name, params, args, after) DEFINE(name, name, params, args, after)
+#include "functions.h"
+#undef FUNCTION
+
+#if MPI_VERSION >= 4
+#undef COUNT
+#undef DISPLACEMENT
+#define COUNT MPI_Count
+#define DISPLACEMENT MPI_Aint
+#define ONLY_COUNTS
+#define FUNCTION(name, params, args, after) DEFINE(name##_c, name, params, args, after)
+#include "functions.h"
+#endif
