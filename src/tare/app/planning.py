@@ -20,7 +20,7 @@ from tare.core.study import Origin, Study
 from tare.core.user_files import read_given
 from tare.core.workload import InlineDefinition, Workload
 from tare.execution.compose import Composer
-from tare.plan import make_plan
+from tare.plan import make_plan, profiled_plan
 from tare.plugins import registry
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class Loaded(NamedTuple):
     def with_pseudonyms(self, pseudonyms: Pseudonyms) -> Loaded:
         """Return a copy that uses `pseudonyms` in the records of its commands."""
         return self._replace(composer=msgspec.structs.replace(self.composer, pseudonyms=pseudonyms))
+
+    def with_profile(self) -> Loaded:
+        """Return a copy whose cases also run with the profiling library."""
+        return self._replace(plan=profiled_plan(self.plan, self.composer.workloads))
 
 
 def load(

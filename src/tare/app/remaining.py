@@ -17,6 +17,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Run
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
+from tare.plan import profiled_plan
 from tare.storage.campaign import JOURNAL, RecordedCampaign, read_past, read_plan
 from tare.storage.journal import read_events
 
@@ -69,8 +70,9 @@ def remaining_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: b
     past = _past(folder)
     is_plain = not is_retrying_failed and (old.cases, old.repeats) == (plan.cases, plan.repeats)
     session = past.n_sessions + (not (is_plain and continues_last_session(plan, past, time.time())))
+    plan = profiled_plan(plan, loaded.composer.workloads) if old.profiled else plan
     loop = Loop(
-        plan,
+        plan.with_profiled_runs,
         _NoLog(),
         SerialExecutor(_run_nothing),
         history=past.attempts,

@@ -98,6 +98,8 @@ def carry_out(
             _require_same(old, loaded.plan, folder, is_extending=is_extending)
         except UsageError as error:
             raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
+        if old.profiled:  # runs that --profile asked for remain, also without it
+            loaded = loaded.with_profile()
         freeze(folder, loaded.plan, loaded.texts)
         loaded = loaded.with_pseudonyms(keep_pseudonyms(folder, loaded.composer.pseudonyms.entries))
         before = (old.cases, old.repeats)
@@ -145,7 +147,8 @@ def _run(
     options: RunOptions,
 ) -> None:
     log = _JournalLog(journal, folder)
-    past = with_unrecorded(read_past(journal.events), folder, loaded.plan)
+    plan = loaded.plan.with_profiled_runs
+    past = with_unrecorded(read_past(journal.events), folder, plan)
     now = time.time()
     continues = is_plain and continues_last_session(loaded.plan, past, now)
     session = past.n_sessions + (not continues)
@@ -161,7 +164,7 @@ def _run(
         display as progress,
     ):
         Loop(
-            loaded.plan,
+            plan,
             log,
             executor,
             history=past.attempts,
@@ -183,7 +186,7 @@ def _started(loaded: planning.Loaded) -> dict[str, tuple[str, ...]]:
     workloads = loaded.composer.workloads
     return {
         case.id: tuple(stage.argv[0] for stage in workloads[case.workload].stages(case))
-        for case in loaded.plan.cases
+        for case in loaded.plan.with_profiled_runs.cases
     }
 
 
@@ -292,7 +295,7 @@ def _facts(case: Case) -> dict[str, str]:
 
 _MAY_CHANGE = (
     *("cases", "repeats", "varied", "foms"),  # checked before, or they follow from the cases
-    *("telemetry", "notes", "left_out"),  # they do not change what is run
+    *("telemetry", "notes", "left_out", "is_profiled", "profiled"),  # they do not change what is run
     *("scaling", "sizes", "links", "peaks", "kinds", "derived", "together", "sending"),  # only for analysis
 )
 """The fields of a plan that a study may change without --extend."""

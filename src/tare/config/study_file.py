@@ -163,6 +163,7 @@ class _StudyReader:
             seed=_seed(file.study) if file.seed is None else file.seed,
             scaling=self._scaling(root, file.scaling or ScalingFile(), conditions),
             telemetry=self._telemetry(root, file.telemetry),
+            is_profiled=file.profile,
             is_aa=file.twins,
             origins={name: self.faults.origin(entry.value, (name,)) for name, entry in root.entries.items()},
         )

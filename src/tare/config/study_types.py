@@ -246,6 +246,14 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Whether to run the reference alone, against itself, as 'tare calibrate' does."),
     ] = False
+    profile: Annotated[
+        bool,
+        Meta(
+            description="Whether each case runs once more in each block with a library that profiles its "
+            "communication. These runs are not compared.",
+            examples=[True],
+        ),
+    ] = False
     telemetry: Annotated[
         StudyTelemetryFile, Meta(description="How nodes are watched.", examples=[{"period": "1 s"}])
     ] = StudyTelemetryFile()

@@ -128,6 +128,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       nodes, how long it had nodes before its program began, and how long it took from the program's end until
       its results were back.
     - `is_profiled` is true for a run of its own with the profiling library, which is never compared.
+    - `ran_as` is the id of the profiled case, in the journal and the folder, where `case` is the one that it
+      profiles.
     """
 
     case: CaseId
@@ -163,6 +165,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     starting_s: Elapsed = 0.0
     ending_s: Elapsed = 0.0
     is_profiled: bool = False
+    ran_as: str = ""
 
     def supersedes(self, other: Attempt | None) -> bool:
         """Return whether it is no earlier a try at a run than `other`, so that it decides the run's state."""
@@ -213,7 +216,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def folder(self) -> str:
         """Return the folder of its evidence, relative to the campaign folder."""
-        return f"attempts/{self.case}/{self.block}.{self.attempt}"
+        return f"attempts/{self.ran_as or self.case}/{self.block}.{self.attempt}"
 
 
 def _single(name: str, figure: TelemetryFigure | None, value: float) -> Series:

@@ -44,6 +44,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `mean` is the mean that the reader asks for in ratios.
     - `altered` holds, by attempt folder, what is wrong with evidence that changed after its run ended, where
       that was checked.
+    - `profiled_attempts` are those of the plan's profiled cases, with the case that each profiles.
     - `pseudonyms` are the pseudonyms with which it is shown (storage.pseudonymous).
     """
 
@@ -57,6 +58,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     is_unpaired: bool = False
     mean: Mean = Mean.GEOMETRIC
     altered: dict[str, str] = {}
+    profiled_attempts: tuple[Attempt, ...] = ()
     pseudonyms: Pseudonyms = Pseudonyms()
 
     @property
@@ -109,7 +111,8 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return tuple(one for one in self._done() if one.is_profiled)
 
     def _done(self) -> list[Attempt]:
-        return [one for one in self.attempts if one.state is State.DONE and one.block >= 1]
+        every = (*self.attempts, *self.profiled_attempts)
+        return [one for one in every if one.state is State.DONE and one.block >= 1]
 
     def latest(self) -> dict[Run, Attempt]:
         """Return the last attempt of each run that has one."""

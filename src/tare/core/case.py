@@ -53,8 +53,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     `parameters` are the workload's, complete with defaults, in the units that it declares. `names` are the
     chart names of levels that have one, by factor. `twin` distinguishes the two cases of an A/A study, which
-    run exactly the same. `unknown` names the layout settings of an imported case that are not known; their
-    values in `layout` are placeholders.
+    run exactly the same. `profile_of` is the id of the case that this one profiles: it runs the same with the
+    profiling library, and is compared with no other. `unknown` names the layout settings of an imported case
+    that are not known; their values in `layout` are placeholders.
     """
 
     id: CaseId
@@ -67,6 +68,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Settings = {}
     names: dict[str, str] = {}
     twin: str | None = None
+    profile_of: CaseId | None = None
     unknown: tuple[str, ...] = ()
 
     @property
@@ -85,6 +87,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             "threads": layout.threads,
             "bind": layout.bind.value if layout.bind else None,
             "twin": self.twin,
+            "profiled": True if self.profile_of else None,
         }
         known = {name: value for name, value in row.items() if value is not None and name not in self.unknown}
         return known | dict(self.parameters)

@@ -53,6 +53,7 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
       where that is not known, as in campaigns of version 0.1.0.
     - `notes` are what a user should know about how the cases were made, each with its place in the study.
     - `left_out` is what the study's conditions leave out.
+    - `profiled` are the cases that run once more in each block with the profiling library (see Case).
     """
 
     study: str
@@ -70,11 +71,19 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
     notes: tuple[str, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     edition: Edition = Edition.ASKED
+    profiled: tuple[Case, ...] = ()
 
     @property
     def n_runs(self) -> int:
         """Return the smallest number of measured runs; `repeats` may allow more."""
         return len(self.cases) * self.repeats.min
+
+    @property
+    def with_profiled_runs(self) -> Plan:
+        """Return the plan of everything that runs: its profiled cases are cases like the others."""
+        if not self.profiled:
+            return self
+        return msgspec.structs.replace(self, cases=(*self.cases, *self.profiled), profiled=())
 
     def order(self, block: int) -> tuple[Case, ...]:
         """Return every case once, in the random order of `block` (a randomised complete block).
@@ -158,6 +167,7 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         settings = case.settings
         names = [name for name in self.varied if name in settings and name != "workload"]
         words = [f"{name}={self.written(name, settings[name], case.workload)}" for name in names]
+        words += ["profiled"] if case.profile_of else []
         return " ".join([case.workload, *words])
 
     def written(self, name: str, value: Scalar, workload: str | None = None) -> str:

@@ -128,6 +128,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     - A relative difference below `margin` counts as none.
     - A run ends after `timeout_s`; one that the infrastructure broke is tried again `retries` times.
     - `seed` determines the order of runs.
+    - If `is_profiled`, each case runs once more in each block, with the profiling library.
     """
 
     question: str = ""
@@ -140,6 +141,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
     scaling: Scaling = Scaling()
     telemetry: TelemetryOptions = TelemetryOptions()
+    is_profiled: bool = False
 
     def design(self) -> dict[str, Any]:
         """Return these fields alone, by name."""

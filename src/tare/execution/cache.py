@@ -21,6 +21,7 @@ from tare.core.case import Case
 from tare.core.site import Platform
 from tare.core.workload import Stage
 from tare.execution.compose import Composer
+from tare.execution.profiling import with_profile
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -66,7 +67,7 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
     The last stage is measured, so it always runs.
     """
     platform = composer.site.platforms[case.platform]
-    stages = composer.workloads[case.workload].stages(case)
+    stages = with_profile(composer.workloads[case.workload].stages(case), case)
     digest = hashlib.blake2b(_encode([case.platform, platform]), digest_size=12)
     keys: list[str | None] = []
     for stage in stages[:-1]:

@@ -19,6 +19,7 @@ from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
 from tare.core.user_files import open_given
 from tare.core.workload import Stage, Workload
+from tare.execution.profiling import LIBRARY_PLACE, library_of, with_profile
 from tare.probes.core_binding import bound, chosen, with_script
 from tare.probes.placement import (
     can_run_probe,
@@ -108,7 +109,8 @@ class Composer(msgspec.Struct, frozen=True):
             name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
             for name, value in case.parameters.items()
         }
-        return self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=requested))
+        stages = self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=requested))
+        return with_profile(stages, case)
 
     def own_storage(self, case: Case, owner: str | None = None) -> str:
         """Return the folder of the attempt `owner` on the storage path of `case`; empty without a path."""
@@ -169,6 +171,9 @@ class Composer(msgspec.Struct, frozen=True):
             env.setdefault("OMP_NUM_THREADS", str(layout.threads))
         if stage.is_mpi:  # the launcher would add them too, but a container must know their names
             env = self.own_variables(case) | env
+        if LIBRARY_PLACE in stage.env.values():
+            others = (self.own_variables(case) | platform.env).get("LD_PRELOAD", "")
+            places[LIBRARY_PLACE] = library_of(places["{work}"], others)
         argv = [_fill(word, places) for word in stage.argv]
         if platform.options.pods is None:  # programs in pods belong to the image: only a pod can find them
             argv = _on_path(argv, platform.path)

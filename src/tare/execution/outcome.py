@@ -19,6 +19,7 @@ from tare.core.attempt import Attempt, Proof, State, gather_series
 from tare.core.case import Case
 from tare.core.job import Exit
 from tare.core.printed_secrets import without_secrets
+from tare.core.profile import read as read_profile
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_seconds
 from tare.core.workload import Parsed, Workload
@@ -110,6 +111,8 @@ def judge(
     placement = ""
     if outcome.state is State.DONE:
         placement, outcome = judge_ranks(case, composer, work, hostnames)
+    if outcome.state is State.DONE and case.profile_of is not None:
+        outcome = judge_profile(work)
     outcome = judge_survivors(outcome, end.exit)
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
@@ -128,6 +131,18 @@ def judge(
     )
     return without_secrets(judged, composer.pseudonyms.text)
 
+
+def judge_profile(work: Path) -> Outcome:
+    """Return whether a profiled run left its profile."""
+    if isinstance(found := read_profile(work), str):
+        return Outcome(State.INVALID, f"{found}{_NO_PROFILE}", "profile")
+    return Outcome(State.DONE)
+
+
+_NO_PROFILE = (
+    "; programs without MPI, programs that MPI is linked into statically, and programs that end without "
+    "MPI_Finalize leave none"
+)
 
 _LEAST_SHARE = 0.001
 """A clock change smaller than this share of the run's time does not change its figures noticeably."""

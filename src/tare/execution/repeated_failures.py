@@ -18,8 +18,8 @@ _LEAST = 2
 _NUMBERS = re.compile(r"0x[0-9a-f]+|\d+|\b[\w.-]*\d[\w.-]*\b")
 """The parts of a reason that differ between failures of one kind: ranks, hosts, addresses, process ids."""
 
-Program = tuple[str, str]
-"""A workload and a platform."""
+Program = tuple[str, str, bool]
+"""A workload, a platform, and whether the profiling library is loaded into it."""
 
 
 class StoppedPrograms:
@@ -45,7 +45,7 @@ class StoppedPrograms:
         case = self._cases.get(attempt.case)
         if case is None or not is_settled:
             return
-        program = (case.workload, case.platform)
+        program = _program(case)
         for name in self._started.get(case.id, ()) if attempt.state is State.FAILED else ():
             if re.search(rf"(?:^|[\s:])(?:\S*/)?{re.escape(name)} could not be started: ", attempt.reason):
                 self._unstarted.setdefault(program, {}).setdefault(name, attempt.reason)
@@ -62,18 +62,18 @@ class StoppedPrograms:
 
         Its program could not be started, or all its runs failed alike in at least one whole block.
         """
-        program = (case.workload, case.platform)
+        program = _program(case)
         reasons = self._reasons.get(program, [])
         if self._start_failure(case):
             return True
         if program in self._not_failed or len(reasons) < _LEAST or len(set(map(_kind, reasons))) > 1:
             return False
-        own = {one.id for one in self._cases.values() if (one.workload, one.platform) == program}
+        own = {one.id for one in self._cases.values() if _program(one) == program}
         return any(own <= failed for failed in self._failed[program].values())
 
     def _start_failure(self, case: Case) -> str:
         """Return why a program of `case` could not be started earlier; empty if that did not happen."""
-        program = (case.workload, case.platform)
+        program = _program(case)
         found = self._unstarted.get(program, {}) if program not in self._not_failed else {}
         return next((found[name] for name in self._started.get(case.id, ()) if name in found), "")
 
@@ -81,7 +81,7 @@ class StoppedPrograms:
         """Return a sentence for each stopped program of `cases` that was not reported yet."""
         sentences = []
         for case in cases:
-            program = (case.workload, case.platform)
+            program = _program(case)
             if program not in self._reported and self.is_stopped(case):
                 self._reported.add(program)
                 if why := self._start_failure(case):
@@ -91,11 +91,16 @@ class StoppedPrograms:
                     )
                     continue
                 reasons = self._reasons[program]
+                profiled = "profiled " if case.profile_of else ""
                 sentences.append(
-                    f"all {len(reasons)} runs of {case.workload} on platform {case.platform} failed in the "
-                    f"same way, so that no more of them begin: {reasons[0]}"
+                    f"all {len(reasons)} {profiled}runs of {case.workload} on platform {case.platform} "
+                    f"failed in the same way, so that no more of them begin: {reasons[0]}"
                 )
         return sentences
+
+
+def _program(case: Case) -> Program:
+    return case.workload, case.platform, case.profile_of is not None
 
 
 def _kind(reason: str) -> str:

@@ -16,6 +16,7 @@ from tare.core.case import Run
 from tare.core.plan import Plan
 from tare.storage.journal import AttemptEnded, BlockBegan, Event
 from tare.storage.journal_state import JournalState, Key, key_of
+from tare.storage.profiled_runs import without_profiled_runs
 from tare.storage.sessions import with_passes
 
 _SETTLED = (State.DONE, State.FAILED, State.INVALID)
@@ -67,6 +68,7 @@ class CampaignState:
         self.plan = plan
         self.matrix_revision = self.revision = revision
         self.cases = {case.id: case for case in plan.cases}
+        self._profiled = {case.id for case in plan.profiled}
         self._planned: tuple[Run, ...] | None = None
 
     @property
@@ -83,6 +85,10 @@ class CampaignState:
     def apply(self, event: Event, revision: int) -> None:
         """Update the state with one event of the journal."""
         self.revision = revision
+        plain = without_profiled_runs(event, self._profiled)
+        if plain is None:
+            return
+        event = plain
         run = self._state.take(event)
         if run is not None:
             self._touch(run, revision)

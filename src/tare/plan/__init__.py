@@ -24,8 +24,9 @@ from tare.plan.combinations import all_factors, combinations
 from tare.plan.content import identified, varied_settings
 from tare.plan.gathering import Gathering
 from tare.plan.layouts import LAYOUT_SETTINGS, lay_out
+from tare.plan.profiling import profiled_plan
 
-__all__ = ["AA_NAMES", "aa_plan", "identified", "lay_out", "make_plan", "varied_settings"]
+__all__ = ["AA_NAMES", "aa_plan", "identified", "lay_out", "make_plan", "profiled_plan", "varied_settings"]
 
 AA_NAMES = ("a", "b")
 """The names of the two sides of an A/A study."""
@@ -51,7 +52,8 @@ def make_plan(
     plan = _plan(gathering)
     if edition is Edition.USED:
         plan = _judged(plan, gathering)
-    return aa_plan(plan, workloads) if study.is_aa else plan
+    plan = aa_plan(plan, workloads) if study.is_aa else plan
+    return profiled_plan(plan, workloads) if study.is_profiled else plan
 
 
 def _plan(gathering: Gathering) -> Plan:

@@ -34,6 +34,8 @@ def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] =
     )
     if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns
         content += (case.twin,)
+    if case.profile_of is not None:
+        content += (("profile of", case.profile_of),)
     if case.unknown:
         content += (case.unknown,)
     return msgspec.structs.replace(case, id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest())

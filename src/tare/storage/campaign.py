@@ -36,6 +36,7 @@ from tare.storage.journal import (
     read_events,
 )
 from tare.storage.journal_state import JournalState, key_of
+from tare.storage.profiled_runs import without_profiled
 from tare.storage.reading import read_json
 from tare.storage.sessions import with_passes
 from tare.storage.telemetry import read_means
@@ -105,7 +106,7 @@ def read_campaign(folder: Path) -> Campaign:
             f"{folder / JOURNAL}: names the case {unknown}, which {PLAN} does not have; restore both from "
             "one copy"
         )
-    state = JournalState(events)
+    state = JournalState(without_profiled(events, plan))
     attempts = with_passes(state.current_attempts(is_running=is_running))
     if means := read_means(folder):
         attempts = tuple(msgspec.structs.replace(one, imported=means.get(one.folder, {})) for one in attempts)
@@ -113,10 +114,22 @@ def read_campaign(folder: Path) -> Campaign:
         folder=folder,
         plan=plan,
         attempts=attempts,
+        profiled_attempts=_profiled_attempts(plan, events, is_running=is_running),
         orders=state.orders,
         sessions=tuple(state.session_reader.sessions),
         environments=_read_environments(folder),
         is_running=is_running,
+    )
+
+
+def _profiled_attempts(plan: Plan, events: tuple[Event, ...], *, is_running: bool) -> tuple[Attempt, ...]:
+    """Return the attempts of the plan's profiled cases, each with the case that it profiles."""
+    plain = {case.id: case.profile_of for case in plan.profiled}
+    every = with_passes(JournalState(events).current_attempts(is_running=is_running)) if plain else ()
+    return tuple(
+        msgspec.structs.replace(one, case=plain[one.case], ran_as=one.case, is_profiled=True)
+        for one in every
+        if plain.get(one.case)
     )
 
 
@@ -125,7 +138,7 @@ def _unknown_case(plan: Plan, events: tuple[Event, ...]) -> str | None:
     named = {event.case for event in events if isinstance(event, AttemptBegan | AttemptWaits)}
     named |= {event.attempt.case for event in events if isinstance(event, AttemptEnded)}
     named |= {case for event in events if isinstance(event, BlockBegan) for case in event.order}
-    return min(named - {case.id for case in plan.cases}, default=None)
+    return min(named - {case.id for case in (*plan.cases, *plan.profiled)}, default=None)
 
 
 class RecordedCampaign(NamedTuple):
@@ -176,7 +189,7 @@ def with_unrecorded(past: RecordedCampaign, folder: Path, plan: Plan) -> Recorde
     The line that says that an attempt began is not synced: when a machine loses power, the line may be lost
     while the folder stays.
     """
-    cases = {case.id for case in plan.cases}
+    cases = {case.id for case in (*plan.cases, *plan.profiled)}
     found = []
     for name in unrecorded_folders(SafeFolder(folder), past.attempts):
         match = _ATTEMPT.fullmatch(name)

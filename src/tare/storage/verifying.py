@@ -58,7 +58,7 @@ def verify(folder: Path) -> Verification:
     attempts = state.current_attempts(is_running=False)
     ended = [one for one in attempts if one.state is not State.LOST]
     if plan is not None:
-        known = {case.id for case in plan.cases}
+        known = {case.id for case in (*plan.cases, *plan.profiled)}
         faults += [
             Discrepancy(one.folder, "its case is not in the plan")
             for one in attempts

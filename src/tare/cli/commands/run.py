@@ -112,6 +112,11 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
     default=None,
     help="Count packets by size on each case's network.  [default: as in the study]",
 )
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Run each case once more in each block with a library that profiles its communication.",
+)
 @redact_option
 @log_options
 @click.pass_context
@@ -129,6 +134,7 @@ def command(
     keep_storage: bool,
     telemetry: Period | None,
     packets: bool | None,
+    profile: bool,
     redacted: tuple[str, ...],
 ) -> None:
     """Run STUDY, a study file, or continue STUDY, a campaign folder.
@@ -145,6 +151,7 @@ def command(
       tare run campaigns/demo --extend --blocks 12     five more blocks
       tare run study.yaml --jobs 4                     four runs at a time, on different nodes
       tare run study.yaml --telemetry off --packets    no samples; packets by size
+      tare run study.yaml --profile                    where the time of each rank goes, for tare why
       tare run study.yaml -v                           print what is sent where, as in the log
     """
     from tare.analysis.accounting import account
@@ -154,6 +161,7 @@ def command(
     if study.is_dir() and blocks is None and not extend:
         loaded = planning.load(study, blocks_begun_with(study, loaded))
     loaded = loaded._replace(plan=_with_telemetry(loaded.plan, telemetry, packets))
+    loaded = loaded.with_profile() if profile else loaded
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     loaded = loaded.with_pseudonyms(Pseudonyms(merged(loaded.composer.pseudonyms.entries, redacted)))
     echo(f"campaign {folder}")

@@ -11,7 +11,7 @@ extern HIDDEN const char *const profile_file_names[];
 /* A row as it is sent, and as rank 0 sorts it. */
 struct sent_row {
     uint64_t key, calls, bytes;
-    double seconds, transfer, waiting;
+    double seconds, others, transfer, waiting; /* of the thread that called MPI_Init; others: of all others */
     int rank;
     char type[24], point[104];
 };
@@ -42,7 +42,7 @@ static int is_same(const struct sent_row *a, const struct sent_row *b)
     return by_key(a, &same) == 0;
 }
 
-static int add_row(struct sent_row *to, const struct row *row, int rank)
+static int add_row(struct sent_row *to, const struct row *row, int rank, int is_main)
 {
     if (!row->calls && !row->ticks)
         return 0;
@@ -50,9 +50,13 @@ static int add_row(struct sent_row *to, const struct row *row, int rank)
     to->key = row->key;
     to->calls = row->calls;
     to->bytes = row->bytes;
-    to->seconds = (double)row->ticks * profile_tick_s;
-    to->transfer = (double)row->transfer * profile_tick_s;
-    to->waiting = (double)row->waiting * profile_tick_s;
+    if (is_main) {
+        to->seconds = (double)row->ticks * profile_tick_s;
+        to->transfer = (double)row->transfer * profile_tick_s;
+        to->waiting = (double)row->waiting * profile_tick_s;
+    } else {
+        to->others = (double)row->ticks * profile_tick_s;
+    }
     to->rank = rank;
     if (row->key >> 62 & 1) {
         strcpy(to->type, mount_type((int)(uint32_t)row->key));
@@ -74,11 +78,11 @@ static struct sent_row *rows_here(int rank, double call_cost_s, struct totals *t
     for (struct table *table = table_first(); rows && table; table = table->next) {
         const int first = n;
         for (int i = 0; i < ROWS; i++)
-            n += add_row(&rows[n], &table->rows[i], rank);
-        n += add_row(&rows[n], &table->other, rank);
+            n += add_row(&rows[n], &table->rows[i], rank, table->is_main);
+        n += add_row(&rows[n], &table->other, rank, table->is_main);
         for (int i = first; i < n; i++) {
             n_calls += rows[i].calls;
-            totals->computation -= table->is_main ? rows[i].seconds : 0;
+            totals->computation -= rows[i].seconds;
         }
         totals->computation -= table->is_main ? (double)table->own_ticks * profile_tick_s : 0;
         own_ticks += table->own_ticks;
@@ -100,6 +104,7 @@ static struct sent_row *rows_here(int rank, double call_cost_s, struct totals *t
         to->calls += rows[i].calls;
         to->bytes += rows[i].bytes;
         to->seconds += rows[i].seconds;
+        to->others += rows[i].others;
         to->transfer += rows[i].transfer;
         to->waiting += rows[i].waiting;
     }
@@ -147,9 +152,9 @@ static void put_version(FILE *file)
     put_text(file, short_text);
 }
 
-enum column { CALLS, BYTES, SECONDS, TRANSFER, WAITING };
+enum column { CALLS, BYTES, SECONDS, OTHERS, TRANSFER, WAITING };
 
-static const char *const column_names[] = {"calls", "bytes", "seconds", "transfer_s", "waiting_s"};
+static const char *const column_names[] = {"calls", "bytes", "seconds", "other_threads_s", "transfer_s", "waiting_s"};
 
 /* Write one column of the rows from `first` to `last`, which are of one kind: one value for each rank. */
 static void put_column(FILE *file, enum column column, const struct sent_row *first, const struct sent_row *last,
@@ -159,14 +164,11 @@ static void put_column(FILE *file, enum column column, const struct sent_row *fi
     for (int rank = 0; rank < n_ranks; rank++) {
         const struct sent_row none = {0}, *row = first < last && first->rank == rank ? first++ : &none;
         fputs(rank ? ", " : "", file);
-        switch (column) {
-        case CALLS:
-        case BYTES:
+        const double times[] = {0, 0, row->seconds, row->others, row->transfer, row->waiting};
+        if (column == CALLS || column == BYTES)
             fprintf(file, "%llu", (unsigned long long)(column == CALLS ? row->calls : row->bytes));
-            break;
-        default:
-            fprintf(file, "%.9g", column == SECONDS ? row->seconds : column == TRANSFER ? row->transfer : row->waiting);
-        }
+        else
+            fprintf(file, "%.9g", times[column]);
     }
     fputc(']', file);
 }
@@ -177,9 +179,9 @@ static void put_function(FILE *file, const struct sent_row *first, const struct 
     const unsigned size_bits = first->key >> 56 & 63, split = first->key >> 52 & 3;
     fprintf(file, "  {\"function\": \"%s\", \"size_class\": %llu, \"comm_size\": %u, \"locality\": \"%s\"",
             profile_names[first->key >> 40 & 0xfff], size_bits ? 1ull << (size_bits - 1) : 0ull,
-            (unsigned)(first->key & 0xffffffffu), places[first->key >> 54 & 3]);
+            first->key & 0xffffffffu ? (unsigned)(first->key & 0xffffffffu) : 1u, places[first->key >> 54 & 3]);
     fprintf(file, ", \"split\": \"%s\"", splits[split]);
-    for (enum column column = CALLS; column <= (split == SPLIT_NONE ? SECONDS : WAITING); column++)
+    for (enum column column = CALLS; column <= (split == SPLIT_NONE ? OTHERS : WAITING); column++)
         put_column(file, column, first, last, n_ranks);
     fputc('}', file);
 }
@@ -190,7 +192,7 @@ static void put_file(FILE *file, const struct sent_row *first, const struct sent
     put_text(file, first->type);
     fputs(", \"path_prefix\": ", file);
     put_text(file, first->point);
-    for (enum column column = CALLS; column <= SECONDS; column++)
+    for (enum column column = CALLS; column <= OTHERS; column++)
         put_column(file, column, first, last, n_ranks);
     fputc('}', file);
 }
