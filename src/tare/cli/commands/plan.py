@@ -292,6 +292,8 @@ def summary(plan: Plan) -> str:
     if repeats.max > repeats.min and repeats.until is not None:
         what = "ratio to the reference" if plan.reference else "figure"
         text += f", until every {what} is known within ± {percent(repeats.until)}"
+    if plan.profiled:
+        text += f", and {len(plan.profiled) * repeats.min} profiled"
     if plan.warmup:
         text += f", and {plan.warmup} warm-up pass{'es' if plan.warmup > 1 else ''}"
     return text
