@@ -18,7 +18,7 @@ def test_no_finalize_no_profile(truth: Run, what: str) -> None:
 
 
 def test_a_path_may_have_any_name(truth: Run) -> None:
-    name = "it's $(touch x) \"q\" \\n.json"
+    name = 'it\'s $(touch x) "q" \\n.json'
     ended = truth("allreduces", 10, out=name)
     assert (ended.folder / name).read_bytes().startswith(b'{"version": 1')
     assert not (ended.folder / "x").exists()

@@ -107,7 +107,7 @@ static void *thread_sends(void *number)
 {
     const int tag = (int)(long)number;
     int value = tag;
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 50; i++) {
         if (me == 0) {
             MPI_Send(&value, 1, MPI_INT, 1, tag, MPI_COMM_WORLD);
             MPI_Recv(&value, 1, MPI_INT, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
