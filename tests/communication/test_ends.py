@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,5 @@ def test_programs_without_mpi_are_left_alone(start: Run) -> None:
 
 
 def test_it_is_not_linked_to_an_mpi(library: Path) -> None:
-    import subprocess
-
     shown = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True).stdout
     assert "libmpi" not in shown
