@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from bench import observer, overhead, parsing, planning, queue, report, startup, stopping, telemetry
+from bench import (
+    observer,
+    overhead,
+    parsing,
+    planning,
+    profile_cost,
+    queue,
+    report,
+    startup,
+    stopping,
+    telemetry,
+)
 
 SUITES = {
     "startup": startup.measure,
@@ -16,8 +27,9 @@ SUITES = {
     "report": report.measure,
     "telemetry": telemetry.measure,
     "observer": observer.measure,
+    "profile": profile_cost.measure,
 }
-ALONE = {"observer"}
+ALONE = {"observer", "profile"}
 """Suites that take half an hour and need an otherwise idle machine."""
 
 
