@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.rows import Row
+from bench.rows import TARE, Row
 from tare.core.attempt import Attempt
 from tare.core.case import Pass
 from tare.stats.intervals import geometric_intervals
@@ -56,9 +56,7 @@ def _cost(folder: Path, text: str) -> tuple[str, str]:
     study = folder / "study.yaml"
     study.write_text(f"study: cost\nsite: lab\nprofile: true\nrepeats: {BLOCKS}\nplatform: debian\n{text}")
     run = [
-        sys.executable,
-        "-m",
-        "tare",
+        TARE,
         "run",
         str(study),
         "--out",
