@@ -123,3 +123,19 @@ def test_sizes_that_are_in_no_range_are_others(tmp_path: Path) -> None:
     (found,) = attributions(profiled_campaign(tmp_path, base, slower))
     sizes = [(one.least_bytes, one.most_bytes) for one in found.causes if one.name == "MPI_Alltoall"]
     assert sizes == [(2049, 4096), (None, None)]
+
+
+def test_sends_and_receives_of_the_same_messages_are_one_cause(tmp_path: Path) -> None:
+    base = {
+        ("computation", 0): 4.0,
+        ("MPI_Send", 1 << 20): 1.0,
+        ("MPI_Recv", 1 << 20): 1.0,
+        ("files", 0): 0.1,
+    }
+    slower = {**base, ("MPI_Send", 1 << 20): 3.0, ("MPI_Recv", 1 << 20): 3.0}
+    (found,) = attributions(profiled_campaign(tmp_path, base, slower))
+    first = found.causes[0]
+    assert first.name == "MPI_Recv and MPI_Send"
+    assert first.share.value >= 0.9
+    assert first.most_bytes == 1 << 20
+    assert {one.name for one in found.parts} >= {"MPI_Recv", "MPI_Send"}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +25,7 @@ from tare.analysis.profiles import (
     profiles,
 )
 from tare.analysis.proofs import nothing_crosses
-from tare.analysis.size_groups import size_groups
+from tare.analysis.size_groups import family, size_groups
 from tare.analysis.uneven_computation import uneven
 from tare.analysis.unprofiled import Elapsed, elapsed
 from tare.core.attribution import Attribution, Cause, CauseKind
@@ -40,6 +40,8 @@ _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 
 _LEAST_DELAY = 0.1
 """As a share of the difference: ranks that compute only so much longer make nobody wait for most of it."""
+
+_MOST_NAMED = 2
 
 _SAME_CALLS = 0.01
 """The share by which the numbers of calls of both sides may differ before a note says so."""
@@ -176,12 +178,17 @@ def _causes(
 def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_certain: bool) -> Cause:
     kind, name, _ = sides.keys[group[0]]
     sizes = [sides.keys[column][2] for column in group]
-    between = [key[2] for key in sides.keys if key[1] == name and min(sizes) <= key[2] <= max(sizes)]
+    names = dict.fromkeys(sides.keys[column][1] for column in group)
+    between = [
+        key[2]
+        for key in sides.keys
+        if key[0] == kind and family(key[1]) == family(name) and min(sizes) <= key[2] <= max(sizes)
+    ]
     is_function = kind == CauseKind.FUNCTION
     is_sized = is_function and len(between) == len(sizes)
     cause = Cause(
         kind=CauseKind(kind),
-        name=name,
+        name=_joined_name([*names]),
         least_bytes=min(sizes) // 2 + 1 if is_sized and min(sizes) else 0 if is_sized else None,
         most_bytes=max(sizes) if is_sized else None,
         reference_s=float(sides.reference[:, list(group)].sum(axis=1).mean()),
@@ -193,7 +200,7 @@ def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_
     )
     if not is_function:
         return cause
-    calls = [_calls(side, name, {*sizes}) for side in sides.runs]
+    calls = [_calls(side, names, {*sizes}) for side in sides.runs]
     times = [
         None if not n else seconds / n
         for n, seconds in zip(calls, (cause.reference_s, cause.contender_s), strict=True)
@@ -203,13 +210,17 @@ def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_
     )
 
 
-def _calls(runs: Sequence[Profiled], name: str, sizes: set[int]) -> float:
+def _joined_name(names: Sequence[str]) -> str:
+    return " and ".join(names) if len(names) <= _MOST_NAMED else "point-to-point messages"
+
+
+def _calls(runs: Sequence[Profiled], names: Collection[str], sizes: set[int]) -> float:
     """Return the calls of a rank in a run: the mean over ranks and runs."""
     counted = [
         sum(
             mean(row.calls)
             for row in run.profile.functions
-            if row.function == name and row.size_class in sizes
+            if row.function in names and row.size_class in sizes
         )
         for run in runs
     ]

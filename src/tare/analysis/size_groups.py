@@ -7,36 +7,57 @@ from collections.abc import Sequence
 from tare.analysis.profiles import ComponentKey
 from tare.core.attribution import CauseKind
 
+_POINT_TO_POINT = frozenset(
+    f"MPI_{name}"
+    for name in (
+        *("Send", "Ssend", "Bsend", "Rsend", "Isend", "Issend", "Ibsend", "Irsend"),
+        *("Recv", "Irecv", "Mrecv", "Imrecv", "Sendrecv", "Sendrecv_replace"),
+    )
+)
+
 _LEAST = 0.02
 """Classes with a smaller share of the difference do not begin or end a range."""
+
+
+def family(function: str) -> str:
+    """Return a key for functions that carry the same messages: those of point-to-point are one family.
+
+    A slower network lengthens a send and the receive of the same message, one on each rank. As two causes
+    each would have half of the difference.
+    """
+    return "point-to-point" if function in _POINT_TO_POINT else function
 
 
 def size_groups(keys: Sequence[ComponentKey], found: Sequence[float]) -> list[tuple[int, ...]]:
     """Return the positions of `keys` in groups: each class and other component once.
 
-    `found` has the share of each. The classes of a function from the smallest to the largest with a share of
-    2 % or more are one group, with those between them; the other classes of the function are another one. If
-    shares of both signs would be joined, which might cancel, each class is a group of its own.
+    `found` has the share of each. The classes of a family of functions from the smallest to the largest with
+    a share of 2 % or more are one group, with those between them; the other classes of the family are another
+    one. If shares of both signs would be joined, which might cancel, each class is a group of its own.
     """
     groups: list[tuple[int, ...]] = []
-    by_function: dict[str, list[int]] = {}
-    for at, (kind, name, _) in enumerate(keys):
+    by_family: dict[str, dict[int, list[int]]] = {}
+    for at, (kind, name, size) in enumerate(keys):
         if kind == CauseKind.FUNCTION:
-            by_function.setdefault(name, []).append(at)
+            by_family.setdefault(family(name), {}).setdefault(size, []).append(at)
         else:
             groups.append((at,))
-    for own in by_function.values():
-        own.sort(key=lambda at: keys[at][2])
-        groups.extend(_of_function(own, found))
+    for by_size in by_family.values():
+        groups.extend(_of_family([by_size[size] for size in sorted(by_size)], found))
     return groups
 
 
-def _of_function(own: list[int], found: Sequence[float]) -> list[tuple[int, ...]]:
-    large = [place for place, at in enumerate(own) if abs(found[at]) >= _LEAST]
+def _of_family(classes: list[list[int]], found: Sequence[float]) -> list[tuple[int, ...]]:
+    shares = [sum(found[at] for at in own) for own in classes]
+    large = [place for place, share in enumerate(shares) if abs(share) >= _LEAST]
     if not large:
-        return [tuple(own)]
-    if len({found[own[place]] > 0 for place in large}) > 1:
-        return [(at,) for at in own]
+        return [_joined(classes)]
+    if len({shares[place] > 0 for place in large}) > 1:
+        return [tuple(own) for own in classes]
     first, last = large[0], large[-1]
-    rest = (*own[:first], *own[last + 1 :])
-    return [tuple(own[first : last + 1]), *([rest] if rest else [])]
+    rest = _joined([*classes[:first], *classes[last + 1 :]])
+    return [_joined(classes[first : last + 1]), *([rest] if rest else [])]
+
+
+def _joined(classes: list[list[int]]) -> tuple[int, ...]:
+    return tuple(at for own in classes for at in own)
