@@ -92,11 +92,11 @@ def judge_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> N
 
 
 def draw_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> None:
-    """Draw the charts of an article from the complete campaigns, into `folder`/ARTICLE/charts."""
+    """Draw the charts of an article from complete campaigns into `folder`/ARTICLE, or print why not."""
     try:
         draw_charts(article, campaigns, folder)
     except UsageError as error:
-        raise click.ClickException(f"{article.key}: {error}") from error
+        click.echo(f"{article.key}: a chart is not drawn: {error}", err=True)
 
 
 def write_pages(folder: Path = FOLDER) -> None:

@@ -44,8 +44,8 @@ class Counterpart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """A chart or table of an article, and what draws it here.
 
     `published` names it, `shows` says what it shows. `campaign` is a study, and `options` are those of `tare
-    report`. If that study runs on this machine, `figure` is the name of the chart's file, or ``values`` for
-    the table of values, and `name` is that of the file that is kept. `here` says what differs on this
+    report`. If that study can run here, `figure` is the name of the chart's file, or ``values`` for the table
+    of values, and `name` is that of the file that is kept. `here` says what differs on this
     machine. `cannot` is the reason why it is not drawn here.
     """
 
@@ -83,8 +83,9 @@ def read_counterparts(article: Article) -> tuple[Counterpart, ...]:
     text = (FOLDER / article.key / FILE).read_text(encoding="utf-8")
     found = msgspec.convert(tomllib.loads(text), _File).charts
     studies = {study.name for study in article.studies}
+    studies |= {path.stem for path in (FOLDER / article.key).glob("*.yaml")}
     if unknown := sorted({one.campaign for one in found if one.figure} - studies):
-        raise ValueError(f"{article.key}: no study of this machine is called {', '.join(unknown)}")
+        raise ValueError(f"{article.key}: no study is called {', '.join(unknown)}")
     return found
 
 
@@ -160,7 +161,9 @@ def _here(article: Article, one: Counterpart, results: Results, folder: Path) ->
         return f"– **not drawn here** because {one.cannot}"
     remark = f" {one.here}" if one.here else ""
     if not (folder / article.key / one.file).exists():
-        return f"… **not drawn yet**: `make articles` draws it from its campaign.{remark}"
+        return (
+            f"… **not drawn yet**: there is no complete campaign of {one.campaign} on this machine.{remark}"
+        )
     measured = next((each for each in results.campaigns if each.study == one.campaign), None)
     ran = f", {measured.n_done} runs on {measured.date}" if measured else ""
     if one.figure == _VALUES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 
 from tare.core.comparison import Estimate
@@ -21,26 +22,28 @@ from tare.report.words.numbers import (
     words,
 )
 
-_NAME = "saturation"
+_STYLE = Style("value", is_log=False)
 _REACHED = "the plateau is reached"
 _Key = tuple[str, str, str, str]
 """The problem, the figure, its unit, and the setting along which it is drawn."""
 
 
-def _made(facts: ChartFacts) -> ChartPart | None:
+def _made(facts: ChartFacts, *, is_size: bool) -> ChartPart | None:
     grouped: dict[_Key, dict[Variant, Saturation]] = {}
     for one in facts.statistics.curves.saturations:
         variants = {facts.variants.variant_of[case] for case in one.cases}
         is_chosen = one.fom in facts.foms or not facts.foms
-        if is_chosen and one.along != "bytes" and len(variants) == 1:
+        is_alike = facts.variants.counts_bytes(one.along, one.workload) is is_size
+        if is_chosen and is_alike and one.along != "bytes" and len(variants) == 1:
             grouped.setdefault(_key(one, facts.variants), {})[variants.pop()] = one
     estimates = _by_case(facts.statistics.estimates)
     panels = [_panel(key, alike, estimates, facts.variants) for key, alike in grouped.items()]
     margin = next((one.margin for one in facts.statistics.curves.saturations), 0.0)
     share = percent(margin, is_signed=False, decimals=0)
     return ChartPart(
-        "Where more stops paying",
-        f"A ring marks the smallest number at which the mean is within {share} of the best one, the plateau. "
+        f"Where {'larger' if is_size else 'more'} stops paying",
+        f"A ring marks the smallest number at which the figure is within {share} of that at the best one, "
+        "the plateau; both are compared block by block, so means that scatter much may have another order. "
         "There is none where only the last number reaches it, since what lies beyond is not known. The "
         "dashed line is the plateau of the side that it names. Bands are the intervals.",
         panels,
@@ -108,4 +111,7 @@ def _points(one: Saturation, values: _Values, variants: Variants) -> Iterator[Po
         )
 
 
-CHARTS = (ChartKind(_NAME, Style("value", is_log=False), _made, 45),)
+CHARTS = (
+    ChartKind("saturation", _STYLE, functools.partial(_made, is_size=False), 45),
+    ChartKind("saturation-sizes", _STYLE, functools.partial(_made, is_size=True), 46),
+)
