@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -50,3 +53,23 @@ def test_a_damaged_record_is_not_complete_and_keeps_what_can_be_read(
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1_[2-3]", ""])
 def test_a_line_of_the_queue_without_a_jobs_number_is_none_of_ours(number: str) -> None:
     assert [one.id for one in _parse_queue(f"{number}|RUNNING|x|y\n17|RUNNING|x|y\n")] == ["17"]
+
+
+_BATCH_SYSTEM = """\
+set -u
+job_id=1 job_nodes=n1 node0=n1 this_node=n1 task_name=t counters=true facts=true
+on_each() { sleep 2; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("timeout") is None, reason="no timeout(1) here")
+def test_what_nodes_take_to_answer_is_not_taken_from_a_programs_time(tmp_path: Path) -> None:
+    """Else a program that ran out of time would be recorded as one that returned 124."""
+    functions = resources.files("tare").joinpath("plugins/backends/batch/job.sh").read_text()
+    steps = f"task {tmp_path} 1 3; sleep 2; step mesh out err sleep 1; sleep 2; step run out err sleep 60"
+    script = f"{_BATCH_SYSTEM}{functions}\n{steps}\n"
+    subprocess.run(["bash", "-c", script], check=False, timeout=60)
+    found = read_progress(tmp_path)
+    assert found is not None
+    assert [(one.name, one.code) for one in found.steps] == [("mesh", 0), ("run", 124)]
+    assert 2.0 <= found.elapsed_s < 5.0

@@ -61,6 +61,16 @@ def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
     assert controller.jobs() == []
 
 
+def test_the_reason_is_the_rank_that_failed_and_not_those_that_srun_then_ended(
+    controller: Administrator, tare: Tare, tmp_path: Path
+) -> None:
+    script = 'if [ "$SLURM_PROCID" = 1 ]; then echo no convergence; exit 3; fi; sleep 60'
+    tare("run", SLURM.write_study(tmp_path, script, nodes=2), "--out", tmp_path / "c", "--no-rehearsal")
+    reasons = {one.reason for one in read_campaign(tmp_path / "c").attempts}
+    assert reasons == {"rank 1 on n2 ended with exit code 3; the last that was printed: no convergence"}
+    assert controller.jobs() == []
+
+
 def test_the_log_has_what_is_submitted_and_with_vv_what_is_asked(
     controller: Administrator, tare: Tare, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from tare.execution.launcher_output import (
     LauncherFrame,
     blocks_of,
     frame_of,
+    is_consequence,
     launcher_error,
     own_lines,
     start_fault,
@@ -135,7 +136,7 @@ def reason_of(work: Path, outputs: Iterable[str]) -> str:
     printed = [_own_lines(text) for text in texts]
     frame = frame_of(texts)
     warned = next((one for one in (_system(lines) for lines in printed) if one), "")
-    if found := _error(texts, printed):
+    if found := _error(texts, printed, frame):
         is_consequence = "ssertion" in found and warned and not _OF_SYSTEM.search(found)
         return _cut(f"{warned}; {found}" if is_consequence else found)
     # a program that aborts has printed why; a program that another signal ends prints nothing about it
@@ -153,7 +154,7 @@ def reason_of(work: Path, outputs: Iterable[str]) -> str:
 def error_of(work: Path, outputs: Iterable[str]) -> str:
     """Return the first explicit error in a program's output; empty if there is none."""
     texts = [_read(work / name) for name in outputs]
-    return _cut(_error(texts, [_own_lines(text) for text in texts]))
+    return _cut(_error(texts, [_own_lines(text) for text in texts], None))
 
 
 def _own_lines(text: str) -> list[str]:
@@ -203,8 +204,19 @@ def abort_of(work: Path, outputs: Iterable[str]) -> str:
     return reason_of(work, names) if frame is not None else ""
 
 
-def _error(texts: list[str], printed: list[list[str]]) -> str:
-    blocks = (_opening(block) for text in texts for block in blocks_of(text))
+def own_end_of(work: Path, outputs: Iterable[str]) -> str:
+    """Return how a rank ended by itself, if the launcher reports it; empty if not.
+
+    Other ranks were ended because of it, and srun's exit code may be that of one of those.
+    """
+    frame = frame_of([_read(work / name) for name in outputs])
+    return frame.sentence if frame is not None and frame.is_own else ""
+
+
+def _error(texts: list[str], printed: list[list[str]], frame: LauncherFrame | None) -> str:
+    is_explained = frame is not None and frame.is_own
+    found = (block for text in texts for block in blocks_of(text))
+    blocks = (_opening(block) for block in found if not (is_explained and is_consequence(block)))
     messages = (block for block in blocks if block and not _is_harmless(block))
     return start_fault(texts) or _first(_STRONG, printed) or next(messages, "")
 

@@ -32,6 +32,9 @@ _FRAME_BLOCK = re.compile(
       | daemon\ has\ died\ unexpectedly""",
     re.VERBOSE,
 )
+_LOST_PEER = "An MPI communication peer process has unexpectedly disconnected"
+"""Open MPI's message on a rank that lost another one, such as one that had failed."""
+
 _FRAME_LINE = re.compile(
     r"""\bORTE_ERROR_LOG:|\bPRTE\ ERROR:|\bPMIX\ ERROR:|^PMI\d?:|\bPMI_Abort\b
       | \bha(?:s|ve)\ sent\ help\ message\b | \b(?:orte|prte)_base_help_aggregate\b
@@ -56,6 +59,11 @@ _INTEL = re.compile(
     r"RANK (\d{1,9}) PID \d+ RUNNING AT (\S+)\s*\n=\s+(KILLED BY SIGNAL|EXIT STATUS): (\d{1,9})(?: \((.*)\))?"
 )
 _HYDRA = re.compile(r"PID \d+ RUNNING AT (\S+)\s*\n=\s+EXIT CODE: (\d{1,9})")
+_EARLY = re.compile(
+    r"has exited due to process rank (\d{1,9}) with PID \d+ on\s+node (\S+) exiting improperly"
+)
+"""Open MPI's message on a rank that left out MPI_Init, or MPI_Finalize (help-orterun.txt)."""
+
 _EXIT_STRING = re.compile(r"EXIT STRING: ([^(\n]*) \(signal (\d{1,9})\)")
 _HANDLER = re.compile(r"^\[([^]:]+):\d+\] Signal: (.*) \((\d{1,9})\)", re.MULTILINE)
 _RANK_EXIT = re.compile(
@@ -103,6 +111,11 @@ class LauncherFrame(NamedTuple):
     code: int | None = None
     is_signal: bool = False
 
+    @property
+    def is_own(self) -> bool:
+        """Return whether the rank ended by itself; launchers end the other ranks by signals 9 and 15."""
+        return self.code not in {9, 15} if self.is_signal else self.code is not None
+
 
 def is_frame(line: str) -> bool:
     """Return whether a launcher printed this line."""
@@ -129,6 +142,11 @@ def blocks_of(text: str) -> Iterator[str]:
         block = "\n".join(lines).strip("\n")
         if is_message and not _FRAME_BLOCK.search(block):
             yield block
+
+
+def is_consequence(block: str) -> bool:
+    """Return whether a message reports no more than that another rank has ended."""
+    return _LOST_PEER in block
 
 
 def launcher_error(text: str) -> str:
@@ -187,6 +205,10 @@ def _signals(text: str) -> Iterator[LauncherFrame]:
         else:
             yield LauncherFrame(f"rank {rank} on {node} ended with exit code {number}", int(number))
     place = _HYDRA.search(text)
+    if place and not _EXIT_STRING.search(text) and place[2] not in {"9", "15"}:
+        # a proxy that lost its mpiexec reports the status as wait(2) returned it
+        what = f"a rank on {place[1]} ended with code {place[2]}, by Hydra's account"
+        yield LauncherFrame(what, int(place[2]))
     for name, number in _EXIT_STRING.findall(text):
         end = _signalled(f"a rank on {place[1]}" if place else "a rank", name, number)
         # Hydra ends the remaining ranks with these signals, and may report one of those ranks
@@ -221,6 +243,8 @@ def _exits(text: str) -> Iterator[LauncherFrame]:
     for node, tasks, code, _ in _SRUN.findall(text):
         if code:
             yield LauncherFrame(f"rank {tasks} on {node} ended with exit code {code}", int(code))
+    for rank, node in _EARLY.findall(text):
+        yield LauncherFrame(f"rank {rank} on {node} ended without MPI_Finalize, or without MPI_Init", 0)
 
 
 def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:

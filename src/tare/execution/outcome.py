@@ -24,7 +24,13 @@ from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_seconds
 from tare.core.workload import Parsed, Workload
 from tare.execution.compose import Composer
-from tare.execution.failure_reasons import abort_of, error_of, outputs_of, reason_of
+from tare.execution.failure_reasons import (
+    abort_of,
+    error_of,
+    outputs_of,
+    own_end_of,
+    reason_of,
+)
 from tare.execution.parser_deadline import OutOfTime, within
 from tare.execution.placement import check_placement
 from tare.execution.printed_settings import anchored, requested_settings, with_contradictions
@@ -239,8 +245,7 @@ def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -
         why = f"{where}was still running after {timeout_s:g} s and was ended (time-out){printed}"
         return Outcome(State.FAILED, why, "timeout")
     if ended.signal is not None:
-        why = f"{where}ended by signal {_signal_name(ended.signal)}{_error_printed(work, names)}"
-        return Outcome(State.FAILED, why)
+        return Outcome(State.FAILED, f"{where}{_signalled(ended.signal, work, names)}")
     if end.missing:
         return Outcome(State.FAILED, f"{where}{end.missing}{_error_printed(work, names)}", "stage")
     if ended.code != 0:
@@ -390,6 +395,17 @@ def _error_printed(work: Path, names: Sequence[str]) -> str:
     """Return the error that the program printed in these files, with a colon before it; empty if none."""
     reason = reason_of(work, names)
     return f": {reason}" if reason else ""
+
+
+def _signalled(number: int, work: Path, names: Sequence[str]) -> str:
+    """Return how the programs ended, of which one was ended by a signal.
+
+    If a rank had failed by itself, that is how: its launcher ended the others by SIGTERM or SIGKILL.
+    """
+    how = f"ended by signal {_signal_name(number)}"
+    own = own_end_of(work, names) if number in {signal.SIGTERM, signal.SIGKILL} else ""
+    reason = reason_of(work, names)
+    return reason if own and reason.startswith(own) else f"{own or how}{f': {reason}' if reason else ''}"
 
 
 def _has_printed(work: Path, names: Sequence[str]) -> bool:
