@@ -62,6 +62,26 @@ class Rises(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     to: dict[str, Scalar]
 
 
+class TableMatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What of `study` stands beside each series of the published `table`, and why.
+
+    `levels` gives each series a level of the setting `over`. Ratios are to the series `reference`.
+    """
+
+    table: str
+    study: str
+    over: str
+    reference: str
+    levels: dict[str, Scalar]
+    because: str
+
+    @property
+    def test(self) -> str:
+        """Return the study and the levels as one line, by which recorded results are recognised."""
+        levels = ", ".join(f"{series}={level}" for series, level in self.levels.items())
+        return f"{self.study}, {self.over}: {levels}; against {self.reference}"
+
+
 class Kind(enum.StrEnum):
     """How a part of a claim is decided."""
 
@@ -154,6 +174,7 @@ class Article(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     full: tuple[FullStudy, ...]
     studies: tuple[LocalStudy, ...]
     parts: tuple[Part, ...]
+    matches: tuple[TableMatch, ...] = ()
     key: str = ""
 
     def __post_init__(self) -> None:
@@ -161,6 +182,9 @@ class Article(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         names = {study.name for study in self.studies}
         if missing := sorted({part.study for part in self.parts if part.study} - names):
             raise ValueError(f"no study is called {', '.join(missing)}; there are {', '.join(sorted(names))}")
+        for one in self.matches:
+            if one.study not in names or one.table not in self.tables or one.reference not in one.levels:
+                raise ValueError(f"match of {one.table}: its study, table or reference is not there")
         ids = [part.id for part in self.parts]
         if len(set(ids)) < len(ids):
             raise ValueError("two parts have the same id")

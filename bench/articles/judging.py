@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from bench.articles.article import Article, Follows, Kind, Part, Rises
+from bench.articles.matches import measure
 from bench.articles.results import Evidence, Measured, PartResult, Results, Verdict
 from tare.analysis.accounting import account
 from tare.analysis.check import CheckedComparison, Outcome, check
@@ -53,6 +54,7 @@ def judge(article: Article, campaigns: Mapping[str, Campaign]) -> Results:
     return Results(
         campaigns=tuple(_measured(study, campaign) for study, campaign in campaigns.items()),
         parts=tuple(parts[part.id] for part in article.parts if part.id in parts),
+        tables=tuple(measure(article.matches, campaigns)),
     )
 
 

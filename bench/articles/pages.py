@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.articles.article import FOLDER, Article, LocalStudy, Part
 from bench.articles.markdown import markdown_table
+from bench.articles.matches import HEAD, rows
 from bench.articles.results import Evidence, PartResult, Results, Verdict
 from tare.published import Publication, judge_claims, read_publication
 from tare.published.claims import ClaimFinding
@@ -59,7 +60,7 @@ def page(article: Article, results: Results) -> str:
             if any(one.evidence for one in here.values())
             else ["There are none yet: run `make articles`.\n"]
         ),
-        *_published(article),
+        *_published(article, results),
         "## Studies on this machine\n",
         _local_studies(article, results),
         "## The study as published\n",
@@ -178,7 +179,7 @@ def _anchor(part: Part) -> str:
     return _heading(part).lower().replace(" ", "-").replace(".", "")
 
 
-def _published(article: Article) -> Iterator[str]:
+def _published(article: Article, results: Results) -> Iterator[str]:
     if not article.tables:
         yield "## Published figures\n"
         yield "The data set has no table of this article; the column *published* has what its text reports.\n"
@@ -189,6 +190,12 @@ def _published(article: Article) -> Iterator[str]:
         link = _relative(DATA / f"{name}.csv", article.folder)
         yield f"{table.what}. Source: {table.source}. [CSV]({link}); `tare published {name}`\n"
         yield _published_table(table)
+        for one in article.matches:
+            if one.table == name:
+                yield f"### {name}, number by number\n"
+                yield f"Each number beside one of the study {one.study}. {one.because}\n"
+                yield f"A ratio is to {one.reference}, and here to what stands for it.\n"
+                yield markdown_table(HEAD, rows(one, table, results))
 
 
 def _published_table(table: Publication) -> str:

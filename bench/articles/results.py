@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.articles.article import FOLDER, Part
+from bench.articles.article import FOLDER, TableMatch, Part
 
 FILE = "results.json"
 
@@ -72,11 +72,30 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     n_planned: int
 
 
+class FigureHere(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands beside the published number `fom` of `series`: mean, ratio to the reference, and blocks."""
+
+    series: str
+    fom: str
+    measured: str
+    ratio: str
+    n: int
+
+
+class TableHere(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands beside a published table. `test` is `TableMatch.test` as it was then."""
+
+    table: str
+    test: str
+    figures: tuple[FigureHere, ...]
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """All that was measured here for one article."""
 
     campaigns: tuple[Measured, ...] = ()
     parts: tuple[PartResult, ...] = ()
+    tables: tuple[TableHere, ...] = ()
 
     def of(self, part: Part) -> PartResult:
         """Return the result of `part`: as recorded, unless the test of the part is another one now."""
@@ -87,11 +106,19 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
                 return one
         return PartResult(part=part.id, test=part.test, verdict=Verdict.NOT_MEASURED)
 
+    def figures_of(self, match: TableMatch) -> tuple[FigureHere, ...]:
+        """Return what was measured beside a table, unless other levels stand beside it now."""
+        found = (one for one in self.tables if (one.table, one.test) == (match.table, match.test))
+        return next((one.figures for one in found), ())
+
     def updated(self, new: Results) -> Results:
         """Return the results with those of `new` in the place of older ones of the same study or part."""
         campaigns = {one.study: one for one in (*self.campaigns, *new.campaigns)}
         parts = {one.part: one for one in (*self.parts, *new.parts)}
-        return Results(campaigns=tuple(campaigns.values()), parts=tuple(parts.values()))
+        tables = {one.table: one for one in (*self.tables, *new.tables)}
+        return Results(
+            campaigns=tuple(campaigns.values()), parts=tuple(parts.values()), tables=tuple(tables.values())
+        )
 
 
 def read_results(key: str, folder: Path = FOLDER) -> Results:

@@ -463,3 +463,32 @@ def test_the_list_has_every_study_once_and_an_unknown_article_gets_a_suggestion(
     wrong = CliRunner().invoke(command.main, ["stackhcp"])
     assert wrong.exit_code == 2
     assert "did you mean 'stackhpc'" in wrong.stderr
+
+
+def test_each_of_the_32_numbers_of_hpcc_stands_beside_one_measured_here() -> None:
+    """The truth of a rate is the link's share of the fastest; StarFFT has one that no link changes."""
+    share = {"tcp-8g": 1.0, "tcp-2g": 0.25, "tcp-1g": 0.125}
+
+    def truth(case: Case, fom: str, _at: Scalar) -> float:
+        return 1.0 if fom == "StarFFT_Gflops" else share.get(case.network or "", 1.0)
+
+    article = ARTICLES["stackhpc"]
+    rates = campaigns(article, truth)["hpcc-rates"]
+    results = judge(article, {"hpcc-rates": rates})
+    lines = [line.split(" | ") for line in page(article, results).splitlines() if "| tcp-" in line]
+    rows = {(line[0].strip("| "), line[2]): line for line in lines if len(line) == 9}
+    assert len(rows) == 32
+    assert rows["HPL_Tflops", "tcp-25g"][3:6] == ["4.186", "0.764", "tcp-2g"]
+    for fom, ratio in (("HPL_Tflops", 0.25), ("StarFFT_Gflops", 1.0)):
+        assert float(rows[fom, "roce-25g"][7].split()[0]) == pytest.approx(ratio, rel=0.01)
+        assert rows[fom, "ib-100g"][7] == "1"
+    unmeasured = page(article, Results())
+    assert "| tcp-25g | 4.186 | 0.764 | tcp-2g | – | – | – |" in unmeasured
+
+
+def test_numbers_that_stood_beside_others_are_not_shown() -> None:
+    article = ARTICLES["stackhpc"]
+    results = judge(article, {"hpcc-rates": campaigns(article, same)["hpcc-rates"]})
+    (match,) = article.matches
+    assert len(results.figures_of(match)) == 32
+    assert results.figures_of(msgspec.structs.replace(match, reference="tcp-10g")) == ()
