@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.articles.article import FOLDER, TableMatch, Part
+from bench.articles.article import FOLDER, Part, TableMatch
 
 FILE = "results.json"
 
