@@ -153,7 +153,9 @@ def mpich(tmp_path_factory: pytest.TempPathFactory) -> Mpi:
     ],
 )
 def test_a_rank_of_open_mpi_that_fails(openmpi: Mpi, how: str, told: str, tmp_path: Path) -> None:
-    assert re.fullmatch(told, openmpi.told(tmp_path, str(openmpi.program), how))
+    tries = 5 if how == "truncate" else 1  # mpirun may end before it has passed on the message of MPI
+    reasons = {openmpi.told(tmp_path, str(openmpi.program), how) for _ in range(tries)}
+    assert any(re.fullmatch(told, reason) for reason in reasons), reasons
 
 
 @pytest.mark.parametrize(
