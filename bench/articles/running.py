@@ -34,7 +34,7 @@ def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
         click.echo(f"{study.name} is left out, since it needs {', '.join(lacking)}")
         return 0
     for suite in study.suites:
-        if _call([TARE, "lab", "rootfs", "--name", suite, "--suite", suite]):
+        if _call([TARE, "lab", "rootfs", "--release", suite]):
             click.echo(f"{study.name} is left out, since there is no root file system of {suite}")
             return 0
     folder = campaigns / study.name

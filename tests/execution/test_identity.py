@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tare.core.case import Case, Layout
+from tare.core.site import Platform
 from tare.core.values import Scalar
 from tare.core.workload import Measurement, Parsed
 from tare.execution.printed_settings import anchored, contradictions, requested_settings, with_contradictions
@@ -18,7 +19,8 @@ def said(workload: str, **printed: tuple[Scalar, ...]) -> Parsed:
 
 def sentences(name: str, case: Case, **printed: tuple[Scalar, ...]) -> list[str]:
     workload = registry.workloads()[name]
-    return [*contradictions(workload, said(name, **printed), requested_settings(workload, case), "asked for")]
+    requested = requested_settings(workload, case, Platform())
+    return [*contradictions(workload, said(name, **printed), requested, "asked for")]
 
 
 def test_both_numbers_are_in_the_sentence() -> None:

@@ -110,5 +110,7 @@ def test_one_that_is_not_built_is_reported_with_the_cure_and_those_of_others_are
     rootfs.require_built({str(folder / "mine"), "/images/none", ""})
     with pytest.raises(LabError, match=r"build it with: tare lab rootfs$"):
         rootfs.require_built({str(folder / "debian")})
-    with pytest.raises(LabError, match=r"tare lab rootfs --name trixie$"):
+    with pytest.raises(LabError, match=r"tare lab rootfs --release trixie$"):
         rootfs.require_built({str(folder / "trixie")})
+    with pytest.raises(LabError, match=r"tare lab rootfs --name cluster$"):
+        rootfs.require_built({str(folder / "cluster")})

@@ -416,8 +416,8 @@ def test_a_study_without_its_root_file_system_is_left_out(
     assert run(article, msgspec.structs.replace(study, needs=()), tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        "$ false lab rootfs --name trixie --suite trixie",
-        "releases is left out, since there is no root file system of trixie",
+        "$ false lab rootfs --release bullseye",
+        "releases is left out, since there is no root file system of bullseye",
     ]
 
 

@@ -19,12 +19,13 @@ def subject_of(loaded: Loaded, name: str) -> Subject:
     """Return what the plan runs on nodes through the platform `name`: its MPI, programs and libraries.
 
     A host cannot tell what is inside a container. So the programs are left out if they run in containers, and
-    everything is left out if the platform keeps a container on each node.
+    all but the root file system is left out if the platform keeps a container on each node.
     """
     composer = loaded.composer
     platform = composer.site.platforms[name]
+    rootfs = (platform.container.rootfs if platform.container else None) or ""
     if platform.has_node_containers:
-        return Subject()
+        return Subject(rootfs=rootfs)
     programs: dict[str, None] = {}
     starter = ""
     for case in (case for case in loaded.plan.cases if case.platform == name):
@@ -39,6 +40,7 @@ def subject_of(loaded: Loaded, name: str) -> Subject:
         programs=tuple(programs),
         path=":".join(platform.path),
         library_path=":".join(_library_folders(platform)),
+        rootfs=rootfs.rstrip("/"),
     )
 
 

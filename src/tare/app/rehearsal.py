@@ -5,7 +5,7 @@ asked whether the inputs exist. If ranks of several nodes share a storage path, 
 they see the same folder there. The results are kept in ``rehearsal.json``.
 
 Programs in containers, in pods and under Slurm are not checked, because what they see is known only where
-they start.
+they start. Of containers it is checked whether they mix the host's MPI with their own (see mixed_mpi).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.app.mixed_mpi import find_mixed, is_candidate, script
 from tare.app.planning import SITE, STUDY, Loaded
 from tare.core.case import Case
 from tare.core.errors import UsageError
@@ -59,6 +60,7 @@ def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> N
     checked = [case for case in cases if _is_checked(composer, case)]
     found = [*_programs(composer, checked, ask), *_inputs(composer, checked, ask)]
     found += _storage_paths(composer, checked, ask)
+    found += _mixed_mpis(composer, cases, ask)
     hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
     found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
     (folder / RECORD).write_bytes(
@@ -80,6 +82,25 @@ def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> N
 def _is_checked(composer: Composer, case: Case) -> bool:
     platform = composer.site.platforms[case.platform]
     return platform.container is None and not platform.is_queued
+
+
+def _mixed_mpis(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
+    """Yield a result for each platform whose containers would mix the host's MPI with their own."""
+    platforms = composer.site.platforms
+    asked: set[str] = set()
+    for case in cases:
+        platform = platforms[case.platform]
+        if case.platform in asked or platform.is_queued or not is_candidate(platform):
+            continue
+        started = [invocation for stage, invocation in composer.compose(case) if stage.is_mpi]
+        if not started:
+            continue
+        asked.add(case.platform)
+        host = composer.reached_hosts(case)[0]
+        mixed = find_mixed(platform, ask([host], script(platform, started[0].argv[0])).get(host, ""))
+        if mixed is not None:
+            result = partial(RehearsalResult, case.workload, case.platform, "MPI", (host or "this machine",))
+            yield result(mixed.fault, mixed.cure, is_note=mixed.is_note)
 
 
 def _describe(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:

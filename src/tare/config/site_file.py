@@ -253,6 +253,7 @@ class _SiteReader:
             prefix=prefix,
             path=tuple(self._folder(one, (*path, "path", n)) for n, one in enumerate(file.path)),
             env={key: self.expand(value, (*path, "env", key)) for key, value in file.env.items()},
+            mpi=file.mpi,
             container=self._container(file, path),
             options=self._options(file, path, storage),
         )

@@ -258,6 +258,14 @@ class PlatformFile(msgspec.Struct, frozen=True, kw_only=True):
         Words, Meta(description="Folders in which workloads find programs.", examples=[["/opt/imb/bin"]])
     ] = ()
     env: Annotated[Variables, Meta(description="Environment variables of every rank.")] = {}
+    mpi: Annotated[
+        Word | None,
+        Meta(
+            description="The MPI that programs must have run with: a run whose program reports another one "
+            "is invalid.",
+            examples=["Open MPI 4.1.4"],
+        ),
+    ] = None
     container: Annotated[
         ContainerOptions | None, Meta(description="What a runtime but native makes containers of.")
     ] = None

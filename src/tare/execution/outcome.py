@@ -110,7 +110,8 @@ def judge(
     if outcome is None:
         parsed = parse_output(workload.expecting(case), work)
         if not parsed.problems:
-            parsed = with_contradictions(workload, parsed, requested_settings(workload, case), "asked for")
+            requested = requested_settings(workload, case, composer.site.platforms[case.platform])
+            parsed = with_contradictions(workload, parsed, requested, "asked for")
         outcome = _quoted(judge_figures(workload, parsed), work, (end.stderr, end.stdout, workload.output))
     if outcome.state is State.DONE and workload.needs_transport and case.layout.nodes > 1 and case.network:
         network, outcome = judge_network(attempt, case, composer, work, parsed)

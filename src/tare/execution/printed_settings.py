@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tare.core.case import Case
+from tare.core.site import Platform
 from tare.core.units import write_bytes
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Measurement, ParameterKind, Parsed, Workload
@@ -22,8 +23,8 @@ _ORDINALS = {"run": "runs", "test": "tests", "report": "reports", "iteration": "
 """Coordinates that only number the parts of an output, and the coordinate that gives their count."""
 
 
-def requested_settings(workload: Workload, case: Case) -> dict[str, Scalar]:
-    """Return the settings that the command line of `case` asks of the measured program.
+def requested_settings(workload: Workload, case: Case, platform: Platform) -> dict[str, Scalar]:
+    """Return the settings that the command line of `case` and its `platform` ask of the measured program.
 
     The number of nodes is left out: programs count host names, and the placement reports of the ranks prove
     where they were (see execution.placement).
@@ -31,6 +32,8 @@ def requested_settings(workload: Workload, case: Case) -> dict[str, Scalar]:
     stage = workload.stages(case)[-1]
     layout = stage.layout or case.layout
     requested: dict[str, Scalar] = {"threads": layout.threads, **case.parameters}
+    if platform.mpi:
+        requested.setdefault("mpi", platform.mpi)
     return {"ranks": layout.ranks, **requested} if stage.is_mpi else requested
 
 

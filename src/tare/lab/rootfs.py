@@ -19,7 +19,17 @@ PACKAGES = ("openmpi-bin", "iproute2", "hpcc")
 """Packages for the lab's studies in containers: an MPI, network tools, and the HPC Challenge."""
 
 SUITE = "bookworm"
+
+RELEASE_PACKAGES = ("openmpi-bin", "libopenmpi-dev", "gcc", "iproute2")
+"""Packages for comparing releases: each has its own Open MPI, and compiles programs with it."""
+
+CLUSTER = "cluster"
+CLUSTER_PACKAGES = (*PACKAGES, "openssh-server", "openssh-client", "iperf", "qperf")
+"""The root file system of the containers of a cluster, and its packages (see lab.cluster)."""
 CURE = "on Debian: apt install mmdebstrap"
+
+RELEASES = ("bullseye", "bookworm", "trixie")
+"""Releases of Debian whose keys Debian 12 and later have; they have Open MPI 4.1.0, 4.1.4 and 5.0.7."""
 
 _RECIPE = "etc/tare-rootfs"
 """The file in a root file system that lists what it was built from."""
@@ -43,7 +53,7 @@ def require_built(folders: Collection[str]) -> None:
     missing = sorted(one for one in folders if Path(one).parent == home and not Path(one).is_dir())
     if missing:
         name = Path(missing[0]).name
-        named = "" if name == "debian" else f" --name {name}"
+        named = "" if name == "debian" else f" --release {name}" if name in RELEASES else f" --name {name}"
         raise LabError(f"no root file system is in {missing[0]}; build it with: tare lab rootfs{named}")
 
 
@@ -51,6 +61,13 @@ def rootfs_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of root file systems: $TARE_ROOTFS, or share/tare/rootfs of this environment."""
     chosen = environment.get("TARE_ROOTFS")
     return Path(chosen) if chosen else Path(sys.prefix) / "share/tare/rootfs"
+
+
+def default_packages(name: str, *, is_release: bool = False) -> tuple[str, ...]:
+    """Return the packages of the root file system `name`, unless a user names others."""
+    if is_release:
+        return RELEASE_PACKAGES
+    return CLUSTER_PACKAGES if name == CLUSTER else PACKAGES
 
 
 def is_built(path: Path) -> bool:

@@ -268,13 +268,20 @@ def _version_of(name: str, folder: Path) -> str:
 
 
 @command.command()
-@click.option("--name", default="debian", show_default=True, help="The name of its folder in $TARE_ROOTFS.")
-@click.option("--suite", default="bookworm", show_default=True, help="The Debian release.")
+@click.option("--name", help="The name of its folder in $TARE_ROOTFS.  [default: debian, or the release]")
+@click.option("--suite", help="The Debian release that it is built from.  [default: bookworm]")
+@click.option(
+    "--release",
+    metavar="NAME",
+    help="A release to compare with others, such as trixie: with its own Open MPI and a compiler.",
+)
 @click.option(
     "--packages", metavar="NAMES", help="Packages, separated by commas.  [default: those that the lab needs]"
 )
 @json_option
-def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
+def rootfs(
+    name: str | None, suite: str | None, release: str | None, packages: str | None, as_json: bool
+) -> None:
     """Build a root file system of Debian packages for containers, with mmdebstrap.
 
     An existing one stays unchanged. A site file refers to it as ${TARE_ROOTFS}/NAME. It is an ordinary
@@ -283,11 +290,18 @@ def rootfs(name: str, suite: str, packages: str | None, as_json: bool) -> None:
     \b
     Examples:
       tare lab rootfs
-      tare lab rootfs --name trixie --suite trixie --packages openmpi-bin,hpcc
+      tare lab rootfs --release trixie
+      tare lab rootfs --name cluster
+      tare lab rootfs --name hpcc-13 --suite trixie --packages openmpi-bin,hpcc
     """
-    from tare.lab.rootfs import PACKAGES, build
+    from tare.lab.rootfs import SUITE, build, default_packages
 
-    names = [one.strip() for one in packages.split(",") if one.strip()] if packages else PACKAGES
+    if release and suite:
+        raise click.UsageError("--release names the suite, too; leave out --suite")
+    name = name or release or "debian"
+    suite = release or suite or SUITE
+    names = [one.strip() for one in (packages or "").split(",") if one.strip()]
+    names = names or list(default_packages(name, is_release=release is not None))
     with at_work(f"building {name} of {len(names)} packages and what they need"):
         built = build(name, names, suite)
     if as_json:

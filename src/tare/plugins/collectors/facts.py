@@ -69,6 +69,7 @@ def probe_script(sources: Sequence[Source], subject: Subject) -> str:
             f"programs={shlex.quote(' '.join(subject.programs))}\n",
             f"path={shlex.quote(subject.path)}\n",
             f"library_path={shlex.quote(subject.library_path)}\n",
+            f"rootfs={shlex.quote(subject.rootfs)}\n",
             *(_guarded(source) for source in sources),
         ]
     )

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from tare.core.site import Platform
 from tare.plugins.collectors.secrets import redact
+from tare.plugins.collectors.source import Facts, Records, Source
 
 _RELEASE = "/etc/os-release"
-_PACKAGES = ("/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/installed")
+DPKG = "/var/lib/dpkg/status"
+"""dpkg's list of packages in a root file system."""
+_PACKAGES = (DPKG, "/var/lib/rpm/rpmdb.sqlite", "/lib/apk/db/installed")
+
+_MPIS = {"libopenmpi": "Open MPI", "libmpich": "MPICH"}
+"""The beginning of the name of the package that holds an MPI's library (Debian, Ubuntu), and the MPI."""
+_LIBRARY = re.compile(r"(libopenmpi|libmpich)[0-9]+(t64)?")
+_UPSTREAM = re.compile(r"(?:[0-9]+:)?([0-9]+(?:\.[0-9]+)+)")
+"""The version of the program in that of its package (deb-version(7))."""
 
 
 def sources_of(platform: Platform) -> tuple[str, ...]:
@@ -33,16 +43,54 @@ def container_facts(platform: Platform, texts: Mapping[str, str], image_digest: 
         "platform.container_network": options.network,
     }
     for path, text in texts.items():
-        if path.endswith(_RELEASE):
-            facts |= _distribution(text)
-        elif path.endswith(_PACKAGES):
+        if path.endswith(_PACKAGES):
             image_digest = "packages:" + hashlib.sha256(text.encode()).hexdigest()
     return facts | ({"platform.image_digest": image_digest} if image_digest else {})
 
 
-def _distribution(text: str) -> dict[str, str]:
-    for line in text.splitlines():
+def installed_mpis(status: Iterable[str]) -> dict[str, str]:
+    """Return the MPIs in the lines of dpkg's list of packages: name and version, and the package of each.
+
+    Example: ``{"Open MPI 5.0.7": "libopenmpi40 5.0.7-1"}``. Packages that were removed are left out.
+    """
+    found: dict[str, str] = {}
+    package = ""
+    is_installed = False
+    for line in status:
+        key, _, value = line.rstrip("\n").partition(": ")
+        if key == "Package":
+            package, is_installed = value, False
+        elif key == "Status":
+            is_installed = value.endswith(" installed")
+        elif key == "Version" and is_installed:
+            name, upstream = _LIBRARY.fullmatch(package), _UPSTREAM.match(value)
+            if name and upstream:
+                found[f"{_MPIS[name[1]]} {upstream[1]}"] = f"{package} {value}"
+    return found
+
+
+def _read(records: Records) -> Facts:
+    facts = {}
+    for line in records.get("release", "").splitlines():
         name, _, value = line.partition("=")
         if name == "PRETTY_NAME":
-            return {"platform.image_distribution": value.strip("\"'")}
-    return {}
+            facts["platform.image_distribution"] = value.strip("\"'")
+    mpis = installed_mpis(records.get("mpi", "").splitlines())
+    if mpis:
+        facts["platform.image_mpi"] = ", ".join(f"{name} ({package})" for name, package in mpis.items())
+    return facts
+
+
+SOURCE = Source(
+    "images",
+    f"""
+[ -n "$rootfs" ] || exit 0
+record release
+cat "$rootfs{_RELEASE}"
+record mpi
+awk '/^(Package|Status|Version): /' "$rootfs{DPKG}" | grep -A 2 -E '^Package: (libopenmpi|libmpich)[0-9]'
+""",
+    _read,
+    order=110,
+)
+"""What a root file system holds. The nodes have it, also where a batch system chooses them."""

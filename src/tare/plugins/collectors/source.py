@@ -32,7 +32,8 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     `prefix` is the folder where that MPI is installed, and `starter` the command that starts ranks; both are
     empty if there is none. Programs are searched first in `path`, and their libraries in `library_path`; both
-    are lists of folders, separated by colons.
+    are lists of folders, separated by colons. `rootfs` is the root file system in which ranks run, empty if
+    there is none.
     """
 
     prefix: str = ""
@@ -40,6 +41,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     programs: tuple[str, ...] = ()
     path: str = ""
     library_path: str = ""
+    rootfs: str = ""
 
 
 def one_line(text: str) -> str:

@@ -36,9 +36,15 @@ def _foms(declared: Callable[..., Fom], figure: str, unit: str, *by: str) -> tup
     )
 
 
-_LATENCY = _foms(declare.lower, "latency", "us", "bytes")
+_LATENCY = (
+    *_foms(declare.lower, "latency", "us", "bytes"),
+    declare.lower("latency_small_mean", "us", "mean of latency_mean over messages of 1 to 64 bytes"),
+)
 _BANDWIDTH = _foms(declare.higher, "bandwidth", "MB/s", "bytes")
-_TIME = _foms(declare.lower, "time", "us", "op", "bytes")
+_TIME = (
+    *_foms(declare.lower, "time", "us", "op", "bytes"),
+    declare.lower("time_small_mean", "us", "mean of time_mean over messages of 1 to 64 bytes", "op"),
+)
 
 _DESCRIPTION = """\
 {what}
@@ -51,7 +57,8 @@ where there are enough iterations that it is more than the extreme value: p99 fr
 (99.9 %) from 1000.
 
 Messages have {sizes}, 2, 4 … max_bytes bytes, the same two buffers in all iterations; before each size is an
-untimed warm-up. {large} over 64 KiB get fewer iterations, so that they move as many bytes. After
+untimed warm-up. `…_small_mean` is the mean over messages of 1, 2, 4 … 64 bytes, as published comparisons
+quote it, if all of them were measured. {large} over 64 KiB get fewer iterations, so that they move as many bytes. After
 `time_s` a size ends with what it has. Clock, its resolution and its overhead stand in the first line of the
 output, beside the MPI's version, the host of each rank and a hash of the source; nothing is subtracted.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -34,6 +35,12 @@ _ASCENDING = ("min", "p1", "p25", "p50", "p75", "p90", "p99", "p999", "max")
 _FIGURES = {"pingpong": "latency", "bandwidth": "bandwidth"}
 """The prefix of the figures of each operation; for collective operations it is `time`."""
 
+_MPI = re.compile(r"(Open MPI|MPICH|MVAPICH2?|Intel\(R\) MPI)\D*([0-9]+(?:\.[0-9]+)+\w*)")
+"""The beginning of what MPI_Get_library_version returns: ``Open MPI v5.0.7, …``, ``MPICH Version: 4.0.2``."""
+
+SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
+"""Messages of one and two digits, over which published comparisons take the mean (Kniep 2014)."""
+
 _LINE_START = '{"tare":"'
 _VERSION = 1
 
@@ -45,6 +52,8 @@ class _Line(msgspec.Struct, frozen=True, tag_field="tare"):
 class _Header(_Line, frozen=True, tag="header"):
     version: int
     ranks: int
+    mpi: str = ""
+    """The first line of what MPI_Get_library_version returned."""
 
 
 class _Row(_Line, frozen=True, tag="row"):
@@ -101,6 +110,32 @@ class _Row(_Line, frozen=True, tag="row"):
 
 class _End(_Line, frozen=True, tag="end"):
     rows: int
+
+
+def mpi_name(version: str) -> str:
+    """Return the name and version of an MPI from what MPI_Get_library_version returned: ``Open MPI 5.0.7``.
+
+    A text in another form is returned up to its first comma.
+    """
+    if found := _MPI.match(version):
+        return f"{found[1].replace('(R)', '')} {found[2]}"
+    return version.partition(",")[0].strip()
+
+
+def small_means(rows: Iterable[_Row]) -> Iterator[tuple[str, dict[str, Scalar], float]]:
+    """Yield figure, operation and arithmetic mean over the small sizes, where all of them were measured.
+
+    A barrier has no size, and a bandwidth no such mean.
+    """
+    means: dict[str, dict[int, _Row]] = {}
+    for row in rows:
+        if row.unit == "us" and row.bytes in SMALL_SIZES:
+            means.setdefault(row.op, {})[row.bytes] = row
+    for found in means.values():
+        if len(found) == len(SMALL_SIZES):
+            first = next(iter(found.values()))
+            at = {name: value for name, value in first.at.items() if name != "bytes"}
+            yield first.figure, at, round(sum(row.mean for row in found.values()) / len(found), 6)
 
 
 class _Samples(_Line, frozen=True, tag="samples"):
@@ -203,6 +238,10 @@ class Log(LogParser):
             for row in rows:
                 for name, value in row.statistics():
                     findings.measure(f"{row.figure}_{name}", value, **row.at, **run_number(number, len(runs)))
+            for figure, op, mean in small_means(rows):
+                findings.measure(f"{figure}_small_mean", mean, **op, **run_number(number, len(runs)))
+        for name in {mpi_name(run.header.mpi) for run in runs if run.header and run.header.mpi}:
+            findings.record_facts(mpi=name)
         check_ranks(findings, {run.header.ranks for run in runs if run.header}, self._ranks)
         is_complete = not faults and not self._is_broken
         payload_bytes = sum(row.payload_bytes for rows in counted for row in rows)
