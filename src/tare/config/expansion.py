@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
 
     Unless it is set, ``${TARE_MPI}`` is where the MPIs from PyPI are installed: share/tare/mpi beside Python.
     In the same way, ``${TARE_ROOTFS}`` is where root file systems of containers are: share/tare/rootfs.
+    ``${TARE_LAB_DIR}`` is the folder of the lab that `tare lab up` builds, unless another one is entered.
     Raises ValueError with the cure where a variable is not set or is not text.
     """
 
@@ -28,6 +30,8 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
         name = match[1]
         if not match[0].endswith("}") or not name.isidentifier():
             raise ValueError(f"{shown(match[0])} is not a variable; write ${{NAME}}")
+        if name == "TARE_LAB_DIR":
+            return _text_of(name, environment) or str(_lab_folder(environment))
         if name in ("TARE_MPI", "TARE_ROOTFS"):
             own = name.removeprefix("TARE_").lower()
             return _text_of(name, environment) or str(Path(sys.prefix, "share", "tare", own))
@@ -38,6 +42,14 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
     if text == "~" or text.startswith("~/"):
         text = (_text_of("HOME", environment) if "HOME" in environment else str(Path.home())) + text[1:]
     return _VARIABLE.sub(value, text)
+
+
+def _lab_folder(environment: Mapping[str, str]) -> Path:
+    """Return where the lab with the name ``lab`` keeps its files (see lab.state)."""
+    runtime = environment.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK | os.X_OK):
+        return Path(runtime, "tare", "lab")
+    return Path(f"/tmp/tare-{os.getuid()}", "lab")  # noqa: S108  # lab.state checks who owns it
 
 
 def _text_of(name: str, environment: Mapping[str, str]) -> str:

@@ -93,6 +93,7 @@ class Lab:
         one = service(name)
         if self.has_service(name) and not one.is_extensible:
             return ""
+        self._begun(name).touch()  # so a start that is killed is known to `stop`
         remark = one.start(self, is_complete)
         self._marker(name).touch()
         return remark
@@ -100,6 +101,10 @@ class Lab:
     def _marker(self, service: str) -> Path:
         """Return the file that shows that a service runs, as seen from outside the lab."""
         return self.folder / f"has-{service}"
+
+    def _begun(self, service: str) -> Path:
+        """Return the file that shows that the start of a service has begun."""
+        return self.folder / f"begun-{service}"
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -157,9 +162,8 @@ class Lab:
 
     def stop(self) -> None:
         """Kill every process of the lab; its links and mounts end with them. Do nothing if it has ended."""
-        had_containers = self.has_service("containers") or self.has_service(
-            "docker"
-        )  # the keeper removes the folder
+        # The keeper removes the folder, so this is asked before.
+        had_containers = self.has_service("docker") or self._begun("containers").exists()
         _kill(self.record.holder)
         if self._keeper is not None:
             if self._keeper.stdin is not None:
@@ -232,6 +236,7 @@ def find(name: str = "lab") -> Lab | None:
     if state.is_stale(record):
         with state.locked(base):
             state.prune(base)
+        containers.forget_cgroups()  # of a lab that was killed
         return None
     return Lab(folder, record)
 

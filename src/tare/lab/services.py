@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tare.core.errors import UsageError
-from tare.lab import accounting, containers, docker, gridengine, slurm
+from tare.lab import accounting, cluster, containers, docker, gridengine, slurm
 
 if TYPE_CHECKING:
     from tare.lab.lab import Lab
@@ -55,6 +55,10 @@ def _start_containers(lab: Lab, is_complete: bool) -> str:
     return ""
 
 
+def _start_cluster(lab: Lab, is_complete: bool) -> str:
+    return cluster.bring_up(lab)
+
+
 def _start_docker(lab: Lab, is_complete: bool) -> str:
     lab.add_docker(lab.nodes, docker.known_images() if is_complete else ())
     return ""
@@ -64,6 +68,7 @@ SERVICES: Mapping[str, Service] = {
     "slurm": Service(_start_slurm, slurm.environment, "Slurm is up", "sinfo"),
     "gridengine": Service(_start_grid_engine, gridengine.environment, "Grid Engine is up", "qhost"),
     "containers": Service(_start_containers, containers.environment, "Containers are up", "podman info"),
+    "cluster": Service(_start_cluster, cluster.environment, "The cluster of containers is up", "hostname"),
     "docker": Service(
         _start_docker, docker.environment, "Docker is up on the nodes", "docker images", is_extensible=True
     ),

@@ -142,6 +142,8 @@ def status(name: str, as_json: bool) -> None:
 def _body(lab: Lab | None) -> dict[str, object]:
     if lab is None:
         return {}
+    from tare.lab import cluster
+
     topology = lab.topology
     return {
         "holder_pid": lab.holder_pid,
@@ -149,6 +151,7 @@ def _body(lab: Lab | None) -> dict[str, object]:
         "folder": str(lab.folder),
         "environment": lab.env,
         "spec": lab.spec,
+        "members": cluster.members(lab),
         "hosts": [
             {
                 "name": host,
@@ -193,14 +196,63 @@ def exec_(name: str, node: str, argv: tuple[str, ...]) -> None:
     Example:
       tare lab exec n1 -- ping -c 1 n2.overlay
     """
+    running = _running(name)
+    words = argv[1:] if argv[:1] == ("--",) else argv
+    running.become(node, words or (os.environ.get("SHELL") or "/bin/sh",))
+
+
+@command.command()
+@name_option
+@click.argument("node")
+def join(name: str, node: str) -> None:
+    """Make NODE a member of the cluster: start its sshd and container, and add its names.
+
+    \b
+    Example:
+      tare lab up --with cluster
+      tare lab leave n4
+      tare lab join n4
+    """
+    from tare.lab import cluster
+
+    running = _running(name)
+    is_new = cluster.join(running, node)
+    echo(f"{node} {'has joined' if is_new else 'is a member already'}: {_members_text(running)}.")
+
+
+@command.command()
+@name_option
+@click.argument("node")
+def leave(name: str, node: str) -> None:
+    """Take NODE out of the cluster: remove its names, and end its container and its sshd.
+
+    \b
+    Example:
+      tare lab leave n4
+    """
+    from tare.lab import cluster
+
+    running = _running(name)
+    was_member = cluster.leave(running, node)
+    echo(f"{node} {'has left' if was_member else 'is no member'}: {_members_text(running)}.")
+
+
+def _members_text(lab: Lab) -> str:
+    from tare.lab import cluster
+
+    found = cluster.members(lab)
+    return f"the cluster has {', '.join(found)}" if found else "the cluster has no members"
+
+
+def _running(name: str) -> Lab:
+    """Return the running lab of this name. Raises LabError with the cure if there is none."""
     from tare import lab
     from tare.core.errors import LabError
 
     running = lab.find(name)
     if running is None:
         raise LabError(_not_up(name))
-    words = argv[1:] if argv[:1] == ("--",) else argv
-    running.become(node, words or (os.environ.get("SHELL") or "/bin/sh",))
+    return running
 
 
 @command.command()

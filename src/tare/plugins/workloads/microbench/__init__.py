@@ -58,9 +58,10 @@ where there are enough iterations that it is more than the extreme value: p99 fr
 
 Messages have {sizes}, 2, 4 … max_bytes bytes, the same two buffers in all iterations; before each size is an
 untimed warm-up. `…_small_mean` is the mean over messages of 1, 2, 4 … 64 bytes, as published comparisons
-quote it, if all of them were measured. {large} over 64 KiB get fewer iterations, so that they move as many bytes. After
-`time_s` a size ends with what it has. Clock, its resolution and its overhead stand in the first line of the
-output, beside the MPI's version, the host of each rank and a hash of the source; nothing is subtracted.
+quote it, if all of them were measured. {large} over 64 KiB get fewer iterations, so that they move as many
+bytes. After `time_s` a size ends with what it has. Clock, its resolution and its overhead stand in the first
+line of the output, beside the MPI's version, the host of each rank and a hash of the source; nothing is
+subtracted.
 
 The program comes with Tare as C source and is compiled before it runs, by the platform's own `mpicc`: the
 same source for each MPI and each container image. `mpicc` is looked for along the platform's `path`, then in
