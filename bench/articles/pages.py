@@ -239,6 +239,7 @@ def _local_studies(article: Article, results: Results) -> str:
 
 def _needs(study: LocalStudy) -> str:
     pods = ["root, `make programs kubelab`"] if study.in_pods else []
+    pods += ["root, `tare lab up --with cluster`"] if study.in_cluster else []
     suites = [f"a root file system of Debian {suite}" for suite in study.suites]
     return ", ".join([*study.needs, *suites, *pods]) or "–"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from tare.analysis.accounting import account
 from tare.storage.campaign import is_campaign, read_campaign
 
 KUBELAB = (sys.executable, "-m", "kubelab")
+_LAB = "articles"
+"""The name of the lab whose cluster is brought up; another lab of the user is left alone."""
 _UP = "export KUBECONFIG="
 """What `kubelab pods` prints when its cluster is up."""
 
@@ -39,10 +43,18 @@ def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
             return 0
     folder = campaigns / study.name
     command = [TARE, "run", str(article.path_of(study)), "--out", str(folder)]
-    if not study.in_pods:
+    if not study.in_pods and not study.in_cluster:
         return _call(command)
     if is_campaign(folder) and account(read_campaign(folder)).is_complete:
         return 0  # a cluster would come up for nothing
+    if study.in_cluster:
+        with containers() as environment:
+            if environment is not None:
+                return _call(command, environment)
+        click.echo(
+            f"{study.name} is left out, since no cluster of containers came up; see docs/containers.md"
+        )
+        return 0
     with tempfile.TemporaryDirectory(prefix="tare-articles-") as place, cluster(Path(place)) as is_up:
         if is_up:
             return _call([*KUBELAB, "enter", place, *command])
@@ -62,6 +74,26 @@ def cluster(folder: Path, kubelab: Sequence[str] = KUBELAB) -> Iterator[bool]:
             process.terminate()
 
 
-def _call(command: Sequence[str]) -> int:
+@contextmanager
+def containers() -> Iterator[dict[str, str] | None]:
+    """Hold a lab with a cluster of containers; yield what is added to the environment, None without."""
+    named = ["--name", _LAB]
+    try:
+        is_up = (
+            _call([TARE, "lab", "rootfs", "--name", "cluster"]) == 0
+            and _call([TARE, "lab", "up", *named, "--nodes", "2", "--with", "cluster"]) == 0
+        )
+        if is_up:
+            status = subprocess.run(
+                [TARE, "lab", "status", *named, "--json"], stdout=subprocess.PIPE, text=True, check=True
+            )
+            yield {"TARE_LAB_DIR": str(json.loads(status.stdout)["folder"])}
+        else:
+            yield None
+    finally:
+        _call([TARE, "lab", "down", *named])
+
+
+def _call(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     click.echo(f"$ {shlex.join(command)}")
-    return subprocess.run(command, check=False).returncode
+    return subprocess.run(command, check=False, env={**os.environ, **(environment or {})}).returncode

@@ -35,7 +35,11 @@ PARTS = [(article, part) for article in ARTICLES.values() for part in article.pa
 HOLDS, DOES_NOT, UNDECIDED = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNDECIDED
 NOT_MEASURED = Verdict.NOT_MEASURED
 
-COORDINATES: dict[str, list[Scalar]] = {"bytes": [1, 1024, 4194304], "operation": ["read"]}
+COORDINATES: dict[str, list[Scalar]] = {
+    "bytes": [1, 1024, 4194304],
+    "operation": ["read"],
+    "direction": ["client to server", "server to client"],
+}
 TELEMETRY = {"cpu_system": "%", "network_packet_size": "B", "network_packet_rate": "1/s"}
 
 Truth = Callable[[Case, str, Scalar], float]
@@ -314,10 +318,12 @@ def test_scaling_of_openfoam_is_judged_by_its_time_on_two_nodes(
 @pytest.mark.parametrize(("factor", "on_par", "faster"), [(1.02, HOLDS, HOLDS), (0.8, DOES_NOT, DOES_NOT)])
 def test_containers_are_judged_by_all_of_their_kinds(factor: float, on_par: Verdict, faster: Verdict) -> None:
     def truth(case: Case, _fom: str, _at: Scalar) -> float:
+        if case.workload == "hpcg":
+            return factor if case.network == "direct" else 1.0
         return 1.0 if case.platform in ("debian", "intelmpi") else factor
 
     found = verdicts("kniep-2016", truth)
-    assert (found["11.1b"], found["11.2"]) == (on_par, faster)
+    assert (found["11.1a"], found["11.1b"], found["11.2"]) == (on_par, on_par, faster)
     assert verdicts("kniep-2014", truth)["11.5a"] is on_par
 
 
@@ -327,6 +333,16 @@ def test_releases_of_a_distribution_are_compared_with_each_other(factor: float, 
         return factor if case.platform == "trixie" else 1.0
 
     assert verdicts("kniep-2014", truth)["11.5b"] is verdict
+
+
+@pytest.mark.parametrize(("back", "verdict"), [(0.8, HOLDS), (1.2, DOES_NOT)])
+def test_the_overlay_between_containers_is_judged_in_both_directions(back: float, verdict: Verdict) -> None:
+    def truth(case: Case, fom: str, at: Scalar) -> float:
+        if fom != "throughput" or case.network != "overlay":
+            return 1.0
+        return back if at == "server to client" else 0.8
+
+    assert verdicts("kniep-2016", truth)["11.3b"] is verdict
 
 
 def test_two_threads_that_read_less_than_four_have_not_saturated() -> None:

@@ -48,6 +48,22 @@ Client connecting to 127.0.0.1, UDP port 6002
 [ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
 [  1] 0.0000-1.0016 sec  1.00 MBytes  8.40 Mbits/sec   0.012 ms 179/895 (20%)
 """
+BOTH_WAYS = """\
+------------------------------------------------------------
+Server listening on TCP port 5002
+TCP window size:  128 KByte (default)
+------------------------------------------------------------
+------------------------------------------------------------
+Client connecting to n1.macvlan, TCP port 5001
+TCP window size: 16.0 KByte (default)
+------------------------------------------------------------
+[  1] local 10.77.201.2 port 47746 connected with 10.77.201.1 port 5001 (icwnd/mss/irtt=14/1448/92)
+[  2] local 10.77.201.2 port 5002 connected with 10.77.201.1 port 60024
+[ ID] Interval       Transfer     Bandwidth
+[  2] 0.0000-3.0004 sec  5.15 GBytes  14.7 Gbits/sec
+[  1] 0.0000-3.0082 sec  5.80 GBytes  16.6 Gbits/sec
+"""
+"""What iperf 2.1.8 printed with -d between two containers of the lab."""
 CSV = "20171119160019,10.0.0.2,43729,10.0.0.1,5001,4,0.0-10.1,49283072000,39065747923\n"
 
 
@@ -241,3 +257,25 @@ def test_datagrams_of_several_streams_are_refused() -> None:
     assert list(IPERF2.faults(case_of(IPERF2, streams=4))) == []
     (fault,) = IPERF2.faults(case_of(IPERF2, streams=4, protocol="udp"))
     assert fault.endswith("set streams: 1, or use iperf3")
+
+
+def test_both_directions_at_once_have_a_figure_each_and_no_sum() -> None:
+    parsed = parse(BOTH_WAYS)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert [(one.fom, one.value, one.at) for one in parsed.measurements] == [
+        ("throughput", 16.6, {"direction": "client to server"}),
+        ("throughput", 14.7, {"direction": "server to client"}),
+    ]
+
+
+@pytest.mark.parametrize("row", ["[  1] 0.0000", "[  2] 0.0000"])
+def test_one_direction_of_two_is_not_complete(row: str) -> None:
+    lines = BOTH_WAYS.splitlines(keepends=True)
+    parsed = parse("".join(line for line in lines if not line.startswith(row)))
+    assert parsed.problems == ("the rows of both directions, a stream each, are not all there",)
+    assert parsed.measurements == ()
+
+
+def test_both_directions_are_asked_for_by_d() -> None:
+    (stage,) = IPERF2.stages(case_of(IPERF2, None, bidirectional=True))
+    assert " ".join(stage.argv).endswith("-- iperf -c {address0} -p 5001 -t 10 -d -L 5002")
