@@ -143,8 +143,8 @@ class TestCluster:
         campaign = read_campaign(tmp_path / "c")
         assert len(campaign.measured()) == 2
         assert [one.hosts for one in campaign.measured()] == [["n1-pod", "n2-pod"]] * 2
-        flows = [one for attempt in campaign.measured() for one in attempt.measurements]
-        directions = {one.at.get("direction") for one in flows if one.fom == "throughput"}
+        flows = [one for attempt in campaign.measured() for one in attempt.series if one.fom == "throughput"]
+        directions = {direction for one in flows for direction in one.at["direction"]}
         assert directions == {"client to server", "server to client"}
 
     def test_a_lab_that_is_killed_leaves_nothing(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -180,7 +180,7 @@ def hosts_text(topology: Topology, joined: Collection[str]) -> str:
     return "\n".join([lines[0], *known, ""])
 
 
-def environment(folder: Path) -> Mapping[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     """Return the variables by which programs find the cluster in the lab of a folder: none."""
     return {}
 
