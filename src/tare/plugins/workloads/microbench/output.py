@@ -238,7 +238,7 @@ class Log(LogParser):
             for row in rows:
                 for name, value in row.statistics():
                     findings.measure(f"{row.figure}_{name}", value, **row.at, **run_number(number, len(runs)))
-            for figure, op, mean in small_means(rows):
+            for figure, op, mean in () if faults or self._is_broken else small_means(rows):
                 findings.measure(f"{figure}_small_mean", mean, **op, **run_number(number, len(runs)))
         for name in {mpi_name(run.header.mpi) for run in runs if run.header and run.header.mpi}:
             findings.record_facts(mpi=name)
