@@ -170,8 +170,8 @@ def test_what_ran_well_is_not_looked_at_again(tare: Tare, tmp_path: Path) -> Non
 
 OF_EACH_NODE = """\
 #!/bin/sh
-# Stands for ssh: every host is this machine, and has a storage path of its own.
-export TARE_TEST_HOST=$1
+# Stands for ssh: every host is this machine without programs of its own, and has a storage path of its own.
+export TARE_TEST_HOST=$1 PATH=/usr/bin:/bin
 shift
 exec sh -c "$(printf %s "$*" | sed "s:{scratch}:{scratch}-$TARE_TEST_HOST:g")"
 """

@@ -136,8 +136,8 @@ class InlineWorkload:
         return findings.parsed(is_complete=is_complete and not document.is_cut)
 
 
-_NEWER = frozenset({"limit", "answers"})
-"""Fields that later versions added to figures of merit, for judging and drawing them; they are not hashed."""
+_NEWER = frozenset({"limit", "answers", "is_late"})
+"""Fields that later versions added to figures of merit and parameters; they do not change what a run does."""
 
 
 def _lasting(value: object) -> object:

@@ -42,4 +42,4 @@ def _made(facts: SectionFacts) -> Activity | None:
     return found if found.crossings or found.reasons or found.figures or found.packet_sizes else None
 
 
-SECTION = own_section(__file__, "What differed meanwhile?", after="causes", make=_made)
+SECTION = own_section(__file__, "What differed meanwhile?", after="curves", make=_made)

@@ -61,5 +61,5 @@ def _main_figures(facts: ChartFacts) -> Sequence[Comparison]:
 CHARTS = (
     ChartKind("figures", _STYLE, _forest, 10),
     ChartKind("ratio", _STYLE, _by_size, 50),
-    ChartKind("nodes", _STYLE, _by_scale, 60),
+    ChartKind("nodes", _STYLE, _by_scale, 90),
 )
