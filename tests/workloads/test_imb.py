@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from support.outputs import figures, only, reader_of_any
 from tare.core.case import Binding, Layout
-from tare.plugins.workloads.imb import WORKLOADS, ImbBenchmark
+from tare.plugins.workloads.imb import WORKLOADS
+from tare.plugins.workloads.imb_benchmark import ImbBenchmark
 from workloads.cases import case_of
 
 IMB = {workload.benchmark: workload for workload in WORKLOADS}

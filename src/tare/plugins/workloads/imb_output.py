@@ -15,18 +15,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from tare.core.values import Scalar
 from tare.core.workload import Parsed
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.log_parser import LogParser
 
 if TYPE_CHECKING:
-    from tare.plugins.workloads.imb import ImbBenchmark
+    from tare.plugins.workloads.imb_benchmark import ImbBenchmark
 
 
 COLUMNS = {
@@ -55,7 +56,9 @@ _HEADER = re.compile(
     | (?P<limit>     Minimum | Maximum ) \ message\ length\ in\ bytes: \s+ (?P<bytes> [0-9]{1,15} ) $
     | Benchmarking\  (?P<benchmark> \S+ )
     | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) $
-    | \(\ (?P<waiting> [0-9]{1,9} )\ additional\ processes\ waiting\ in\ MPI_Barrier
+    | MODE:\ (?P<mode> (?:NON-)?AGGREGATE ) $
+    | \S*IMB-\w+\ .*-aggregate_mode\ (?P<asked_mode> \w+ )
+    | \(\ (?P<waiting> [0-9]{1,9} )\ additional\ process(?:es)?\ waiting\ in\ MPI_Barrier
     | \(\ (?P<groups> [0-9]{1,9} )\ groups\ of\ (?P<members> [0-9]{1,9} )\ processes\b
     )""",
     re.VERBOSE,
@@ -77,6 +80,7 @@ class _Table:
     smallest: int | None = None
     largest: int | None = None
     ranks: int | None = None
+    mode: str | None = None
     waiting: int = 0
     width: int | None = None
     unaffordable: int | None = None
@@ -113,6 +117,8 @@ class ImbLog(LogParser):
         self._open: _Table | None = None
         self._run = 0
         self._finished_runs: set[int] = set()
+        self._asked_modes: dict[int, str] = {}
+        """By run: the mode that its command asked for, if it has the option -aggregate_mode."""
 
     def read(self, line: str) -> None:
         """Read one line."""
@@ -141,16 +147,26 @@ class ImbLog(LogParser):
                 self._findings.mixed("the sizes of a run come after its tables")
         elif header["benchmark"]:
             self._open = self._new_table() if header["benchmark"] == self._workload.benchmark else None
-        elif self._open is not None and header["groups"]:
-            self._open.ranks = int(header["groups"]) * int(header["members"])
-        elif self._open is not None and header["waiting"]:
-            self._open.waiting = int(header["waiting"])
+        elif header["asked_mode"]:
+            self._asked_modes[self._run] = header["asked_mode"].upper().replace("_", "-")
         elif self._open is not None:
-            self._open.ranks = int(header["ranks"])
+            self._read_table_head(self._open, header)
+
+    @staticmethod
+    def _read_table_head(table: _Table, header: re.Match[str]) -> None:
+        """Read how many ranks take part in a table, how many wait, or its mode."""
+        if header["groups"]:
+            table.ranks = int(header["groups"]) * int(header["members"])
+        elif header["waiting"]:
+            table.waiting = int(header["waiting"])
+        elif header["mode"]:
+            table.mode = header["mode"]
+        elif header["ranks"]:
+            table.ranks = int(header["ranks"])
 
     def _new_table(self) -> _Table:
         table = _Table(run=self._run)
-        if self._workload.has_sizes:
+        if self._workload.has_sizes and not self._workload.has_one_size:
             table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
         self._tables.append(table)
         self._findings.begin()
@@ -186,23 +202,29 @@ class ImbLog(LogParser):
     def parsed(self) -> Parsed:
         """Return the rows as measurements; they are complete if all announced sizes are there."""
         findings, tables = self._findings, self._tables_that_count()
-        groups = Counter(table.ranks for table in tables)
+        groups = Counter((table.ranks, table.mode) for table in tables)
+        all_ranks = {table.ranks for table in tables}
         if not tables:
             findings.problem(f"the output holds no table of {self._workload.benchmark}")
         faults = [f"{self._name(table)} {fault}" for table in tables for fault in table.faults()]
+        faults += self._lost_tables(tables)
         if any(table.run not in self._finished_runs for table in tables):
             faults.append("the output lacks IMB's closing line; the run did not come to its end")
         findings.problems(faults)
-        if None in groups and len(groups) > 1:
+        if None in all_ranks and len(all_ranks) > 1:
             findings.mixed("a table without its number of processes")
         for table in tables:
             if self._workload.has_sizes and len({row[0] for row in table.rows}) < len(table.rows):
                 findings.mixed(f"a size is twice in {self._name(table)}")
-            if groups[table.ranks] > 1:
-                findings.problem(f"{self._name(table)} is there {groups[table.ranks]} times")
+            if (count := groups[table.ranks, table.mode]) > 1:
+                findings.problem(f"{self._name(table)} is there {count} times")
             if table.ranks is not None:
                 findings.record_facts(ranks=table.ranks + table.waiting)
-            at = {"ranks": table.ranks} if len(groups) > 1 and table.ranks is not None else {}
+            at: dict[str, Scalar] = {}
+            if len(all_ranks) > 1 and table.ranks is not None:
+                at["ranks"] = table.ranks
+            if len(self._workload.modes) > 1 and table.mode is not None:
+                at["mode"] = table.mode
             self._measure(table.rows, at)
         return findings.parsed(
             is_complete=bool(tables) and not faults,
@@ -212,17 +234,29 @@ class ImbLog(LogParser):
 
     def _tables_that_count(self) -> list[_Table]:
         """Return all tables, except those of an unfinished run that was repeated in the same log."""
-        last_run = {table.ranks: table.run for table in self._tables}
+        last_run = {(table.ranks, table.mode): table.run for table in self._tables}
         return [
             table
             for table in self._tables
-            if table.run in self._finished_runs or table.run == last_run[table.ranks]
+            if table.run in self._finished_runs or table.run == last_run[table.ranks, table.mode]
         ]
 
-    def _measure(self, rows: Iterable[tuple[float, ...]], at: Mapping[str, int]) -> None:
+    def _lost_tables(self, tables: Iterable[_Table]) -> Iterator[str]:
+        """Yield the modes that have no table, of those that the benchmark runs in and its command left in."""
+        found: dict[tuple[int, int | None], set[str | None]] = defaultdict(set)
+        for table in tables:
+            found[table.run, table.ranks].add(table.mode)
+        for (run, ranks), modes in found.items():
+            asked = self._asked_modes.get(run)
+            for mode in self._workload.modes:
+                if mode not in modes and (asked in {None, "MULTI", mode}):
+                    suffix = f" on {ranks} ranks" if ranks else ""
+                    yield f"the output lacks the table of {self._workload.benchmark}{suffix}, mode {mode}"
+
+    def _measure(self, rows: Iterable[tuple[float, ...]], at: Mapping[str, Scalar]) -> None:
         columns, has_sizes = self._workload.columns, self._workload.has_sizes
         # In the order of the figures of merit, not of the columns.
-        foms = [(fom.name, columns.index(column)) for column, fom in COLUMNS.items() if column in columns]
+        foms = [(fom, columns.index(column)) for column, fom in self._workload.figures]
         for row in rows:
             point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
@@ -231,6 +265,7 @@ class ImbLog(LogParser):
 
     def _name(self, table: _Table) -> str:
         suffix = f" on {table.ranks} ranks" if table.ranks else ""
+        suffix += f", mode {table.mode}," if table.mode else ""
         return f"the table of {self._workload.benchmark}{suffix}"
 
 
@@ -238,8 +273,10 @@ def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) ->
     """Return a lower bound for the bytes that each node sends and receives.
 
     Each repetition moves at least one message, or one byte in a barrier. In a ping-pong or a ping-ping, each
-    rank sends one message and receives one.
+    rank sends one message and receives one. The benchmarks of files and of windows move none.
     """
+    if not workload.moves_messages or workload.benchmark == "Window":
+        return 0
     if not workload.has_sizes:
         return sum(int(row[0]) for row in rows)
     ways = 2 if "Ping" in workload.benchmark else 1
@@ -248,6 +285,8 @@ def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) ->
 
 def _n_messages(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
     """Return a lower bound for the messages that each node sends and receives one after the other."""
+    if not workload.moves_messages:
+        return 0
     if not workload.has_sizes:
         return sum(int(row[0]) for row in rows)
     return sum(2 * int(row[1]) for row in rows) if "PingPong" in workload.benchmark else 0
