@@ -263,3 +263,99 @@ def test_a_figure_beside_a_blank_that_is_none_does_not_break_the_parser(blank: s
     for number in re.findall("[0-9]+", OMNI):
         for workload in NETPERF.values():
             workload.parse(io.StringIO(OMNI.replace(number, f"{blank}{number}", 1)))
+
+
+# Shortened output of netperf 2.7 over the loopback interface, built with --enable-histogram
+
+
+VERBOSE_STREAM = """\
+MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : histogram
+Recv   Send    Send
+Socket Socket  Message  Elapsed
+Size   Size    Size     Time     Throughput
+bytes  bytes   bytes    secs.    10^6bits/sec
+
+131072  16384  16384    1.03      897.08
+
+Alignment      Offset         Bytes    Bytes       Sends   Bytes    Recvs
+Local  Remote  Local  Remote  Xfered   Per                 Per
+Send   Recv    Send   Recv             Send (avg)          Recv (avg)
+    8       8      0       0 115769344  16384.00      7066   112725.75   1027
+
+Maximum
+Segment
+Size (bytes)
+ 65483
+
+
+Histogram of time spent in send() call.
+UNIT_USEC     :    0:  326: 3292: 1917:  125:  112:  278:   93:   19:   14
+>100_SECS: 0
+HIST_TOTAL:      7066
+"""
+
+
+def test_the_bytes_of_a_verbose_stream_are_not_its_rate() -> None:
+    parsed = parse("TCP_STREAM", VERBOSE_STREAM)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert [(one.fom, one.value) for one in parsed.measurements] == [("throughput", 897.08)]
+
+
+VERBOSE_TRANSACTIONS = """\
+MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET
+Local /Remote
+Socket Size   Request  Resp.   Elapsed  Trans.
+Send   Recv   Size     Size    Time     Rate
+bytes  Bytes  bytes    bytes   secs.    per sec
+
+16384  131072 1        1       1.00      453.94
+16384  131072
+Alignment      Offset         RoundTrip  Trans    Throughput
+Local  Remote  Local  Remote  Latency    Rate     10^6bits/s
+Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound
+    8      0       0      0   2202.951   453.936 0.004     0.004
+
+Histogram of request/response times
+UNIT_USEC     :    0:    0:    0:    0:    0:    0:    0:    0:    0:    0
+TEN_USEC      :    0:  285:   18:   15:    6:    1:    4:    0:    1:    3
+HIST_TOTAL:      454
+"""
+
+
+def test_verbose_transactions_are_one_result_with_its_round_trip() -> None:
+    parsed = parse("TCP_RR", VERBOSE_TRANSACTIONS)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    found = [(one.fom, one.value, dict(one.at)) for one in parsed.measurements]
+    assert found == [("transactions", 453.94, {}), ("latency", 2202.951, {})]
+
+
+TITLE = "MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to 127.0.0.1 () port 0 AF_INET\n"
+WORDS_FIRST = (
+    "Socket Type,Direction,Throughput,Throughput Units,Transaction Rate Tran/s,"
+    "99th Percentile Latency Microseconds,Mean Latency Microseconds,Command Line\n"
+)
+
+
+def test_a_row_of_csv_that_begins_with_words_is_read() -> None:
+    row = 'Stream,Send|Recv,67.99,Trans/s,67.992,210000,14706.09,"netperf -t TCP_RR -- -r 1,1 -o all"\n'
+    parsed = parse("TCP_RR", TITLE + WORDS_FIRST + row)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    found = [(one.fom, one.value, dict(one.at)) for one in parsed.measurements]
+    assert found == [
+        ("transactions", 67.99, {}),
+        ("latency_percentile", 210000.0, {"percentile": 99.0}),
+        ("latency", 14706.09, {}),
+    ]
+
+
+def test_a_row_of_csv_with_a_figure_that_is_no_number_is_no_row() -> None:
+    row = 'Stream,Send|Recv,67.99,Trans/s,nan,210000,14706.09,"netperf"\n'
+    parsed = parse("TCP_RR", TITLE + WORDS_FIRST + row)
+    assert not parsed.is_complete
+    assert parsed.measurements == ()
+
+
+def test_a_row_of_csv_without_names_is_refused_with_the_cure() -> None:
+    parsed = parse("TCP_RR", "270000,97.11,Trans/s\n")
+    assert not parsed.is_complete
+    assert "a row of CSV has no names above it; run netperf without -P 0" in parsed.problems

@@ -104,6 +104,7 @@ class NetperfLog(LogParser):
         self._results: list[_Result] = []
         self._heads: list[str] = []
         self._table: _Table | None = None
+        self._has_nameless_row = False
         self._above: list[str] = []
         """The lines above a table of an omni test, after its title."""
 
@@ -130,7 +131,12 @@ class NetperfLog(LogParser):
             self._read_head(line)
 
     def _read_head(self, line: str) -> None:
-        """Read a line above a table, or a line that is not from netperf."""
+        """Read a line above a table, or a line that is not from netperf.
+
+        With -v 2, tables of alignments, calls and round trips follow that of the result.
+        """
+        if line.startswith("Alignment "):
+            self._table, self._above = None, []
         if "bits/s" in line or "Bytes" in line or "per sec" in line:
             self._table = _Table.of(line) or self._table
         if 0 < len(self._above) <= _MOST_HEAD_LINES:
@@ -143,6 +149,8 @@ class NetperfLog(LogParser):
         results = [result for result in self._results if result.test in {None, self._test}]
         if not results:
             findings.problem(f"the output holds no result of {self._test}")
+            if self._has_nameless_row:
+                findings.problem("a row of CSV has no names above it; run netperf without -P 0")
         faults = [fault for result in results for fault in _faults(result, self._known)]
         points = coordinates([result.facts for result in results])
         for result, which in zip(results, points, strict=True):
@@ -188,7 +196,15 @@ class NetperfLog(LogParser):
             self._findings.keep()
 
     def _read_names(self, line: str) -> None:
-        """Read names of CSV; a long list of names may continue over several lines."""
+        """Read names of CSV; a long list of names may continue over several lines.
+
+        A row that begins with a text, such as the type of socket, is recognised by its numbers.
+        """
+        if self._heads and _is_row(names := " ".join(self._heads).split(","), cells := _cells(line)):
+            self._take(dict(zip(names, cells, strict=True)))
+            self._findings.keep(len(names))
+            self._heads = []
+            return
         if self._heads or _NAMES_OF_CSV.match(line):
             self._heads.append(line.strip())
         if not line or len(self._heads) > 200:
@@ -197,7 +213,7 @@ class NetperfLog(LogParser):
     def _read_numbers(self, line: str) -> None:
         if self._heads and "," in line:
             names = " ".join(self._heads).split(",")
-            cells = next(csv.reader([line]), [])
+            cells = _cells(line)
             if "Percentile Latency Microseconds" in names[0] or not _NUMBER.fullmatch(line.split(",")[0]):
                 self._read_names(line)  # a name that begins with a number
             elif len(cells) == len(names):
@@ -216,6 +232,8 @@ class NetperfLog(LogParser):
                     self._begin(self._last().test)
                 self._last().figures.append(figure)
                 self._last().facts |= _message(self._table.sizes(line.split()))
+        elif "," in line:
+            self._has_nameless_row = True
 
     def _read_omni(self, line: str) -> None:
         """Read a row of an omni test's table, or a line of its head that begins with a digit."""
@@ -226,6 +244,18 @@ class NetperfLog(LogParser):
             self._take(dict(zip(names, cells, strict=True)))
             self._findings.keep(len(names))
             self._above = []
+
+
+def _cells(line: str) -> list[str]:
+    return next(csv.reader([line]), [])
+
+
+def _is_row(names: list[str], cells: list[str]) -> bool:
+    """Return whether `cells` are values of the columns `names`: as many, and numbers where figures are."""
+    if len(names) != len(cells):
+        return False
+    found = [cell for name, cell in zip(names, cells, strict=True) if name in _NAMES or name == "Throughput"]
+    return bool(found) and all(_NUMBER.fullmatch(cell.strip()) for cell in found)
 
 
 @functools.lru_cache(maxsize=_MOST_HEAD_LINES)
@@ -263,10 +293,12 @@ def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | No
             yield "transactions", float(throughput), None
         elif unit in _MBIT:
             yield "throughput", float(throughput) * _MBIT[unit], None
+    has_rate = unit == "Trans/s" and _NUMBER.fullmatch(throughput) is not None
     for name, value in values.items():
         if name in _NAMES and _NUMBER.fullmatch(value.strip()):
             fom, percentile = _NAMES[name]
-            yield fom, float(value.strip()), percentile
+            if not (fom == "transactions" and has_rate):  # -o all prints the rate twice
+                yield fom, float(value.strip()), percentile
 
 
 @dataclasses.dataclass
@@ -282,6 +314,8 @@ class _Table:
         words = heads.split()
         if [word.lower() for word in words[:5]] == [*["bytes"] * 4, "secs."] and "per sec" in heads:
             return cls("rate")
+        if "usec/Tran" in words:
+            return cls("round trip")
         unit = _UNIT.search(heads)
         if unit is None or words[:2] != ["bytes", "bytes"]:
             return None
@@ -294,6 +328,8 @@ class _Table:
         if self.kind == "rate" and len(row) >= 6:
             yield "transactions", float(row[5]), None
             yield from self._processors(row[6:])
+        elif self.kind == "round trip" and len(row) >= 6:
+            yield "latency", float(row[4]), None
         elif self.kind == "stream" and len(row) >= 5:
             yield "throughput", float(row[4]) * self.factor, None
             yield from self._processors(row[5:])
@@ -305,7 +341,8 @@ class _Table:
     def sizes(self, row: list[str]) -> dict[str, str]:
         """Return the message sizes in a row with figures, by kind of message."""
         columns = {"rate": {"request": 2, "response": 3}, "stream": {"send": 2}, "datagrams": {"send": 1}}
-        found = {kind: row[column] for kind, column in columns[self.kind].items() if column < len(row)}
+        wanted = columns.get(self.kind, {})
+        found = {kind: row[column] for kind, column in wanted.items() if column < len(row)}
         return {kind: size for kind, size in found.items() if size.isdecimal()}
 
     @staticmethod
