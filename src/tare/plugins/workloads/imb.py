@@ -77,7 +77,7 @@ def _workload(benchmark: str, columns: tuple[str, ...], summary: str) -> ImbBenc
 
 WORKLOADS = (
     *(_workload(*row) for row in _BENCHMARKS),
-    *imb_nonblocking.WORKLOADS,
-    *imb_one_sided.WORKLOADS,
-    *imb_io.WORKLOADS,
+    *imb_nonblocking.NON_BLOCKING,
+    *imb_one_sided.ONE_SIDED,
+    *imb_io.MPI_IO,
 )

@@ -77,7 +77,7 @@ def _benchmark(
     )
 
 
-WORKLOADS = (
+MPI_IO = (
     *(
         _workload(who, verb, pointer)
         for who, pointers in _POINTERS.items()

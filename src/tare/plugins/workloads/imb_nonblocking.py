@@ -58,4 +58,4 @@ def _workload(benchmark: str, what: str, *, is_pure: bool) -> ImbBenchmark:
     return imb_benchmark(benchmark, overlapped, summary, part="NBC", figures=FIGURES)
 
 
-WORKLOADS = tuple(_workload(*row, is_pure=is_pure) for row in _COLLECTIVES for is_pure in (False, True))
+NON_BLOCKING = tuple(_workload(*row, is_pure=is_pure) for row in _COLLECTIVES for is_pure in (False, True))

@@ -93,7 +93,7 @@ def _workload(part: str, benchmark: str, columns: tuple[str, ...], summary: str)
     )
 
 
-WORKLOADS = (
+ONE_SIDED = (
     *(_workload("RMA", *row) for row in _RMA),
     *(_workload("EXT", *row) for row in _EXT),
 )

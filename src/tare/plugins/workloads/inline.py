@@ -105,7 +105,7 @@ class InlineWorkload:
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the figures and make the checks (see core.workload.Workload.parse)."""
-        findings = Findings(self.foms)
+        findings = Findings(self.foms, is_any_number_possible=True)
         figures = {fom.name: _Figure(fom, findings) for fom in self.foms}
         unmet = list(self._must)
         document = _Document()

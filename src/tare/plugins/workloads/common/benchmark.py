@@ -28,6 +28,8 @@ from tare.plugins.workloads.common.text import Sieve, colourless, plain
 
 _FRAME = 4
 """How many figures a run or a table counts for by itself in the limit on memory (see output_limit)."""
+_HUGE = 1e30
+"""More than any figure of merit can be in its unit; a program that prints such a number failed."""
 _MOST_PROBLEMS = 20
 """How many problems are kept; the limit keeps memory small when a long log is broken."""
 _MOST_VALUES = 100
@@ -102,7 +104,9 @@ class Findings:
     output of any length takes no more than one with `output_limit.MOST_FIGURES` figures.
     """
 
-    def __init__(self, foms: Iterable[Fom]) -> None:
+    def __init__(self, foms: Iterable[Fom], *, is_any_number_possible: bool = False) -> None:
+        """Create empty findings; with `is_any_number_possible`, negative and huge values are measurements."""
+        self._is_any_number_possible = is_any_number_possible
         self._units = {fom.name: fom.unit for fom in foms}
         self._measurements: list[Measurement] = []
         self._last_at: Mapping[str, Scalar] = {}
@@ -145,8 +149,13 @@ class Findings:
         self._limit.take(_FRAME)
 
     def measure(self, fom: str, value: float, **at: Scalar) -> None:
-        """Record one value with its coordinates; record a value that is not finite as a problem instead."""
-        if math.isfinite(value):
+        """Record one value with its coordinates; record a value that cannot be as a problem instead.
+
+        Such values are not finite, negative where they are no shares of something, or larger than any time,
+        rate or amount.
+        """
+        is_possible = self._is_any_number_possible or value >= 0 or self._units.get(fom) == "%"
+        if math.isfinite(value) and is_possible and (value < _HUGE or self._is_any_number_possible):
             if at != self._last_at:  # the figures of one row share their coordinates
                 self._last_at = at
             unit = self._units.get(fom)
@@ -195,6 +204,8 @@ class Findings:
         if self._abort is not None:
             self.problems(self._abort.problems(is_complete=is_complete))
         fault = self._limit.fault
+        if is_complete and not self._measurements and not self._problems:
+            fault = fault or "the output holds no figure that can be read"
         versions = self._printed.get("program_version", {})
         if len(versions) > 1 and any("program_version" not in one.at for one in self._measurements):
             self.problem(
