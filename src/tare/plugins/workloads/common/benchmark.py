@@ -204,7 +204,7 @@ class Findings:
         if self._abort is not None:
             self.problems(self._abort.problems(is_complete=is_complete))
         fault = self._limit.fault
-        if is_complete and not self._measurements and not self._problems:
+        if is_complete and self._units and not self._measurements and not self._problems:
             fault = fault or "the output holds no figure that can be read"
         versions = self._printed.get("program_version", {})
         if len(versions) > 1 and any("program_version" not in one.at for one in self._measurements):
