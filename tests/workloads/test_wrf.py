@@ -139,6 +139,17 @@ def test_words_of_other_versions_are_read(words: str, others: str) -> None:
     assert parse(LOG.replace(words, others)) == parse(LOG)
 
 
+def test_a_time_that_ran_backwards_is_a_problem() -> None:
+    parsed = parse(LOG.replace("0.30000 elapsed", "-0.30000 elapsed"))
+    (problem,) = parsed.problems
+    assert problem.startswith("a time is negative: Timing for main: time 2020-03-18_00:09:00")
+
+
+def test_a_forecast_without_its_first_domain_is_a_problem() -> None:
+    parsed = parse(LOG.replace("domain   1:", "domain   2:"))
+    assert parsed.problems == ("the steps of domain 1, which every forecast has, are missing",)
+
+
 def test_nested_domains_have_means_of_their_own() -> None:
     inner = LOG.replace("\n", "\0").replace("on domain   1", "on domain   2").replace("\0", "\n")
     inner_steps = re.findall(r"Timing for main.*\n", inner)

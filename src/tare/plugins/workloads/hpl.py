@@ -16,6 +16,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
@@ -37,6 +38,12 @@ _TORN_ROW = re.compile(r"\s*W[RC]C?[0-9]\w*\s+[0-9]+\s")
 _MANTISSA = re.compile(r"[0-9]\.[0-9]+e[+-][0-9]{2,3}")
 """The format of HPL's rates; a rate that was cut short does not match."""
 _RESIDUAL = re.compile(r"\s*\|\|Ax-b\|\|.*=\s*(\S+)\s+\.\.\.\.\.\. (\w+)")
+_LAST_DIGIT = 0.006
+"""How much a time with two decimals may differ from the measured one, in seconds."""
+_DIGITS = 0.02
+"""Relative difference allowed between rate × time and the operations."""
+_IS_MIXED = "the output is HPL-MxP's, in mixed precision; read it as hpl_mxp"
+_IS_DOUBLE = "the output is HPL's, in double precision; read it as hpl"
 _COUNT = re.compile(r"\s*([0-9]+) tests (completed|skipped)(?: and (passed|failed)| without)?")
 
 _DESCRIPTION = """\
@@ -62,7 +69,7 @@ class HplBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the row of every test, its verdicts, and the footer."""
-        return _Log(self.foms).parse(lines)
+        return HplLog(self.foms).parse(lines)
 
 
 @dataclasses.dataclass
@@ -77,10 +84,18 @@ class _Test:
     time: float
     gflops: float
     verdicts: list[str] = dataclasses.field(default_factory=list)
+    is_mixed: bool = False
 
     @property
     def name(self) -> str:
         return f"the test {self.variant} with N {self.n}"
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether rate × time are the operations of HPL_pdtest.c: 2/3 N³ + 3/2 N²."""
+        operations = (2 / 3 * self.n + 3 / 2) * self.n**2 / 1e9
+        least, most = ((self.time + error) * self.gflops for error in (-_LAST_DIGIT, _LAST_DIGIT))
+        return math.isnan(least) or least * (1 - _DIGITS) <= operations <= most * (1 + _DIGITS)
 
 
 @dataclasses.dataclass
@@ -104,19 +119,29 @@ class _Run:
                 yield f"{test.name} has no residual check"
 
 
-class _Log(LogParser):
+class HplLog(LogParser):
+    """Collects the tests of a log, and the verdicts on their residuals."""
+
     banner = Banner("HPLinpack ", r"HPLinpack (\S+)  --")
+    is_mixed: ClassVar[bool] = False
+    """Whether the rates are those of HPL-MxP, which factorises the matrix in low precision."""
 
     def __init__(self, foms: Iterable[Fom]) -> None:
         super().__init__(foms)
         self._runs: list[_Run] = []
 
     def read(self, line: str) -> None:
+        """Read one line."""
         # Rows start with W; every other line that is needed contains one of these words.
         if line.startswith("W") or " W" in line[:40]:
             self._read_row(line)
         elif "||Ax-b||" in line or " tests " in line or line.startswith(("HPLinpack ", "End of T")):
             self._read_status(line)
+        elif line.startswith("HPLMXP_pdgesv()"):  # rocHPL-MxP; nothing else tells it from HPL
+            if self._run().tests:
+                self._run().tests[-1].is_mixed = True
+        elif line.startswith(("HPL-MxP", "HPL-AI")):
+            self._findings.problem(_IS_MIXED)
         elif line.startswith("HPL ERROR"):
             self._findings.problem(f"HPL printed: {line[:200]}")
         elif "MPI_A" in line and aborts(line):
@@ -179,8 +204,11 @@ class _Log(LogParser):
         """Return the tests as measurements; they are complete if every footer counts as many tests."""
         # A failed start without tests that was repeated in the same log is ignored.
         runs = [run for run in self._runs if run.tests or run.is_finished] or self._runs
-        tests = [test for run in runs for test in run.tests]
-        if not tests:
+        found = [test for run in runs for test in run.tests]
+        tests = [test for test in found if test.is_mixed == self.is_mixed]
+        if len(tests) < len(found):
+            self._findings.problem(_IS_DOUBLE if self.is_mixed else _IS_MIXED)
+        if not found:
             self._findings.problem("the output holds no result of HPL")
         faults = [fault for run in runs for fault in run.faults()]
         for run in runs:
@@ -189,6 +217,9 @@ class _Log(LogParser):
             if run.skipped:
                 self._findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
         self._findings.problems(faults)
+        for test in tests:
+            if not test.is_consistent:
+                self._findings.mixed(f"the rate of {test.name} is not that of its time")
         for test, at in zip(tests, coordinates([_facts(test) for test in tests]), strict=True):
             self._findings.record_facts(n=test.n, nb=test.nb, ranks=test.p * test.q)
             self._findings.measure("gflops", test.gflops, **at)

@@ -232,7 +232,7 @@ class WrfLog(ApplicationLog):
         head, is_step, rest = line.rpartition(" on domain ")
         if is_step and (head.startswith("Timing for main:") or _MAIN.match(head)):
             if match := _STEP.fullmatch(rest):
-                seconds = float(match[2]) if match[2] else figure(match[3])
+                seconds = self._seconds(match, line)
                 if seconds is not None:
                     domain = self._domains.get(match[1]) or self._new_domain(match[1])
                     domain.take(seconds, head.rpartition(" time ")[2] if " time " in head else "")
@@ -244,9 +244,17 @@ class WrfLog(ApplicationLog):
             for domain in run.domains.values():
                 domain.had_io = True
             self._read_io(run, line)
-            seconds = (float(match[2]) if match[2] else figure(match[3])) if match else None
+            seconds = self._seconds(match, line) if match else None
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
+
+    def _seconds(self, match: re.Match[str], line: str) -> float | None:
+        """Return the time in a line; None if it has none, or one that ran backwards, as clocks may."""
+        seconds = float(match[2]) if match[2] else figure(match[3])
+        if seconds is not None and seconds < 0:
+            self._findings.problem(f"a time is negative: {line.strip()[:120]}")
+            return None
+        return seconds
 
     def _read_io(self, run: _Forecast, line: str) -> None:
         """Read which file was written or read; the input of a domain must come before its steps."""
@@ -267,6 +275,8 @@ class WrfLog(ApplicationLog):
             self._findings.mixed("the simulated time does not grow from step to step")
         if not all(domain.is_gapless for run in runs for domain in run.domains.values()):
             self._findings.problem("lines of steps are missing: the simulated time jumps")
+        if any(run.domains and 1 not in run.domains for run in runs):
+            self._findings.problem("the steps of domain 1, which every forecast has, are missing")
         if not all(run.has_last_step for run in runs):
             self._findings.problem("lines of steps are missing: the last one is before the forecast's end")
         if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):
