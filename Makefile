@@ -45,8 +45,8 @@ CLUSTER := tests/kubernetes_cluster
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gridengine-client \
   gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev mariadb-server-core \
-  mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssl podman prometheus qperf runc \
-  slurm-client slurmctld slurmd slurmdbd sockperf sysstat texlive-latex-recommended texlive-science
+  mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
+  runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat texlive-latex-recommended texlive-science
 
 .PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
