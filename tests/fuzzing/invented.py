@@ -21,6 +21,7 @@ DERIVED = {
     "iperf3": {"throughput", "throughput_sent"},  # summed over streams
     "lammps": {"wall_time"},  # 1:02:03
     "namd": {"ns_per_day"},  # of days/ns
+    "elbencho": {f"{rate}{which}" for rate in ("bandwidth", "entries") for which in ("", "_first")},
     "openfoam": {"step_time", "solver_time", "execution_time"},
     "osu": {"latency_small_mean"},
     "wrf": {"integration_time", "output_time", "step_time", "steps_per_s", "input_time"},

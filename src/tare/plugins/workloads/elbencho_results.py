@@ -22,6 +22,8 @@ from tare.plugins.workloads.common.text import figure
 from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts, json_facts
 
 MEBIBYTE = 1 << 20
+_COARSE = 100
+"""Below this rate, the decimals that elbencho cuts off are more than 1 % of it."""
 _MOVING = frozenset({"WRITE", "READ", "MKDIRS"})
 """Phases whose result always contains a rate."""
 _SILENT = frozenset({"SYNC", "DROPCACHE"})
@@ -38,8 +40,8 @@ class Phase:
     name: str
     figures: dict[tuple[str, bool], float] = dataclasses.field(default_factory=dict)
     total: float | None = None
-    totals: set[str] = dataclasses.field(default_factory=set)
-    """The names of the rates for which the text has a total."""
+    totals: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    """The totals in the text by the name of their rate: of the first thread, and of the last."""
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     """The settings of its run, by the name of the parameter."""
 
@@ -47,7 +49,22 @@ class Phase:
     def lacks(self) -> set[str]:
         """The rates without a total and the totals without a rate; a whole phase has both of each."""
         rates = {name for name, is_read in self.figures if name in _TOTAL_OF.values() and not is_read}
-        return rates ^ self.totals or ({"rate"} if not rates and self.name in _MOVING else set())
+        return rates ^ set(self.totals) or ({"rate"} if not rates and self.name in _MOVING else set())
+
+    def refine_rates(self) -> None:
+        """Replace each small rate by total / time, where that agrees with what was printed.
+
+        elbencho cuts decimals off: 5.9 MiB/s is printed as 5, and 0.9 files a second as 0. It cuts totals,
+        too; a quotient outside of [rate, rate + 1) is not taken.
+        """
+        if any(is_read for _, is_read in self.figures):
+            return  # the times of a mixed phase are of both its readers and its writers
+        for name, (first, last) in self.totals.items():
+            for total, suffix in ((first, "_first"), (last, "")):
+                rate = self.figures.get((f"{name}{suffix}", False), math.nan)
+                time_ms = self.figures.get((f"time{suffix}", False), math.nan)
+                if 0 <= rate < _COARSE and time_ms > 0 and rate <= 1000 * total / time_ms < rate + 1:
+                    self.figures[f"{name}{suffix}", False] = 1000 * total / time_ms
 
 
 @dataclasses.dataclass
@@ -170,7 +187,8 @@ class TextReader:
             self.is_mixed |= self._open.name in _SILENT
             if self._open.total is None:
                 self._open.total = float(values[2])
-            self._open.totals.update(fom for word, fom in _TOTAL_OF.items() if word in label)
+            for name in (fom for word, fom in _TOTAL_OF.items() if word in label):
+                self._open.totals.setdefault(name, (float(values[1]), float(values[2])))
 
     def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
         # With --dirstats, the rows of directories follow those of the files in them.
@@ -186,6 +204,7 @@ class TextReader:
         if self._open is None:
             return
         self._lacking |= {f"{row} of phase {self._open.name}" for row in self._open.lacks}
+        self._open.refine_rates()
         if not self._blocks:
             self._blocks.append([])
         self._blocks[-1].append(self._open)
