@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import abc
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tare.core.case import Case
@@ -151,8 +152,9 @@ class _Log(LogParser):
             faults.append("the output holds no such summary of sockperf")
         faults += [fault for run in self._runs for fault in self.gaps(run)]
         for run in self._runs:
-            doubled = [fom for number, (fom, _, at) in enumerate(run) if _holds(run[:number], fom, at)]
-            faults += [f"the summary has {fom} twice" for fom in dict.fromkeys(doubled)]
+            counts = Counter((fom, tuple(at.items())) for fom, _, at in run)
+            doubled = dict.fromkeys(fom for (fom, _), count in counts.items() if count > 1)
+            faults += [f"the summary has {fom} twice" for fom in doubled]
         for run, facts, which in zip(self._runs, self._facts, coordinates(self._facts), strict=True):
             findings.record_facts(**facts)
             for fom, value, at in run:
@@ -160,10 +162,6 @@ class _Log(LogParser):
         findings.problems(faults)
         payload_bytes = self.n_messages * _HEADER_BYTES
         return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
-
-
-def _holds(run: Sequence[tuple[str, float, Mapping[str, float]]], fom: str, at: Mapping[str, float]) -> bool:
-    return any((one, point) == (fom, at) for one, _, point in run)
 
 
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
