@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -470,3 +471,12 @@ def test_faults_are_found_before_the_run_and_name_the_cure(
 ) -> None:
     (fault,) = FIO["read"].faults(case_of(FIO["read"], layout, **parameters))
     assert cure in fault
+
+
+def test_many_jobs_and_long_lines_take_no_more_than_their_share_of_time() -> None:
+    job = next(line for line in TEXT.splitlines(keepends=True) if "(groupid=" in line)
+    jobs = "".join(re.sub(r"pid=[0-9]+", f"pid={pid}", job) for pid in range(20_000))
+    begun = time.process_time()
+    assert not parse(TEXT + jobs).is_complete
+    assert not parse(3_000 * job.replace("\n", " ") + "\n").is_complete
+    assert time.process_time() - begun < 5

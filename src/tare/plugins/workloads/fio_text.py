@@ -24,6 +24,7 @@ _SHARES = re.compile(r"\s+lat \([num]?sec\)\s*: [0-9>]")
 """The distribution of latencies, which fio prints only if it also measured completion latencies."""
 _STATUS = re.compile(r"Run status group ([0-9]+) \(")
 _STATUS_ROW = re.compile(r"\s+(READ|WRITE|TRIM|MIXED): (?:bw|io)=\S+ .*(?:run|maxt)=\S*sec")
+_LONGEST = 10_000
 _MICROSECONDS = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 _THOUSANDS = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 _KIBIBYTES = {
@@ -45,7 +46,10 @@ class TextReader:
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self.runs: list[list[Job]] = []
+        self._runs: list[dict[tuple[str, ...], Job]] = []
+        """The jobs of each run, by their processes."""
+        self._n_jobs = 0
+        self._last: Job | None = None
         self._statuses: list[dict[int, set[str]]] = []
         self._status: set[str] | None = None
         self._figures: dict[str, float] | None = None
@@ -56,32 +60,43 @@ class TextReader:
         self._announced: dict[tuple[str, int], dict[str, Scalar]] = {}
         """Settings of the jobs of the next run, by name and group; `_asked` has those of the current run."""
 
+    @property
+    def runs(self) -> list[list[Job]]:
+        """The jobs of each run, in their order."""
+        return [list(jobs.values()) for jobs in self._runs]
+
     def read(self, line: str) -> None:
-        """Read one line."""
+        """Read one line; no line of fio's text is as long as those that are left out."""
+        if len(line) > _LONGEST:
+            return
         if line.startswith("fio-"):
             self._begin(line.removeprefix("fio-"))
         elif "rw=" in line and (announced := line_facts(line)):
             self._announced[announced[0]] = announced[1]
         elif "(groupid=" in line and (match := _JOB.match(line)):
-            if not self.runs:
+            if not self._runs:
                 self._begin()
             name, group = match[1], int(match[2])
             job = Job(name, group, int(match[4]), pid=match[5], copies=int(match[3]))
             job.facts = self._asked.get((name, group), {}) | self._version_fact
             # An earlier job of the same process is a snapshot (--status-interval); the last is the result.
-            self.runs[-1][:] = [one for one in self.runs[-1] if not _is_same_process(one, job)]
-            self.runs[-1].append(job)
+            jobs = self._runs[-1]
+            self._n_jobs += 1
+            process = (job.pid, name, match[2]) if job.pid else (str(self._n_jobs),)
+            jobs.pop(process, None)
+            self._last = jobs[process] = job
             self._findings.begin()
             self._figures = None
-        elif line.startswith("Run status group") and self.runs and (match := _STATUS.match(line)):
+        elif line.startswith("Run status group") and self._runs and (match := _STATUS.match(line)):
             self._status = self._statuses[-1].setdefault(int(match[1]), set())
             self._findings.begin()
-        elif line.startswith(" ") and self.runs:
+        elif line.startswith(" ") and self._runs:
             self._read_row(line)
 
     def _begin(self, version: str = "") -> None:
         self._version = version
-        self.runs.append([])
+        self._runs.append({})
+        self._last = None
         self._statuses.append({})
         self._findings.begin()
         self._asked, self._announced = self._announced, {}
@@ -93,7 +108,7 @@ class TextReader:
 
     @property
     def _figures_of_last(self) -> list[dict[str, float]]:
-        return list(self.runs[-1][-1].figures.values()) if self.runs and self.runs[-1] else []
+        return list(self._last.figures.values()) if self._last else []
 
     def _read_row(self, line: str) -> None:
         first = line.lstrip()[:1]
@@ -113,7 +128,7 @@ class TextReader:
             self._percentile_unit = None
 
     def _read_rates(self, operation: str, line: str) -> None:
-        if not self.runs[-1]:
+        if self._last is None:
             return
         if match := _RATES.search(line):
             iops, bandwidth = (match[1], match[2]), (match[3], _KIBIBYTES.get(match[4]))
@@ -124,7 +139,7 @@ class TextReader:
         figures = {"iops": number(iops[0]) * _THOUSANDS[iops[1]]}
         if bandwidth[1] is not None:
             figures["bandwidth"] = number(bandwidth[0]) * bandwidth[1]
-        self.runs[-1][-1].figures[operation] = self._figures = figures
+        self._last.figures[operation] = self._figures = figures
         self._findings.keep(MOST_OF_AN_OPERATION)
         self._percentile_unit = None
 
@@ -167,10 +182,6 @@ class TextReader:
                 yield "fio's text lacks lines of latencies, which its other lines show to be missing"
             if not jobs:
                 yield "fio began, but printed nothing of its jobs"
-
-
-def _is_same_process(one: Job, other: Job) -> bool:
-    return bool(one.pid) and (one.name, one.group, one.pid) == (other.name, other.group, other.pid)
 
 
 def _operations(jobs: list[Job]) -> Mapping[int, set[str]]:
