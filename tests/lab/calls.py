@@ -56,9 +56,16 @@ class Hosts:
 
     def sent_bytes(self, host: str) -> dict[str, int]:
         """Read how many bytes each interface of a host has sent (field 9 of /proc/net/dev)."""
+        return self._counters(host, 8)
+
+    def received_bytes(self, host: str) -> dict[str, int]:
+        """Read how many bytes each interface of a host has received (field 1 of /proc/net/dev)."""
+        return self._counters(host, 0)
+
+    def _counters(self, host: str, field: int) -> dict[str, int]:
         lines = self.call(host, "cat /proc/net/dev").stdout.splitlines()[2:]
         rows = (line.split(":") for line in lines)
-        return {name.strip(): int(counters.split()[8]) for name, counters in rows}
+        return {name.strip(): int(counters.split()[field]) for name, counters in rows}
 
 
 @contextmanager

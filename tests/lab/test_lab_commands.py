@@ -133,7 +133,9 @@ def test_the_doctor_finds_what_the_lab_needs(run_folder: Path) -> None:
 
     assert done.returncode == 0
     requirements = {one["name"]: one for one in json.loads(done.stdout)["requirements"]}
-    assert all(requirements[name]["is_met"] for name in ("python", "nsenter", "namespaces", "vxlan", "tbf"))
+    assert all(
+        requirements[name]["is_met"] for name in ("python", "nsenter", "namespaces", "vxlan", "tbf", "tap")
+    )
 
 
 def test_the_doctor_explains_how_to_get_a_missing_mpi(

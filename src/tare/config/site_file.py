@@ -43,6 +43,9 @@ _LAB_MANAGEMENT = ("mgmt0",)
 _THIS_MACHINE = ("localhost",)
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
+_MAX_DELAY_S = 1.0
+"""The largest delay of a network of the lab; with more, the switch would hold too many frames."""
+
 
 class SiteSource(NamedTuple):
     """A site, with the text and the name of the file that it was read from."""
@@ -356,13 +359,27 @@ def _check_lab(lab: LabSpec, node: Node, path: KeyPath, faults: Faults) -> None:
 
 def _lab_fault(network: LabNetwork, bridges: list[str]) -> str | None:
     if network.kind is LabNetworkKind.BRIDGE:
-        return "a bridge lies over nothing; remove 'over'" if network.over is not None else None
+        return _bridge_fault(network)
     if network.rate_bits_per_s is not None:
         return "only a bridge has a rate; shape the network that carries this one"
+    if network.delay_s is not None:
+        return "only a bridge has a delay; delay the network that carries this one"
     if network.over is None:
         return f"'over' is missing: the bridge that carries it; {nearest('', bridges)}"
     if network.over not in bridges:
         return f"{shown(network.over)} is not a bridge of this lab; {nearest(network.over, bridges)}"
+    return None
+
+
+def _bridge_fault(network: LabNetwork) -> str | None:
+    if network.over is not None:
+        return "a bridge lies over nothing; remove 'over'"
+    if network.delay_s is None:
+        return None
+    if network.rate_bits_per_s is not None:
+        return "a network has a rate or a delay, not both; use two networks"
+    if network.delay_s > _MAX_DELAY_S:
+        return f"a delay of {network.delay_s:g} s is too long; use {_MAX_DELAY_S:g} s at most"
     return None
 
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
-from tare.core.fields import BitRate, Bytes, Mtu, Name, Variables, Word, Words
+from tare.core.fields import BitRate, Bytes, Mtu, Name, Seconds, Variables, Word, Words
 from tare.core.pod_network import PodNetwork
 from tare.core.telemetry_options import TelemetryOptions
 
@@ -51,6 +51,14 @@ class LabNetwork(msgspec.Struct, frozen=True, kw_only=True):
     rate_bits_per_s: Annotated[BitRate | None, Meta(description="Shape a bridge's links to this.")] = (
         msgspec.field(name="rate", default=None)
     )
+    delay_s: Annotated[
+        Seconds | None,
+        Meta(
+            description="Deliver each frame of a bridge so much later; Tare's own switch takes some "
+            "microseconds more.",
+            examples=["100 us"],
+        ),
+    ] = msgspec.field(name="delay", default=None)
 
 
 class LabStorage(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,10 +35,11 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer, as one line of JSON: an error, or the hosts' pids."""
+    """The answer, as one line of JSON: an error, or the pids of hosts and switches."""
 
     error: str = ""
     pids: dict[str, int] = {}
+    switches: dict[str, int] = {}
 
 
 def main() -> int:
@@ -84,6 +85,7 @@ def _start_holder(request: Request, folder: Path) -> int:
         started_at=time.time(),
         holder=state.ProcessIdentity.of(pid),
         pids={host: outer[inner] for host, inner in report.pids.items()},
+        switches={name: outer[inner] for name, inner in report.switches.items()},
     )
     state.write(folder, record, lay_out(request.spec).aliases(), state.FROM_OUTSIDE)
     return pid
@@ -132,16 +134,17 @@ def hold(request: Request, folder: Path, report: int) -> int:
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     try:
-        pids = _build(request, folder)
+        built = _build(request, folder)
     except TareError as error:
         os.write(report, msgspec.json.encode(Report(error=str(error))) + b"\n")
         return error.exit_code
-    os.write(report, msgspec.json.encode(Report(pids=pids)) + b"\n")
+    os.write(report, msgspec.json.encode(built) + b"\n")
     os.close(report)
-    return _reap(pids)
+    return _reap({f"host {host}": pid for host, pid in built.pids.items()} | built.switches)
 
 
-def _build(request: Request, folder: Path) -> dict[str, int]:
+def _build(request: Request, folder: Path) -> Report:
+    """Build the lab; return the pids of the processes without which it cannot be."""
     topology = lay_out(request.spec)
     with attempting("create the lab's namespaces", namespaces.userns_cure):
         namespaces.unshare(Namespace.NETWORK | Namespace.MOUNT | Namespace.UTS | Namespace.IPC)
@@ -154,7 +157,7 @@ def _build(request: Request, folder: Path) -> dict[str, int]:
     pids = start_hosts(topology.hosts, scratch)
     from tare.lab.links import build  # imported late, so that the hosts' processes need not carry pyroute2
 
-    build(topology, pids)
+    switches = {f"the switch of {one.name}": one.start() for one in build(topology, pids)}
     record = state.Record(
         name=request.name,
         spec=request.spec,
@@ -164,7 +167,7 @@ def _build(request: Request, folder: Path) -> dict[str, int]:
         pids=pids,
     )
     state.write(folder, record, topology.aliases(), state.FROM_INSIDE)
-    return pids
+    return Report(pids=pids, switches=switches)
 
 
 def _cover(folder: Path, topology: Topology) -> Path:
@@ -201,8 +204,8 @@ def _make_mount_points(scratch: Path, topology: Topology) -> None:
 
 
 def _reap(pids: dict[str, int]) -> int:
-    """Reap orphans, as PID 1 must, until SIGTERM or until a host's process has ended."""
-    hosts = {pid: host for host, pid in pids.items()}
+    """Reap orphans, as PID 1 must, until SIGTERM or until one of the processes `pids`, by name, has ended."""
+    names = {pid: name for name, pid in pids.items()}
     while signal.sigwait((signal.SIGCHLD, signal.SIGTERM)) == signal.SIGCHLD:
         while True:  # one signal may stand for several children
             try:
@@ -211,8 +214,8 @@ def _reap(pids: dict[str, int]) -> int:
                 return 1
             if pid == 0:
                 break
-            if pid in hosts:
-                print(f"host {hosts[pid]} was killed; the lab ends", file=sys.stderr, flush=True)  # noqa: T201
+            if pid in names:
+                print(f"{names[pid]} was killed; the lab ends", file=sys.stderr, flush=True)  # noqa: T201
                 return 1
     return 0
 

@@ -20,6 +20,7 @@ import msgspec
 from tare.core.errors import LabError, UsageError
 from tare.core.site import LabSpec
 from tare.lab import containers, docker, state, storage
+from tare.lab.delay import prefer
 from tare.lab.holder import Report, Request
 from tare.lab.reaping import wait_reaping
 from tare.lab.services import SERVICES, service
@@ -212,6 +213,8 @@ def start(spec: LabSpec, *, name: str = "lab", owned: bool) -> Lab:
     if record is None:
         raise LabError(f"the lab {name!r} ended as soon as it was built")
     lab = Lab(folder, record, keeper)
+    for pid in record.switches.values():
+        prefer(pid)
     if spec.storage:
         _with_storage(lab)
     return lab

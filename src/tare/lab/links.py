@@ -1,4 +1,4 @@
-"""Build the links of a topology with rtnetlink(7): bridges, veth pairs, VXLAN, macvlan, token buckets."""
+"""Build the links of a topology with rtnetlink(7): bridges, veth pairs, taps, VXLAN, macvlan, rates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from tare.core.errors import LabError
 from tare.core.site import LabNetworkKind
+from tare.lab.delay import TAP_DEVICE, Switch, open_tap
 from tare.lab.namespaces import in_network_of
 from tare.lab.topology import Fabric, Port, Topology
 
@@ -60,6 +61,10 @@ class Links:
         self.start(index)
         return index
 
+    def configure(self, port: Port, mtu: int) -> None:
+        """Give the interface of `port` its hardware address and the largest packet."""
+        self._socket.link("set", index=self.index(port.interface), address=port.mac, mtu=mtu)
+
     def shape(self, index: int, rate_bits_per_s: float) -> None:
         """Limit the sending rate of a link (tc-tbf(8)), with at most 20 ms of queue."""
         if rate_bits_per_s > _MAX_RATE_BITS_PER_S:
@@ -85,11 +90,11 @@ def burst_bytes(rate_bits_per_s: float) -> int:
     return next((burst for rate, burst in _BURSTS if rate_bits_per_s <= rate), _LARGEST_BURST)
 
 
-def build(topology: Topology, pids: Mapping[str, int]) -> None:
-    """Build every fabric of `topology`, with its switches in this network namespace.
+def build(topology: Topology, pids: Mapping[str, int]) -> tuple[Switch, ...]:
+    """Build every fabric of `topology`, with its bridges in this network namespace.
 
-    `pids` are processes in the hosts' network namespaces. Raises LabError with the name of the network that
-    cannot be built.
+    `pids` are processes in the hosts' network namespaces. Return the switches of networks with a delay, which
+    carry nothing until they run. Raises LabError with the name of the network that cannot be built.
     """
     with contextlib.ExitStack() as stack:
         switch = stack.enter_context(_links())
@@ -103,6 +108,7 @@ def build(topology: Topology, pids: Mapping[str, int]) -> None:
         for fabric in topology.fabrics:
             with explained(fabric):
                 builder.build(fabric)
+        return tuple(builder.switches)
 
 
 @contextlib.contextmanager
@@ -125,6 +131,18 @@ def explained(fabric: Fabric) -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def tap_explained(fabric: Fabric) -> Iterator[None]:
+    """Turn the refusal of a tap device into a LabError with the cure."""
+    try:
+        yield
+    except OSError as error:
+        raise LabError(
+            f"network {fabric.label!r} cannot have a delay: {TAP_DEVICE}: {error.strerror}; as root, run: "
+            f"modprobe tun; chmod 666 {TAP_DEVICE}; or leave the delay out"
+        ) from error
+
+
 class _Builder:
     """Builds fabrics; it has the links of each host's namespace."""
 
@@ -132,10 +150,11 @@ class _Builder:
         self._switch = switch
         self._hosts = hosts
         self._pids = pids
+        self.switches: list[Switch] = []
 
     def build(self, fabric: Fabric) -> None:
         if fabric.over is None:
-            self._bridge(fabric)
+            (self._bridge if fabric.delay_s is None else self._delayed)(fabric)
             return
         attach = self._vxlan_port if fabric.kind is LabNetworkKind.VXLAN else self._macvlan_port
         for number, port in enumerate(fabric.ports):
@@ -159,6 +178,16 @@ class _Builder:
                 # it receives.
                 self._switch.shape(near, rate_bits_per_s)
                 self._hosts[port.host].shape(far, rate_bits_per_s)
+
+    def _delayed(self, fabric: Fabric) -> None:
+        """Make each host's interface a tap; the switch has all of them."""
+        taps = []
+        for port in fabric.ports:
+            with in_network_of(self._pids[port.host]), tap_explained(fabric):
+                taps.append(open_tap(port.interface))
+            self._hosts[port.host].configure(port, fabric.mtu)
+            self._hosts[port.host].attach(port)
+        self.switches.append(Switch(fabric.interface, taps, fabric.delay_s or 0.0))
 
     def _vxlan_port(self, fabric: Fabric, over: Fabric, number: int, port: Port) -> None:
         """Connect a pod on its node: veth pair, bridge, VXLAN, and static forwarding entries."""

@@ -15,7 +15,7 @@ from tare.core.errors import LabError
 from tare.lab import namespaces
 from tare.lab.namespaces import Mount, Namespace, attempting, mount
 
-TRIALS = ("namespaces", "vxlan", "macvlan", "tbf")
+TRIALS = ("namespaces", "vxlan", "macvlan", "tbf", "tap")
 """The trials. The links need the namespaces, so they fail if those do."""
 
 
@@ -66,6 +66,7 @@ def _try_links() -> dict[str, str]:
     from pyroute2 import IPRoute
     from pyroute2.netlink.exceptions import NetlinkError
 
+    from tare.lab.delay import open_tap
     from tare.lab.links import Links
 
     with IPRoute() as socket:
@@ -77,12 +78,15 @@ def _try_links() -> dict[str, str]:
                 trial()
             except NetlinkError as error:
                 return str(error.args[1])
+            except OSError as error:
+                return str(error)
             return ""
 
         return {
             "vxlan": failure(lambda: links.add("vxlan", "vxlan", vxlan_id=1, vxlan_link=below)),
             "macvlan": failure(lambda: links.add("macvlan", "macvlan", macvlan_mode="bridge", link=below)),
             "tbf": failure(lambda: links.shape(below, 1e9)),
+            "tap": failure(lambda: os.close(open_tap("tap"))),
         }
 
 

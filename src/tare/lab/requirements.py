@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tare.lab import containers, docker, rootfs, storage
+from tare.lab.delay import TAP_DEVICE
 from tare.lab.mpi import DISTRIBUTIONS, installed_version, is_installed, mpi_folder, pinned_version
 
 MINIMUM_PYTHON = (3, 11)
@@ -106,7 +107,7 @@ def _nsenter() -> Requirement:
 
 def _kernel() -> tuple[Requirement, ...]:
     failures = _probe()
-    cure = "as root: modprobe {}; or use a lab without such networks"
+    cure = "as root: {}; or use a lab without such networks"
     return (
         Requirement(
             name="namespaces",
@@ -123,12 +124,13 @@ def _kernel() -> tuple[Requirement, ...]:
                 is_needed=False,
                 found=_found(failures[name]),
                 why=why,
-                cure=cure.format(module),
+                cure=cure.format(commands),
             )
-            for name, module, why in (
-                ("vxlan", "vxlan", "overlay networks of the lab"),
-                ("macvlan", "macvlan", "macvlan networks of the lab"),
-                ("tbf", "sch_tbf", "networks of the lab with a rate"),
+            for name, commands, why in (
+                ("vxlan", "modprobe vxlan", "overlay networks of the lab"),
+                ("macvlan", "modprobe macvlan", "macvlan networks of the lab"),
+                ("tbf", "modprobe sch_tbf", "networks of the lab with a rate"),
+                ("tap", f"modprobe tun; chmod 666 {TAP_DEVICE}", "networks of the lab with a delay"),
             )
         ),
     )

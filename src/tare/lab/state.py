@@ -53,7 +53,11 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``lab.json``. `pids` are the processes that hold the hosts' namespaces, by host."""
+    """The content of ``lab.json``.
+
+    `pids` are the processes that hold the hosts' namespaces, by host. `switches` are those that
+    forward frames.
+    """
 
     name: str
     spec: LabSpec
@@ -61,6 +65,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float
     holder: ProcessIdentity
     pids: dict[str, int]
+    switches: dict[str, int] = {}
 
 
 def own_pid_namespace() -> int:

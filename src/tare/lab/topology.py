@@ -63,6 +63,7 @@ class Fabric(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[Port, ...]
     over: Fabric | None = None
     rate_bits_per_s: float | None = None
+    delay_s: float | None = None
     storage: str | None = None
 
     @property
@@ -187,6 +188,7 @@ def _bridge(
         mtu=(network.mtu if network else None) or ETHERNET_MTU,
         ports=_ports(hosts, interface, subnet),
         rate_bits_per_s=network.rate_bits_per_s if network else None,
+        delay_s=network.delay_s if network else None,
     )
 
 
