@@ -21,6 +21,10 @@ from tare.lab.topology import lay_out
 
 pytestmark = pytest.mark.lab
 
+for_those_who_may = pytest.mark.skipif(
+    not os.access("/dev/net/tun", os.R_OK | os.W_OK), reason="as root: modprobe tun; chmod 666 /dev/net/tun"
+)
+
 ECHO = """
 import socket, sys, time
 server, address, client = sys.argv[1:]
@@ -71,20 +75,24 @@ def round_trip_s(lab: Lab, name: str) -> float:
     return statistics.median(float(line) for line in done.stdout.split())
 
 
+@for_those_who_may
 @pytest.mark.parametrize("name", ["long", "over", "beside"])
 def test_a_round_trip_takes_two_delays_more(delayed: Lab, name: str) -> None:
     assert round_trip_s(delayed, name) > 2 * LONG_S
 
 
+@for_those_who_may
 def test_two_networks_differ_by_their_delays(delayed: Lab) -> None:
     added_s = (round_trip_s(delayed, "long") - round_trip_s(delayed, "short")) / 2
     assert added_s == pytest.approx(LONG_S - SHORT_S, rel=0.25)
 
 
+@for_those_who_may
 def test_all_bytes_of_a_stream_arrive(delayed: Lab) -> None:
     assert Hosts(delayed).exchange("n3", "n1", "n1.long", 20_000_000) > LONG_S
 
 
+@for_those_who_may
 def test_frames_go_to_their_destination_alone(delayed: Lab) -> None:
     hosts, interface = Hosts(delayed), delayed.spec.site_networks()["short"].interface
     before = hosts.received_bytes("n3")[interface]
@@ -92,6 +100,7 @@ def test_frames_go_to_their_destination_alone(delayed: Lab) -> None:
     assert hosts.received_bytes("n3")[interface] - before < 40_000, "what is for all, such as ARP"
 
 
+@for_those_who_may
 def test_a_lab_whose_switch_is_killed_ends(run_folder: Path) -> None:
     with start(LabSpec(nodes=2, networks={"far": network(1e-3)}), owned=True) as lab:
         (pid,) = lab.record.switches.values()
