@@ -31,8 +31,8 @@ def test_waiting_for_a_slow_rank_is_no_transfer(truth: Run) -> None:
     ended = truth("slow-rank")
     row = ended.row("MPI_Allreduce")
     slow, fast = 0, 1
-    assert row.waiting_s[fast] > 0.75 * row.seconds[fast], "the rest is of other processes on its cores"
     assert row.waiting_s[fast] > 0.9 * 20 * 0.02
+    assert row.waiting_s[fast] < 1.05 * ended.profile.computation_s[slow]
     assert ended.profile.computation_s[slow] > 0.9 * 20 * 0.02
     for rank in (slow, fast):
         assert abs(row.transfer_s[rank] + row.waiting_s[rank] - row.seconds[rank]) < 0.001

@@ -55,7 +55,7 @@ class Split(enum.StrEnum):
     """How well the time of a row is parted into transfer and waiting."""
 
     EXACT = "exact"
-    """All ranks wait for all: what a rank is longer in a call than the fastest is waiting."""
+    """All ranks wait for all, so what a rank waits in a call is known."""
     BOUND = "bound"
     """Not all ranks wait for all, as in a broadcast: the waiting is an upper bound."""
     NONE = "none"
@@ -68,8 +68,9 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     - `size_class` is the upper bound of the power-of-two class, in bytes per rank (per peer in all-to-alls);
       0 for no data.
     - `seconds` is the time in the call; that of waits for non-blocking operations is booked on these.
-    - `transfer_s` and `waiting_s` part the time of a collective operation: that of the rank that was fastest
-      in each instance is transfer, and the rest is waiting for late ranks. `split` says how well.
+    - `transfer_s` and `waiting_s` part the time of a collective operation: waiting
+      for late ranks is what a rank spends beyond the fastest one in each instance, but no more than another
+      one was longer than it between calls. The rest is transfer. `split` says how well.
     - `comm_size` is 0 for waits for operations of several communicators.
     """
 

@@ -2,13 +2,15 @@
  * Transfer apart from waiting: the time of each instance of a collective, compared between its ranks.
  *
  * The ranks of a communicator call its collectives in the same order. So when some number of them have been kept,
- * all ranks exchange the shortest times of these instances with one MPI_Allreduce, on this communicator, after the
- * last of them. That bounds the memory whatever the number of calls. What a rank spent beyond the shortest rank's
- * time was waiting for ranks that came later.
+ * all ranks exchange two times of these instances with one MPI_Allreduce, on this communicator, after the last of
+ * them: the shortest in the call, and the longest since the call before. That bounds the memory whatever the number of
+ * calls. A rank waited for others as long as it spent beyond the shortest rank's time, but no longer than another one
+ * spent more than it since the call before. Without that bound, waiting would be where nobody is slow: of ranks that
+ * leave a call one after another, those that leave first are early in the next one, and wait there for the network.
  *
- * That is exact where no rank can leave before all have entered (MPI_Barrier, MPI_Allreduce, MPI_Alltoall ...). Where
- * some can (MPI_Bcast, MPI_Reduce, MPI_Scan, vectors with empty parts), the shortest time is a lower bound of the
- * transfer and the rest an upper bound of the waiting; rows say which (`split`).
+ * That holds where no rank can leave before all have entered (MPI_Barrier, MPI_Allreduce, MPI_Alltoall ...). Where
+ * some can (MPI_Bcast, MPI_Reduce, MPI_Scan, vectors with empty parts), it is an upper bound of the waiting; rows say
+ * which (`split`).
  */
 #define _GNU_SOURCE
 #include "profile.h"
@@ -17,6 +19,7 @@
 
 #define FIRST_ROOM 64 /* little memory for communicators that are used little */
 #define MOST_ROOM 1024
+#define TIMES 2 /* of an instance: seconds in it, and minus those since the one before */
 
 uint64_t profile_kept, profile_dropped;
 
@@ -36,7 +39,7 @@ static void agree_on_id(struct comm *comm)
 static void make_room(struct comm *comm, unsigned n)
 {
     comm->rows = realloc(comm->rows, n * sizeof *comm->rows);
-    comm->seconds = realloc(comm->seconds, n * sizeof *comm->seconds);
+    comm->seconds = realloc(comm->seconds, n * TIMES * sizeof *comm->seconds);
     comm->n_room = n;
     if (!comm->rows || !comm->seconds) {
         fputs("tare profile: out of memory\n", stderr);
@@ -50,8 +53,12 @@ void instance_keep(struct comm *comm, struct row *row, uint64_t spent)
     const uint64_t began = ticks();
     if (comm->n_room == 0)
         make_room(comm, FIRST_ROOM);
-    comm->rows[comm->n_kept] = row;
-    comm->seconds[comm->n_kept++] = (float)((double)spent * profile_tick_s);
+    const uint64_t entered = began - spent, left = comm->left ? comm->left : profile_began;
+    float *const times = comm->seconds + TIMES * comm->n_kept;
+    times[0] = (float)((double)spent * profile_tick_s);
+    times[1] = entered > left ? -(float)((double)(entered - left) * profile_tick_s) : 0.0f;
+    comm->rows[comm->n_kept++] = row;
+    comm->left = began;
     if (comm->id != 0 && comm->n_kept < comm->n_room)
         return;
     if (comm->id == 0)
@@ -62,19 +69,22 @@ void instance_keep(struct comm *comm, struct row *row, uint64_t spent)
         if (is_first)
             make_room(comm, MOST_ROOM);
     }
-    table_here()->own_ticks += ticks() - began;
+    comm->left = ticks(); /* the exchange is nobody's lateness */
+    table_here()->own_ticks += comm->left - began;
 }
 
 /* Split the kept instances of a communicator. Collective. */
 void instances_flush(struct comm *comm)
 {
-    static THREAD_LOCAL float shortest[MOST_ROOM];
+    static THREAD_LOCAL float least[MOST_ROOM * TIMES];
     if (comm->n_kept == 0)
         return;
-    PMPI_Allreduce(comm->seconds, shortest, (int)comm->n_kept, MPI_FLOAT, MPI_MIN, comm->comm);
+    PMPI_Allreduce(comm->seconds, least, TIMES * (int)comm->n_kept, MPI_FLOAT, MPI_MIN, comm->comm);
     for (unsigned i = 0; i < comm->n_kept; i++) {
-        const double waiting = (double)comm->seconds[i] - (double)shortest[i];
-        __atomic_add_fetch(&comm->rows[i]->transfer, (uint64_t)((double)shortest[i] / profile_tick_s), __ATOMIC_RELAXED);
+        const float *const own = comm->seconds + TIMES * i, *const of_all = least + TIMES * i;
+        const double beyond = (double)own[0] - (double)of_all[0], late = (double)own[1] - (double)of_all[1];
+        const double waiting = beyond < late ? beyond : late, rest = (double)own[0] - waiting;
+        __atomic_add_fetch(&comm->rows[i]->transfer, (uint64_t)(rest / profile_tick_s), __ATOMIC_RELAXED);
         __atomic_add_fetch(&comm->rows[i]->waiting, (uint64_t)(waiting / profile_tick_s), __ATOMIC_RELAXED);
     }
     __atomic_add_fetch(&profile_kept, comm->n_kept, __ATOMIC_RELAXED);

@@ -7,7 +7,7 @@
 
 int profile_active, profile_threaded;
 
-static uint64_t began;
+uint64_t profile_began;
 static double call_cost_s;
 static const char *output;
 
@@ -50,7 +50,7 @@ static void start(void)
         if (is_placed) {
             call_cost_s = cost_of_call();
             files_start();
-            began = ticks();
+            profile_began = ticks();
             profile_active = 1;
         }
     }
@@ -81,7 +81,7 @@ int MPI_Finalize(void)
 {
     __typeof__(&MPI_Finalize) real = (__typeof__(real))real_function("PMPI_Finalize");
     if (profile_active) {
-        const double wall_s = (double)(ticks() - began) * profile_tick_s;
+        const double wall_s = (double)(ticks() - profile_began) * profile_tick_s;
         profile_depth = 1;
         profile_active = 0;
         instances_flush_all();

@@ -69,6 +69,7 @@ struct table {
 /* A communicator or window. `is_local` has a bit for each peer on the same node. */
 struct comm {
     uint64_t handle, id; /* id: agreed on by all its ranks, for the order of the last exchanges; 0 before that */
+    uint64_t left;       /* when this rank left its last instance; 0 before that */
     struct comm *next;
     MPI_Comm comm;
     int size, is_inter, spans_nodes, degree, is_window;
@@ -85,7 +86,7 @@ extern HIDDEN int profile_has_tsc;
 extern HIDDEN double profile_tick_s;
 extern HIDDEN THREAD_LOCAL int profile_depth;
 extern HIDDEN THREAD_LOCAL struct table *profile_table;
-extern HIDDEN uint64_t profile_lost_requests, profile_kept, profile_dropped;
+extern HIDDEN uint64_t profile_lost_requests, profile_kept, profile_dropped, profile_began;
 extern HIDDEN const char *const profile_names[N_FUNCTIONS];
 
 /* Ticks of a clock: the processor's, where the kernel itself relies on it, else nanoseconds of CLOCK_MONOTONIC. */
