@@ -142,7 +142,7 @@ def test_the_sentence_names_networks_that_are_good_enough_and_those_that_are_not
     )
     (found,) = tolerances(_program(tmp_path), curves)
     text = plain(tolerance_sentence(found))
-    assert text.startswith("at 2 nodes synthetic.program stands 15")
+    assert text.startswith("by the messages of its busiest rank, at 2 nodes synthetic.program stands 15")
     assert "macvlan (+1.0" in text
     assert "is good enough and overlay (+50" in text
     assert text.endswith("is not")

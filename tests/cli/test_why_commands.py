@@ -40,7 +40,7 @@ def test_predict_without_curves_says_what_is_missing(folders: tuple[str, str]) -
 def test_tolerance_prints_the_sentence_and_three_limits(folders: tuple[str, str]) -> None:
     shown = CliRunner().invoke(tolerance.command, [folders[0], "--curves", folders[1]])
     assert shown.exit_code == 0, shown.output
-    assert shown.output.startswith("At 2 nodes synthetic.program stands")
+    assert shown.output.startswith("By the messages of its busiest rank, at 2 nodes synthetic.program stands")
     assert sum(line.startswith("synthetic.program") for line in shown.output.splitlines()) == 3
 
 

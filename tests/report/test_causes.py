@@ -32,14 +32,15 @@ def _sentences(campaign: Campaign) -> list[str]:
 
 def test_the_sentence_names_the_change_its_causes_and_what_a_call_costs(tmp_path: Path) -> None:
     (text,) = _sentences(profiled_campaign(tmp_path, BASE, _SLOWER))
-    assert text.startswith("overlay makes synthetic.program on 2 nodes take 40 % [39, 41] longer: 80 % [")
+    assert text.startswith("overlay makes synthetic.program on 2 nodes take 40 % [39, 41] longer")
+    assert " longer from MPI_Init to MPI_Finalize: 80 % [" in text
     assert "of that is MPI_Alltoall of up to 4 KiB (49.8 → 367 µs each)" in text
     assert "% [19, 23] computation" in text
 
 
 def test_a_faster_contender_takes_less_time(tmp_path: Path) -> None:
     (text,) = _sentences(profiled_campaign(tmp_path, _SLOWER, BASE))
-    assert "less time: " in text
+    assert "less time from MPI_Init to MPI_Finalize: " in text
     assert "[" in text
 
 
@@ -62,6 +63,37 @@ def test_nothing_is_said_where_runs_without_the_profile_do_not_differ(tmp_path: 
         for one in campaign.attempts
     )
     assert _sentences(msgspec.structs.replace(campaign, attempts=alike)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (Bounded(0.81, 0.74, 0.88), "81 % [74, 88] of that is computation"),
+        (Bounded(0.81, 0.2, 1.4), "between 20 % and 140 % of that is computation"),
+        (Bounded(0.81), "an unknown part of that is computation"),
+    ],
+)
+def test_a_share_that_its_interval_does_not_support_is_not_quoted(
+    tmp_path: Path, share: Bounded, text: str
+) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, _SLOWER)
+    (one,) = attributions(campaign)
+    own = [
+        msgspec.structs.replace(cause, share=share, is_certain=True)
+        for cause in one.causes
+        if cause.kind is CauseKind.COMPUTATION
+    ]
+    said = plain(cause_sentence(msgspec.structs.replace(one, causes=tuple(own)), lay_out(campaign, ())))
+    assert said.endswith(text)
+
+
+def test_a_change_that_is_hardly_known_is_given_by_its_ends(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, _SLOWER)
+    (one,) = attributions(campaign)
+    for ratio, text in ((Bounded(1.59, 1.11, 2.29), "longer"), (Bounded(0.63, 0.44, 0.9), "less time")):
+        said = plain(cause_sentence(msgspec.structs.replace(one, ratio=ratio), lay_out(campaign, ())))
+        ends = "between 11 % and 129 %" if text == "longer" else "between 10 % and 56 %"
+        assert f"take {ends} {text} from MPI_Init" in said
 
 
 @pytest.mark.parametrize(

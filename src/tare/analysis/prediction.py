@@ -160,7 +160,7 @@ def _with_intervals(
     low = None if half is None else value - half - unsure - max(hidden, 0.0)
     high = None if half is None else value + half + unsure + max(in_full, 0.0)
     wall = nothing.reference_s
-    ratio = Bounded(1 + value / wall, low and 1 + low / wall, high and 1 + high / wall)
+    ratio = Bounded(1 + value / wall, *(None if end is None else 1 + end / wall for end in (low, high)))
     return msgspec.structs.replace(
         nothing,
         difference_s=Bounded(value, low, high),

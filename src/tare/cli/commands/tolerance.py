@@ -31,7 +31,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare tolerance campaigns/openfoam --curves campaigns/network-tools
     """
     from tare.analysis.tolerance import tolerances
-    from tare.report.words.network_need import latency_words, tolerance_sentence
+    from tare.report.words.network_need import bandwidth_words, latency_words, tolerance_sentence
     from tare.report.words.numbers import number, percent, scaled
     from tare.storage.pseudonymous import read_shown
 
@@ -60,7 +60,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
             plain(scaled(one.n_bytes, "B")),
             plain(percent(limit.share, is_signed=False)),
             plain(latency_words(limit)),
-            "–" if limit.bandwidth is None else plain(scaled(limit.bandwidth.value, "B/s")),
+            plain(bandwidth_words(limit)),
         )
         for one in found
         for limit in one.limits

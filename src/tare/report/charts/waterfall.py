@@ -12,7 +12,7 @@ from tare.report.charts.grammar import COLOUR, Chart, Row, Spec, end, layer, nam
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.variants import Variant, Variants
 from tare.report.words.causes import cause_words, share_words
-from tare.report.words.numbers import bracket_values
+from tare.report.words.numbers import bracket_values, percent
 from tare.report.words.numbers import quantity as quantity_words
 
 MOST_PARTS = 8
@@ -65,12 +65,16 @@ def _shown(causes: Sequence[Cause]) -> list[_Part]:
     rest = [cause for cause in causes if cause not in large]
     if rest:
         total = Bounded(sum(cause.difference_s.value for cause in rest))
-        found.append(("others", total, share_words(Bounded(sum(cause.share.value for cause in rest)))))
+        found.append(("others", total, _percent(sum(cause.share.value for cause in rest))))
     return found
 
 
+def _percent(share: float) -> str:
+    return percent(share, is_signed=False, decimals=0)
+
+
 def _whole(one: Attribution) -> list[_Part]:
-    return [] if one.difference_s is None else [(TOGETHER, one.difference_s, share_words(Bounded(1.0)))]
+    return [] if one.difference_s is None else [(TOGETHER, one.difference_s, _percent(1.0))]
 
 
 def waterfall_chart(panel: Panel, prefix: str) -> Chart:

@@ -10,6 +10,7 @@ from tare.report.section import Cell, Section, SectionFacts, SectionTable, Secti
 from tare.report.variants import Variants
 from tare.report.words.causes import cause_sentence, cause_words, share_words, silence
 from tare.report.words.network_need import (
+    bandwidth_words,
     change_words,
     latency_words,
     prediction_sentence,
@@ -131,7 +132,7 @@ def _tolerated(found: Sequence[Tolerance]) -> SectionTable:
             Cell(str(one.nodes), is_number=True),
             Cell(percent(limit.share, is_signed=False, decimals=0), is_number=True),
             Cell(latency_words(limit), is_number=True),
-            Cell(scaled(limit.bandwidth.value, "B/s") if limit.bandwidth else "–", is_number=True),
+            Cell(bandwidth_words(limit), is_number=True),
             Cell(number(one.messages), is_number=True),
             Cell(scaled(one.n_bytes, "B"), is_number=True),
         )

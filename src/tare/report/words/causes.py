@@ -30,6 +30,9 @@ _LEAST_SHARE = 0.05
 _LARGE_REST = 0.2
 """A larger part that is unexplained is named, certain or not."""
 
+_WIDE_SHARE = 0.5
+"""A share whose interval is wider is given by the ends of that alone."""
+
 _COVERED = (0.8, 1.25)
 """The profile covers the difference of the runs without it, if its own is between these shares of it."""
 
@@ -45,7 +48,7 @@ def cause_sentence(one: Attribution, variants: Variants, reasons: Sequence[Reaso
     configuration = variants.configuration_of[one.contender_case]
     nodes = f" on {count(configuration.nodes, 'node')}" if configuration.nodes else ""
     lead = f"{contender} makes {configuration.title}{nodes} take {_change(one.ratio)}"
-    return f"{lead}: {_causes(one, reasons)}{_coverage(one)}"
+    return f"{lead} from MPI_Init to MPI_Finalize: {_causes(one, reasons)}{_coverage(one)}"
 
 
 def is_told(one: Attribution) -> bool:
@@ -74,15 +77,34 @@ def _change(ratio: Bounded) -> str:
     ends = None if ratio.low is None or ratio.high is None else (ratio.low - 1, ratio.high - 1)
     if share < 0:
         share, ends = -share, ends and (-ends[1], -ends[0])
+    word = "longer" if ratio.value > 1 else "less time"
     decimals = share_decimals(share, ends)
+    if ends is not None and ends[1] - ends[0] > share:
+        low, high = (percent(end, is_signed=False, decimals=decimals) for end in ends)
+        return f"between {low} and {high} {word}"
     text = f"{percent(share, is_signed=False, decimals=decimals)} {bracket(ends, decimals)}".rstrip()
-    return f"{text} {'longer' if ratio.value > 1 else 'less time'}"
+    return f"{text} {word}"
 
 
 def share_words(one: Bounded) -> str:
-    """Return a share of a difference with its interval: ``81 % [74, 88]``."""
-    ends = None if one.low is None or one.high is None else (one.low, one.high)
-    return f"{percent(one.value, is_signed=False, decimals=0)} {bracket(ends, 0)}".rstrip()
+    """Return a share of a difference with its interval: ``81 % [74, 88]``; a dash where it has none.
+
+    Where a difference may be 0, shares of it may be anything.
+    """
+    if one.low is None or one.high is None:
+        return "–"
+    text = percent(one.value, is_signed=False, decimals=0)
+    return f"{text} {bracket((one.low, one.high), 0)}"
+
+
+def _share_said(one: Bounded) -> str:
+    """Return a share for a sentence, without a value that its interval does not support."""
+    if one.low is None or one.high is None:
+        return "an unknown part"
+    if one.high - one.low > _WIDE_SHARE:
+        low, high = (percent(end, is_signed=False, decimals=0) for end in (one.low, one.high))
+        return f"between {low} and {high}"
+    return share_words(one)
 
 
 def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
@@ -94,12 +116,12 @@ def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
     for at, cause in enumerate(named):
         support = mechanism(cause, one.contender_case, reasons, used)
         of_that = " of that is" if at == 0 else ""
-        texts.append(f"{share_words(cause.share)}{of_that} {cause_words(cause)}{support}")
+        texts.append(f"{_share_said(cause.share)}{of_that} {cause_words(cause)}{support}")
     rest = one.unexplained
     if rest is not None and abs(rest.share.value) >= _LARGE_REST:
-        texts.append(f"{share_words(rest.share)} is not explained by the profile")
+        texts.append(f"{_share_said(rest.share)} is not explained by the profile")
     texts += [
-        f"less of {cause_words(cause)} makes up for {share_words(_positive(cause))}" for cause in against
+        f"less of {cause_words(cause)} makes up for {_share_said(_positive(cause))}" for cause in against
     ]
     return ", ".join(texts) if texts else "no single part of that is certain"
 

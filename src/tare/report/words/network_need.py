@@ -57,11 +57,12 @@ def tolerance_sentence(one: Tolerance) -> str:
     subject = f"at {count(one.nodes, 'node')} {visible(one.workload)}"
     if one.refusal or not one.limits:
         return f"{subject}: {visible(one.refusal)}"
+    subject = f"by the messages of its busiest rank, {subject}"
     limit = next(limit for limit in one.limits if limit.share == _QUOTED)
     share = percent(_QUOTED, is_signed=False, decimals=0)
     text = f"{subject} stands {latency_words(limit)} more latency for {share}"
     if limit.bandwidth is not None:
-        text += f", or bandwidth down to {scaled(limit.bandwidth.value, 'B/s')} a node"
+        text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
     judged = _judged(one.networks, limit)
     return f"{text}: by latency alone, {judged}" if judged else text
 
@@ -76,6 +77,16 @@ def latency_words(limit: Limit) -> str:
     is_open = low is not None and high is None
     interval = f"[{number(low or 0)}, …]" if is_open else bracket_values(low, high)
     return f"{quantity(one.value * factor, unit)} {interval}".rstrip()
+
+
+def bandwidth_words(limit: Limit) -> str:
+    """Return the bandwidth that costs a share, with its interval: ``95.1 MB/s [94.0 MB/s, 96.2 MB/s]``."""
+    one = limit.bandwidth
+    if one is None:
+        return "–"
+    if one.low is None or one.high is None:
+        return scaled(one.value, "B/s")
+    return f"{scaled(one.value, 'B/s')} [{scaled(one.low, 'B/s')}, {scaled(one.high, 'B/s')}]"
 
 
 def _judged(networks: tuple[Network, ...], limit: Limit) -> str:
