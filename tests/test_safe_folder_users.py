@@ -56,7 +56,7 @@ ELSEWHERE = {
     "storage/trees.py": "the logs that the user names",
     "storage/sealing.py": "a temporary folder of its own, for ssh-keygen",
     "storage/imports.py": "the logs that the user names",
-    "execution/outcome.py": "the log that the user names",
+    "execution/parsing.py": "the log that the user names",
     "execution/profiling.py": "the package's own files",
     "execution/cache.py": "products of stages, which the user's own programs made and which no page shows",
     "execution/transport_reports/gathering.py": "removes a folder that this run made",

@@ -15,7 +15,8 @@ from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.values import Scalar
 from tare.core.workload import Workload
-from tare.execution.outcome import judge_figures, parse_file
+from tare.execution.outcome import judge_figures
+from tare.execution.parsing import parse_file
 from tare.execution.printed_settings import anchored
 from tare.storage.campaign import is_campaign, read_campaign
 from tare.storage.import_files import ReadFile

@@ -15,8 +15,9 @@ import msgspec
 from tare.config.decode import decode
 from tare.config.document import ListNode, MapNode, Node, ScalarNode, child, decode_text, find, read_document
 from tare.config.expansion import expand_environment, expand_nodes
-from tare.config.faults import START, Faults, nearest, shown
+from tare.config.faults import START, Faults, shown
 from tare.config.faults import Path as KeyPath
+from tare.config.lab_faults import check_lab
 from tare.config.pod_network_file import pod_network_faults
 from tare.config.site_types import SiteFile, site_file_type
 from tare.config.watching import watching
@@ -27,8 +28,6 @@ from tare.core.launch import takes_container
 from tare.core.pseudonyms import MOST_ENTRIES, fault_of
 from tare.core.site import (
     ContainerOptions,
-    LabNetwork,
-    LabNetworkKind,
     LabSpec,
     Platform,
     PlatformFile,
@@ -42,9 +41,6 @@ BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
 _THIS_MACHINE = ("localhost",)
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
-
-_MAX_DELAY_S = 1.0
-"""The largest delay of a network of the lab; with more, the switch would hold too many frames."""
 
 
 class SiteSource(NamedTuple):
@@ -106,7 +102,7 @@ def load_lab_spec(path: Path | str) -> LabSpec:
     else:
         spec = decode(root, LabSpec, faults) if root is not None else None
         if spec and root:
-            _check_lab(spec, root, (), faults)
+            check_lab(spec, root, (), faults)
     faults.raise_any()
     if spec is None:
         raise UsageError(f"{file_name} describes no lab; give it 'nodes' and 'networks'")
@@ -165,7 +161,7 @@ class _SiteReader:
         """Return the site, with every fault in it recorded."""
         lab, lab_node = file.lab, child(self.root, "lab")
         if lab and lab_node:
-            _check_lab(lab, lab_node, ("lab",), self.faults)
+            check_lab(lab, lab_node, ("lab",), self.faults)
         nodes = self._nodes(file, lab)
         if not file.platforms:
             self.fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
@@ -346,41 +342,6 @@ class _SiteReader:
             self.fault(("agent",), f"{error}; close the quotes, or write the agent as a list")
             return ()
         return tuple(self.expand(word, ("agent",)) for word in words)
-
-
-def _check_lab(lab: LabSpec, node: Node, path: KeyPath, faults: Faults) -> None:
-    bridges = [name for name, one in lab.networks.items() if one.kind is LabNetworkKind.BRIDGE]
-    for name, network in lab.networks.items():
-        here: KeyPath = ("networks", name)
-        message = _lab_fault(network, bridges)
-        if message:
-            faults.add(find(node, here), (*path, *here), message)
-
-
-def _lab_fault(network: LabNetwork, bridges: list[str]) -> str | None:
-    if network.kind is LabNetworkKind.BRIDGE:
-        return _bridge_fault(network)
-    if network.rate_bits_per_s is not None:
-        return "only a bridge has a rate; shape the network that carries this one"
-    if network.delay_s is not None:
-        return "only a bridge has a delay; delay the network that carries this one"
-    if network.over is None:
-        return f"'over' is missing: the bridge that carries it; {nearest('', bridges)}"
-    if network.over not in bridges:
-        return f"{shown(network.over)} is not a bridge of this lab; {nearest(network.over, bridges)}"
-    return None
-
-
-def _bridge_fault(network: LabNetwork) -> str | None:
-    if network.over is not None:
-        return "a bridge lies over nothing; remove 'over'"
-    if network.delay_s is None:
-        return None
-    if network.rate_bits_per_s is not None:
-        return "a network has a rate or a delay, not both; use two networks"
-    if network.delay_s > _MAX_DELAY_S:
-        return f"a delay of {network.delay_s:g} s is too long; use {_MAX_DELAY_S:g} s at most"
-    return None
 
 
 def _cores() -> int:

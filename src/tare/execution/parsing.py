@@ -1,0 +1,61 @@
+"""Read the figures out of a run's output, by its workload's parser, within a time limit.
+
+A parser may be anybody's: one that raises or does not end is a problem of that run, and of nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from tare.core.safe_folder import SafeFolder
+from tare.core.units import format_seconds
+from tare.core.workload import Parsed, Workload
+from tare.execution.parser_deadline import OutOfTime, within
+
+
+def parse_output(workload: Workload, work: Path) -> Parsed:
+    """Return what the workload's parser finds in its output file; a missing file is a problem."""
+    folder, _, name = workload.output.rpartition("/")
+    place = SafeFolder(work, *([folder] if folder else []))
+    # The name may be a pattern, since some programs put the date into the name of their report.
+    found = place.files(name)[-1] if place.files(name) else place / name
+    try:
+        with os.fdopen(found.open(), encoding="utf-8", errors="replace") as lines:
+            return _parse(workload, lines)
+    except FileNotFoundError:
+        return Parsed(problems=(f"the program wrote no {workload.output}",))
+    except OSError as error:
+        return Parsed(problems=(f"{workload.output} cannot be read: {error.strerror}",))
+
+
+def parse_file(workload: Workload, path: Path) -> Parsed:
+    """Return what the workload's parser finds in the file at `path`. Raises OSError as opening it does."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return _parse(workload, lines)
+
+
+_PARSE_S, _PARSE_BYTES_PER_S = 60.0, 1e6
+"""The time limit of a parser: one minute, plus one second per MB. Most parsers read 10 to 50 MB a second."""
+
+
+def _parse(workload: Workload, lines: TextIO) -> Parsed:
+    limit_s = _PARSE_S + os.fstat(lines.fileno()).st_size / _PARSE_BYTES_PER_S
+    try:
+        return within(limit_s, lambda: _parsed(workload, lines))
+    except OutOfTime:
+        return Parsed(
+            problems=(
+                f"the parser of {workload.name} had not ended after {format_seconds(limit_s)}; a regular "
+                "expression with a repetition inside a repetition, such as (a+)+, may take for ever",
+            )
+        )
+
+
+def _parsed(workload: Workload, lines: Iterable[str]) -> Parsed:
+    try:
+        return workload.parse(lines)
+    except Exception as error:  # a plug-in's parser may raise anything; the run must be recorded nevertheless
+        return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))
