@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import TARE, call_tare_here
 from tare.core.attempt import State
-from tare.execution import outcome
+from tare.execution import parsing
 from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]
@@ -68,7 +68,7 @@ def test_a_regular_expression_that_does_not_end_fails_its_run(
 ) -> None:
     path = study(f"echo {'a' * 42}b; echo value: 1", repeats=1)
     path.write_text(path.read_text().replace("matches: 'value:'", "matches: '(a+)+$'"))
-    monkeypatch.setattr(outcome, "_PARSE_S", 0.3)
+    monkeypatch.setattr(parsing, "_PARSE_S", 0.3)
     for jobs in ("1", "2"):  # of which the latter parses in threads
         done = call_tare_here("run", path, "--out", tmp_path / jobs, "--jobs", jobs)
         assert done.returncode == 1, done.stderr
