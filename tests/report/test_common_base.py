@@ -130,6 +130,7 @@ def test_io_and_storage_are_held_against_one_ideal_line() -> None:
     common = drawn(storage_paths(), "speedup-common")
     (panel,) = common.panels
     assert common.title == "Speedup of all over direct · none"
+    assert "; 1 is direct · none at 1" in panel.subtitle
     assert "colours of their own" in common.text
     firsts = {line.variant.name: line.points[0].y for line in panel.lines}
     expected = {"direct · none": 1, "direct · heavy": 0.5, "gateway · none": 0.9, "gateway · heavy": 0.45}

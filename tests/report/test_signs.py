@@ -20,6 +20,7 @@ from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.workload import Better, Fom
 from tare.live.charts import changes
+from tare.report.charts.drawing import extent_of
 from tare.report.charts.forest import describe_forest, forest_panels
 from tare.report.charts.panels import scale_panels
 from tare.report.formats.latex import render_latex
@@ -163,6 +164,8 @@ def test_the_chart_of_figures_states_on_which_variant_a_figure_is_better(campaig
     content = content_of(campaign)
     (forest,) = [one for one in content.figures if one.name == "figures"]
     assert "right of it is worse" not in forest.text, "bandwidth that is lower lies left of it"
+    named = [point.at for _, _, point in forest.points]
+    assert f'"minExtent":{extent_of(named, 330)}' in forest.specs[0], "long names are not cut at the left"
     assert "right of it the figure is higher" in forest.text
     told = " ".join(forest.descriptions)
     assert "lower is better" in told

@@ -56,6 +56,9 @@ def test_numbers_have_three_digits(value: float, text: str) -> None:
         (20.0, 20.0, 20.0, "20.0 µs"),
         (9.999, 9.95, 10.05, "10.00 µs"),
         (10.004, 9.954, 10.054, "10.00 µs"),
+        (116.6, 22.6, 601.0, "120 µs"),
+        (270.7, 5.1, 14358.6, "270 µs"),
+        (0.0317, 0.001, 1.5, "0.032 µs"),
     ],
 )
 def test_a_measured_value_has_the_digits_that_its_interval_allows(

@@ -30,6 +30,9 @@ _SUBTITLE_CHARACTERS = 52
 _LEFT = 16
 """The space left of a picture, in pixels: a viewer may set names wider than they were measured."""
 
+_NAME_WIDTH = 6.2
+"""The mean width of a character beside an axis in DejaVu Sans, in pixels."""
+
 _MOST_LABEL_WIDTH = 140
 _HAS_INTERVAL = "isValid(datum.low)"
 
@@ -107,6 +110,11 @@ def label_width(panels: Sequence[Panel]) -> int:
     names += [panel.guide.name for panel in panels if panel.guide]
     longest = max(map(len, names))
     return min(_MOST_LABEL_WIDTH, round(longest * _LABEL_SIZE * 0.62) + 14)
+
+
+def extent_of(names: Sequence[str], limit: int) -> int:
+    """Return the space for the longest name left of an axis, in pixels, in a wide font."""
+    return min(limit, round(max(map(len, names), default=0) * _NAME_WIDTH))
 
 
 def _heights(panel: Panel) -> list[float]:

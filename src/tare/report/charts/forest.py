@@ -13,7 +13,7 @@ from tare.core.comparison import Comparison
 from tare.core.margins import margin_ends
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, ratio_x_axis, y_domain
-from tare.report.charts.drawing import framed
+from tare.report.charts.drawing import extent_of, framed
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.variants import Configuration, Variant, Variants
@@ -121,7 +121,7 @@ def _band_layers(data: str, domain: Domain) -> list[Spec]:
 
 
 def _point_layers(data: str, foms: list[str]) -> list[Spec]:
-    axis: Spec = {"title": None, "labelLimit": 330, "grid": True}
+    axis: Spec = {"title": None, "labelLimit": 330, "minExtent": extent_of(foms, 330), "grid": True}
     base: Spec = {
         "y": name("fom", sort=foms, axis=axis, scale={"paddingInner": 0.3}),
         "yOffset": {"field": "row", "type": "ordinal"},

@@ -54,11 +54,12 @@ def scaling_panels(
     *,
     is_efficiency: bool = False,
     base: frozenset[str] | None = None,
+    base_name: str = "",
 ) -> list[Panel]:
     """Return panels of speedup, or of parallel efficiency, against scale, one per problem.
 
-    The guide is the line of ideal speedup, or the line at 100 %. The cases `base` are 1 by definition; by
-    default it is the case at the reference scale of each curve.
+    The guide is the line of ideal speedup, or the line at 100 %. The cases `base`, of the side `base_name`,
+    are 1 by definition; by default it is the case at the reference scale of each curve.
     """
     panels = []
     for title, alike in problems.items():
@@ -76,9 +77,9 @@ def scaling_panels(
             guide = [(x, 1.0 if is_efficiency else x / p_ref) for x in (scales[0], scales[-1])]
             name = "100 %" if is_efficiency else "ideal"
             unit = "100 %" if is_efficiency else "1"
-            subtitle = (
-                f"{words(first.fom)}{labels_suffix(first)}; {scale_words(first.along, p_ref)} is {unit}"
-            )
+            start = scale_words(first.along, p_ref)
+            one = f"{unit} is {base_name} at {start}" if base_name else f"{start} is {unit}"
+            subtitle = f"{words(first.fom)}{labels_suffix(first)}; {one}"
             panels.append(
                 Panel(
                     title,

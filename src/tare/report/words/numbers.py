@@ -26,7 +26,8 @@ MOST_IN_PERCENT = 10.0
 _MOST_DECIMALS = 2
 _WIDE = 0.2
 _MOST_DIGITS = 5
-_MOST_MEASURED = 6
+_LEAST_MEASURED, _MOST_MEASURED = 2, 6
+"""The significant digits of a value with an interval."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -59,12 +60,14 @@ def quantity(value: float, unit: str) -> str:
 def measured(value: float, low: float | None, high: float | None, unit: str) -> str:
     """Return a value with its unit and the digits that its interval allows: ``20.13 µs``, ``3 900 MB/s``.
 
-    The last digit is of the order of half the interval's width. Without an interval, there are three digits.
+    The last digit is of the order of half the interval's width, but there are two digits at least: 117 in
+    [22, 601] is not 100. Without an interval, there are three digits.
     """
     if low is None or high is None or high <= low or not 1e-3 <= abs(value) < 1e7:
         return quantity(value, unit)
+    magnitude = math.floor(math.log10(abs(value)))
     decimals = -math.floor(math.log10((high - low) / 2))
-    decimals = min(decimals, _MOST_MEASURED - 1 - math.floor(math.log10(abs(value))))
+    decimals = min(max(decimals, _LEAST_MEASURED - 1 - magnitude), _MOST_MEASURED - 1 - magnitude)
     text = f"{round(value, decimals):,.{max(decimals, 0)}f}".replace(",", NARROW).replace("-", "−")
     name = unit_name(unit)
     return f"{text}{NARROW}{name}" if name else text

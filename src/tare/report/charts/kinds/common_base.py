@@ -26,9 +26,10 @@ def _made(facts: ChartFacts, *, is_efficiency: bool) -> ChartPart | None:
     curves = _curves(facts)
     variants = _variants(facts)
     problems = scaling_problems(curves, variants, is_every_fom=bool(facts.foms))
-    panels = scaling_panels(problems, variants, is_efficiency=is_efficiency, base=_base_case(curves, facts))
-    what = "Parallel efficiency" if is_efficiency else "Speedup"
     name = _base_name(facts, variants)
+    base = _base_case(curves, facts)
+    panels = scaling_panels(problems, variants, is_efficiency=is_efficiency, base=base, base_name=name)
+    what = "Parallel efficiency" if is_efficiency else "Speedup"
     own = "" if variants is facts.variants else _OWN_COLOURS
     return ChartPart(
         f"{what} of all over {name}",
