@@ -230,3 +230,12 @@ def test_an_unknown_size_is_a_fault() -> None:
     (fault,) = HPCC.faults(case_of(HPCC))
     assert "set node_memory: 192GiB" in fault
     assert list(HPCC.faults(case_of(HPCC, node_memory=64 << 30))) == []
+
+
+def test_the_memory_that_a_test_did_not_get_is_told_with_the_missing_success() -> None:
+    complaint = "Failed to allocate memory for the main table.\n"
+    text = OUTPUT.replace("Begin of Summary", complaint + complaint + "Begin of Summary")
+    assert parse(text).problems == ()
+    assert parse(text.replace("Success=1", "Success=0")).problems == (
+        "HPCC did not succeed: Success=0; Failed to allocate memory for the main table",
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import shutil
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -296,3 +298,18 @@ def test_a_program_of_another_mpi_is_found_out(ranks: int, is_right: bool) -> No
     parsed = LJ.expecting(case_of(LJ, layout)).parse(io.StringIO(LOG))
     wrong = "the program ran on 2 ranks instead of 8; build it with the launcher's MPI"
     assert parsed.problems == (() if is_right else (wrong,))
+
+
+def test_heavy_output_on_a_full_file_system_ends_in_an_error(tmp_path: Path) -> None:
+    """LAMMPS itself ends well when a dump finds no room."""
+    if shutil.which("lmp") is None or not Path("/dev/full").exists():
+        pytest.skip("no lmp here; on Debian: apt install lammps")
+    case = msgspec.structs.replace(case_of(LJ, atoms=4000, steps=10), io="heavy", storage="scratch")
+    (stage,) = LJ.stages(case)
+    (tmp_path / "in.lj").write_text(str(stage.files["in.lj"]))
+    for name in ("dump.lammpstrj", "end.restart"):
+        (tmp_path / name).symlink_to("/dev/full")
+    words = [word.replace("{storage}", ".") for word in stage.argv]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    (problem, *_) = parse(done.stdout).problems
+    assert problem.startswith("LAMMPS ended with an error: ERROR: I/O error while writing restart")

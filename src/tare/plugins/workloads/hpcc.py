@@ -103,6 +103,9 @@ _FACTS = {"CommWorldProcs": "ranks", "HPL_N": "n", "HPL_NB": "nb"}
 _LEAST = 1e-200
 """The least value of a test that was run. Others have -1, or in 1.5.0 uninitialised memory: 0, 2.3e-310."""
 
+_MOST_COMPLAINTS = 3
+_LONGEST = 200
+
 _PTRANS = """\
 ##### This line (no. 32) is ignored (it serves as a separator). ######
 0            Number of additional problem sizes for PTRANS
@@ -144,6 +147,8 @@ class _Run:
     figures: dict[str, str] = dataclasses.field(default_factory=dict)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     failures: list[str] = dataclasses.field(default_factory=list)
+    complaints: dict[str, None] = dataclasses.field(default_factory=dict)
+    """What HPCC printed of tests that could not run, such as memory that it did not get."""
     success: str | None = None
     is_in_summary: bool = False
     is_summed_up: bool = False
@@ -159,7 +164,7 @@ class _Run:
         if self.is_finished and lost:
             yield f"lacks lines of its summary: {', '.join(lost[:3])}"
         if self.success is not None and self.success != "1":
-            yield f"did not succeed: Success={self.success}"
+            yield "; ".join([f"did not succeed: Success={self.success}", *self.complaints])
         for failure in self.failures:
             yield f"failed a check: {failure}"
         if not self.is_finished:
@@ -178,6 +183,10 @@ class _Log(LogParser):
             self._read_value(line)
         elif line.startswith(("This is the DARPA", "Begin of Summary", "End of")):
             self._read_status(line)
+        elif line.startswith("Failed to allocate memory") and self._runs:
+            complaints = self._runs[-1].complaints
+            if len(complaints) < _MOST_COMPLAINTS:
+                complaints.setdefault(line[:_LONGEST].strip().rstrip("."))
         if "FAILED" in line or "(failed)" in line:
             self._read_failure(line)
         elif "MPI_A" in line and aborts(line):

@@ -72,7 +72,8 @@ lists every 20 steps). The input is generated: 32000 atoms as in the original, o
 {_SOURCE}
 
 {application.IO_NOTE}
-Heavy means positions and velocities of all atoms every 10 steps (dump custom)."""
+Heavy means positions and velocities of all atoms every 10 steps (dump custom), and a restart at the end, so
+that a full file system ends the run with an error: LAMMPS ignores that a dump was not written."""
 
 _SCRIPT_DESCRIPTION = f"""\
 Runs an input script as it is, in a folder of links to `folder`. Each `run` of the script is measured.
@@ -129,6 +130,8 @@ class Script(Lammps, frozen=True, kw_only=True):
 def _lennard_jones(*, is_heavy: bool) -> str:
     """Return the input of the liquid; the command line sets `edge`, `steps` and `place`."""
     dump = "dump results all custom 10 ${place}/dump.lammpstrj id type x y z vx vy vz\n" if is_heavy else ""
+    # LAMMPS does not check what it writes to dumps, so only the restart fails if there is no room.
+    restart = "write_restart ${place}/end.restart\n" if is_heavy else ""
     return f"""\
 units lj
 atom_style atomic
@@ -144,7 +147,7 @@ neighbor 0.3 bin
 neigh_modify delay 0 every 20 check no
 fix 1 all nve
 {dump}run ${{steps}}
-"""
+{restart}"""
 
 
 WORKLOADS = (
