@@ -274,3 +274,21 @@ def test_a_program_of_another_mpi_is_found_out(line: str, is_right: bool) -> Non
     parsed = WATER.expecting(case).parse(io.StringIO(LOG.replace("Command line:", f"{line}\nCommand line:")))
     wrong = "the program ran on 1 rank instead of 8; build it with the launcher's MPI"
     assert parsed.problems == (() if is_right else (wrong,))
+
+
+def test_the_times_of_a_run_that_its_time_limit_ended_are_no_figures() -> None:
+    """GROMACS ends well at -maxh; its rate counts the steps that were made, its times are of fewer steps."""
+    early = "Step 700: Run time exceeded 0.001 hours, will terminate the run within 20 steps\n"
+    parsed = parse(LOG.replace("\n               Core t", early + "\n               Core t"))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert (figures(parsed, "ns_per_day"), figures(parsed, "wall_time")) == ([27.56], [])
+    assert figures(parse(LOG.replace("\n               Core t", early + "\n               Core t") + LOG),
+                   "wall_time", run=2) == [6.173]  # fmt: skip
+
+
+def test_the_standard_output_of_a_multi_simulation_says_where_its_rates_are() -> None:
+    first = "This is simulation 0 out of 2 running as a composite GROMACS\nmulti-simulation job.\n"
+    text = LOG[: LOG.index("               Core t")] + first
+    (problem,) = parse(text).problems
+    assert problem.endswith("a multi-simulation prints it only to md.log of each folder")
+    assert parse(text).printed["n_simulations"] == (2,)

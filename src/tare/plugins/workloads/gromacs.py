@@ -130,13 +130,14 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEADS = frozenset(
     {
         "     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using", "Runni",
-        "There",
+        "There", "Step ", "This ",
     }
 )  # fmt: skip
 """The first five characters of the lines that the parser reads."""
 
 _SIEVE = Sieve(
-    "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: ",
+    "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: |"
+    "Step [0-9]+: Run time|This is simulation",
     "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
 )  # fmt: skip
 
@@ -148,6 +149,7 @@ _RANKS = re.compile(r"Using (\d+) MPI (process|thread)(?:e?s)? *")
 _THREADS = re.compile(r"Using (\d+) OpenMP threads?(?: per t?MPI (?:process|thread))? *")
 _NODES = re.compile(r"Running on (\d+) nodes? with total ")
 _ATOMS = re.compile(r"There are: (\d{1,12}) Atoms *")
+_SIMULATIONS = re.compile(r"This is simulation \d+ out of (\d{1,6}) running as a composite .*")
 _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 
 
@@ -162,6 +164,7 @@ class _Log(application.ApplicationLog):
         self._runs = Runs(self._findings, len(_FOMS))
         self._columns: tuple[str, ...] = ()
         self._error: list[str] | None = None
+        self._is_ended_early = self._is_multiple = False
 
     def read(self, line: str) -> None:
         """Read one line: one with a known beginning, or a line of an error message."""
@@ -171,31 +174,40 @@ class _Log(application.ApplicationLog):
             self._read_head(line)
 
     def _read_head(self, line: str) -> None:
-        run = self._runs
         if line[0] == " ":
             self._read_indented(line)
         elif line.startswith("Performance:"):
             self._read_performance(line)
-        elif line.startswith("Using "):
-            if match := _RANKS.fullmatch(line):
-                # With thread-MPI, ranks are threads of one process, so the launcher started only one.
-                is_mpi = match[2] == "process"
-                self._ranks.add(int(match[1]) if is_mpi else 1)
-                self._findings.record_facts(ranks=int(match[1]))
-                if not is_mpi:
-                    self._findings.record_facts(thread_mpi_ranks=int(match[1]))
-            elif match := _THREADS.fullmatch(line):
-                self._findings.record_facts(threads=int(match[1]))
-        elif match := _NODES.match(line):
-            self._findings.record_facts(nodes=int(match[1]))
-        elif match := _ATOMS.fullmatch(line):
-            self._findings.record_facts(n_atoms=int(match[1]))
         elif line.startswith(("Log file opened on ", "starting mdrun ")):
-            run.begin()
+            self._runs.begin()
         elif _PROGRAM.fullmatch(line):
             self._error = []
+        elif line.startswith("Step ") and ": Run time exceeded " in line:
+            self._is_ended_early = True
         elif line.startswith("Received the ") and " signal, stopping" in line:
             self._findings.problem(f"a signal stopped GROMACS early: {line}")
+        else:
+            self._read_fact(line)
+
+    def _read_fact(self, line: str) -> None:
+        """Read a line with a setting of the run, such as its ranks."""
+        record = self._findings.record_facts
+        if match := _RANKS.fullmatch(line):
+            # With thread-MPI, ranks are threads of one process, so the launcher started only one.
+            is_mpi = match[2] == "process"
+            self._ranks.add(int(match[1]) if is_mpi else 1)
+            record(ranks=int(match[1]))
+            if not is_mpi:
+                record(thread_mpi_ranks=int(match[1]))
+        elif match := _THREADS.fullmatch(line):
+            record(threads=int(match[1]))
+        elif match := _NODES.match(line):
+            record(nodes=int(match[1]))
+        elif match := _ATOMS.fullmatch(line):
+            record(n_atoms=int(match[1]))
+        elif match := _SIMULATIONS.fullmatch(line):
+            self._is_multiple = True
+            record(n_simulations=int(match[1]))
 
     def _read_indented(self, line: str) -> None:
         if "Time:" in line:
@@ -227,6 +239,10 @@ class _Log(application.ApplicationLog):
                 run.figures[fom] = float(values[column])
         if "wall_time" not in run.figures:
             self._findings.mixed("the performance of a run without its time")
+        if self._is_ended_early:  # at -maxh; the rate counts the steps that were made, the times do not
+            for fom in ("wall_time", "core_time"):
+                run.figures.pop(fom, None)
+        self._is_ended_early = False
         run.is_finished = True
 
     def _read_error(self, line: str) -> None:
@@ -251,8 +267,9 @@ class _Log(application.ApplicationLog):
         """Return the figures of each finished run, and those of the last run even if it did not finish."""
         if self._error:
             self._findings.problem(f"GROMACS ended with an error: {' '.join(self._error)}")
+        hint = "; a multi-simulation prints it only to md.log of each folder" if self._is_multiple else ""
         is_complete = self._runs.report(
-            end="the output lacks the line Performance; the simulation did not come to its end",
+            end=f"the output lacks the line Performance; the simulation did not come to its end{hint}",
             nothing="the output holds no simulation by GROMACS",
         )
         return self._finish(is_complete=is_complete)
