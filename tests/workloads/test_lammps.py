@@ -313,3 +313,14 @@ def test_heavy_output_on_a_full_file_system_ends_in_an_error(tmp_path: Path) -> 
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     (problem, *_) = parse(done.stdout).problems
     assert problem.startswith("LAMMPS ended with an error: ERROR: I/O error while writing restart")
+
+
+def test_the_times_of_a_run_that_its_time_limit_ended_are_no_figures() -> None:
+    """`timer timeout` ends a run well; its rate counts the steps that were made."""
+    parsed = parse(
+        LOG.replace("Loop time", "WARNING: Wall time limit reached (src/timer.cpp:238)\nLoop time")
+    )
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert [figures(parsed, fom) for fom in ("timesteps_per_s", "loop_time", "wall_time")] == [
+        [21.443], [], []
+    ]  # fmt: skip

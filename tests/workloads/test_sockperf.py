@@ -205,3 +205,10 @@ def test_a_line_that_stands_there_very_often_takes_no_more_than_its_share_of_tim
     parsed = parse("ping_pong", PING_PONG.replace(line, 45_000 * line))
     assert time.process_time() - begun < 5
     assert parsed.problems == ("the summary has dropped twice",)
+
+
+def test_a_test_that_was_interrupted_is_not_complete() -> None:
+    line = "sockperf: Test end (interrupted by user)\n"
+    assert "sockperf: Test ended\n" in PING_PONG
+    parsed = parse("ping_pong", PING_PONG.replace("sockperf: Test ended\n", line + "sockperf: Test ended\n"))
+    assert (parsed.is_complete, parsed.problems) == (False, (line.strip(),))

@@ -42,7 +42,7 @@ _RATES = {
 """For each unit of the ``Performance:`` line: the figure of merit, and the divisor that gives its unit."""
 
 
-_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini"})
+_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini", "WARN"})
 """The first four characters of the lines that the parser reads, except the one with ``% CPU use``."""
 
 _SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
@@ -64,6 +64,8 @@ class _Loop:
     n_atoms: int
     figures: dict[str, float] = dataclasses.field(default_factory=dict)
     head: str = ""
+    is_ended_early: bool = False
+    """Whether `timer timeout` ended it: its rate counts the steps that were made, its time is of fewer."""
     has_use: bool = False
     has_performance: bool = False
     is_minimisation: bool = False
@@ -91,6 +93,10 @@ class _Session:
     wall_time: float | None = None
     is_finished: bool = False
 
+    @property
+    def is_ended_early(self) -> bool:
+        return any(loop.is_ended_early for loop in self.loops)
+
 
 class LammpsLog(ApplicationLog):
     """Collects the starts of LAMMPS in one log."""
@@ -102,7 +108,7 @@ class LammpsLog(ApplicationLog):
         super().__init__(foms, ranks)
         self._sessions: list[_Session] = []
         self._loop: _Loop | None = None
-        self._is_broken = False
+        self._is_broken = self._is_timed_out = False
 
     def read(self, line: str) -> None:
         """Read one line."""
@@ -130,6 +136,8 @@ class LammpsLog(ApplicationLog):
                 self._read_performance(line)
             case "Mini" if self._loop is not None:
                 self._loop.is_minimisation |= line.startswith("Minimization stats:")
+            case "WARN":
+                self._is_timed_out |= line.startswith("WARNING: Wall time limit reached")
             case "Tota":
                 self._read_wall(line)
             case "ERRO":
@@ -160,7 +168,8 @@ class LammpsLog(ApplicationLog):
             seconds = figure(match[1])
             if seconds is None:
                 return
-            self._loop = _Loop(int(match[2]), int(match[3]), {"loop_time": seconds}, line)
+            self._loop = _Loop(int(match[2]), int(match[3]), {"loop_time": seconds}, line, self._is_timed_out)
+            self._is_timed_out = False
             if self._loop.steps == 0:
                 return
             if not self._sessions:
@@ -199,9 +208,11 @@ class LammpsLog(ApplicationLog):
             if not loop.is_consistent:
                 self._findings.mixed("a rate that is not that of its loop's time")
             for fom, value in loop.figures.items():
+                if fom == "loop_time" and loop.is_ended_early:
+                    continue
                 self._findings.measure(fom, value, **at)
         for number, session in enumerate(sessions, 1):
-            if session.wall_time is not None and session.loops:
+            if session.wall_time is not None and session.loops and not session.is_ended_early:
                 at = run_number(number, len(sessions))
                 self._findings.measure("wall_time", session.wall_time, **at)
         if not loops:

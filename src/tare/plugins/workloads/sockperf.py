@@ -109,7 +109,7 @@ class _Log(LogParser):
             self._read_options(line)
 
     def _read_own(self, line: str) -> None:
-        if "ERROR" in line or "No messages were received" in line or "No valid observations" in line:
+        if any(word in line for word in _FAILURES):
             self._errors.setdefault(line[line.index("sockperf: ") :].strip()[:200])
             self._findings.keep()
         else:
@@ -164,6 +164,7 @@ class _Log(LogParser):
         return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
 
 
+_FAILURES = ("ERROR", "No messages were received", "No valid observations", "Test end (interrupted by")
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
 _OPTIONS = {"msg-size": "message_bytes", "mps": "messages_per_s", "time": "time_s"}
 """The workload's parameter for each of sockperf's options."""
