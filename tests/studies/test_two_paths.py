@@ -13,10 +13,10 @@ from tare.lab import storage
 
 SITE = Path(__file__).parents[2] / "studies/articles/cornelis/sites/gateway.yaml"
 RATES = {
-    "direct: {rate: 100 Mbit/s}": "direct: {rate: 20 Mbit/s}",
-    "gateway: {rate: 50 Mbit/s}": "gateway: {rate: 10 Mbit/s}",
+    "direct: {rate: 200 Mbit/s}": "direct: {rate: 20 Mbit/s}",
+    "gateway: {rate: 100 Mbit/s}": "gateway: {rate: 10 Mbit/s}",
 }
-"""The rates of SITE, and a fifth of them, which a busy machine reaches, too."""
+"""The rates of SITE, and a tenth of them, which a busy machine reaches, too."""
 TRUTH = 0.5
 """The rate of the gateway's link over that of the direct one."""
 TOLERANCE = 0.05
