@@ -89,6 +89,15 @@ def test_the_command_draws_the_chart_and_writes_its_numbers(tmp_path: Path) -> N
     assert "rate.csv" not in charts
 
 
+def test_the_command_says_that_a_chart_has_nothing_to_draw(tmp_path: Path) -> None:
+    folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
+    arguments = [str(folder), "--format", "csv", "--chart", "saturation"]
+    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "tare: The chart “saturation” was asked for, and there is nothing to draw." in done.stderr
+    assert "saturation" not in done.stdout
+
+
 def test_a_hostile_name_of_a_level_stays_a_string(tmp_path: Path) -> None:
     figure = drawn(hostile(tmp_path), "latency:network")["latency-by-network"]
     expression = json.loads(figure.specs[0])["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]

@@ -44,6 +44,7 @@ class Content:
     account: Account
     variants: Variants
     figures: tuple[Figure, ...]
+    chart_faults: tuple[str, ...]
     values: tuple[ValueTable, ...]
     sections: tuple[MadeSection, ...]
     margin: str
@@ -85,6 +86,7 @@ def content(
         account=facts.account,
         variants=variants,
         figures=facts.figures,
+        chart_faults=facts.chart_faults,
         values=facts.values,
         sections=tuple(made_sections(facts)),
         margin=percent(plan.margin, is_signed=False, decimals=0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tare.core.campaign import Campaign
@@ -49,13 +49,15 @@ def write_report(
     read_timeline: ReadTimeline = lambda attempt: None,
     painter: Painter | None = None,
     selection: Selection = NO_SELECTION,
+    tell: Callable[[str], None] = lambda sentence: None,
 ) -> dict[Format, Path]:
     """Write the report into `folder`, and return the files by format; HTML and CSV also write ``charts/``.
 
     `template` is a folder whose files replace those of the same name in TEMPLATES. `read_timeline` returns
     the telemetry of an attempt's nodes over time, or None. `painter` draws the pictures; by default this
-    process does. `selection` is what a user asks to see. Raises UsageError if `template` has none of
-    those files, or has one that Jinja cannot read.
+    process does. `selection` is what a user asks to see. `tell` is called with a sentence on each chart that
+    is missing though it was to be drawn. Raises UsageError if `template` has none of those files, or has one
+    that Jinja cannot read.
     """
     from jinja2 import TemplateError
 
@@ -76,6 +78,8 @@ def write_report(
         }
     except TemplateError as error:
         raise UsageError(f"template {template or 'of the report'}: {error}; mend the template") from error
+    for fault in found.chart_faults:
+        tell(fault)
     target = _target(folder, campaign.folder)
     for one, text in texts.items():
         (target / NAMES[one]).replace(text.encode())

@@ -167,6 +167,7 @@ def _write(folder: Path, target: Path, wanted: set[Format], options: _Options) -
             _timelines(folder, campaign),
             painter,
             Selection(foms, base, requests),
+            lambda sentence: echo(f"tare: {sentence}", err=True),
         )
 
 
