@@ -84,7 +84,7 @@ def chart_spec(chart: Chart) -> str:
 def joint_spec(charts: Sequence[Chart], right: int, columns: int = 3) -> str:
     """Return the charts as one picture for paper and slides, `columns` in a row, as Vega-Lite in JSON.
 
-    `right` is the space for the names at the ends of the last panel's lines, in pixels.
+    `right` is the space right of the last panel and of the names at the ends of its lines, in pixels.
     """
     whole = {
         "concat": [chart.grammar | {"width": WIDTH} for chart in charts],
@@ -102,14 +102,6 @@ def title_of(panel: Panel) -> Spec:
     lines = textwrap.wrap(_TOGETHER.sub(rf"\1{SPACE}\2", panel.title), _TITLE_CHARACTERS)
     below = textwrap.wrap(panel.subtitle, _SUBTITLE_CHARACTERS)
     return {"text": lines if len(lines) > 1 else panel.title, "subtitle": below}
-
-
-def label_width(panels: Sequence[Panel]) -> int:
-    """Return the space for the names at the ends of lines, right of a panel, in pixels."""
-    names = [line.variant.name for panel in panels for line in panel.lines]
-    names += [panel.guide.name for panel in panels if panel.guide]
-    longest = max(map(len, names))
-    return min(_MOST_LABEL_WIDTH, round(longest * _LABEL_SIZE * 0.62) + 14)
 
 
 def extent_of(names: Sequence[str], limit: int) -> int:

@@ -16,7 +16,6 @@ from tare.report.charts.drawing import (
     chart_spec,
     describe,
     joint_spec,
-    label_width,
     panel_charts,
 )
 from tare.report.charts.kind import MOST_PANELS, ChartFacts, ChartKind, ChartPart, Drawing, chart_kinds
@@ -30,8 +29,8 @@ _OF_SCALE = ("speedup", "efficiency", "nodes")
 _MOST_PIXELS = 1_200_000
 """The most pixels of all panels of a PNG: drawing them is the slowest part of a report."""
 
-_NO_NAMES = 8
-"""The space right of a panel without names at the ends of its lines, in pixels."""
+_NAMES, _NO_NAMES = 32, 8
+"""The space right of a picture, in pixels; with names at the ends of lines, which a viewer may set wider."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +126,7 @@ def _figure(painter: Painter, name: str, part: ChartPart, drawing: Drawing | Non
     panels = part.panels
     charts = drawing.charts if drawing else panel_charts(panels, style)
     descriptions = drawing.descriptions if drawing else [describe(panel, style) for panel in panels]
-    right = label_width(panels) if style.has_lines and not drawing else _NO_NAMES
+    right = _NAMES if style.has_lines and not drawing else _NO_NAMES
     return Figure(
         name=name,
         title=part.title,
