@@ -275,3 +275,10 @@ def test_a_block_of_broken_requests_is_a_fault() -> None:
     (fault,) = IOR.faults(case_of(IOR, block=1000, transfer=300))
     assert fault.endswith("set block: 900")
     assert list(IOR.faults(case_of(IOR))) == []
+
+
+def test_a_csv_of_ior_is_refused_with_what_to_do() -> None:
+    (problem,) = parse(
+        "access,bw(MiB/s),IOPS,Latency,block(KiB)\nwrite,1613.1938,36393.0933,0.0,256.0\n"
+    ).problems
+    assert problem.endswith("its CSV has no settings and no end, so write JSON (-O summaryFormat=JSON)")

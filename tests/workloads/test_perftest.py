@@ -246,3 +246,9 @@ def test_both_sides_get_the_same_options(name: str, parameters: dict[str, Scalar
 def test_figures_of_another_of_its_programs_are_a_problem() -> None:
     parsed = parse("send_lat", DURATION.replace("tps average", "BW peak[Gb/sec]"))
     assert "a figure of another program" in "".join(parsed.problems)
+
+
+def test_a_table_of_another_program_is_not_read_where_only_its_name_shows_it(corpus: Path) -> None:
+    text = (corpus / "perftest/05-ib_read_bw-gbits-all-sizes.extract.txt").read_text()
+    assert len(parse("read_bw", text).measurements) == 69
+    assert parse("write_bw", text).measurements == ()

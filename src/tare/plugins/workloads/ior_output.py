@@ -126,6 +126,8 @@ class IorLog(LogParser):
         self._columns: list[str] = []
         self._is_summary = False
         self._json = JsonReader()
+        self._hint = ""
+        """What to do about an output without results, if it shows that."""
 
     def read(self, line: str) -> None:
         """Read one line."""
@@ -143,6 +145,8 @@ class IorLog(LogParser):
             or "FAILED comparison" in line
         ):
             self._findings.problem(f"IOR printed: {' '.join(line.split())[:200]}")
+        elif line.startswith("access,bw(MiB/s)"):
+            self._hint = "; its CSV has no settings and no end, so write JSON (-O summaryFormat=JSON)"
         elif line.startswith("IOR-") and "Coordinated Test" in line:
             self._begin(_Run())
             self._columns = []
@@ -208,7 +212,7 @@ class IorLog(LogParser):
         faults = [self._json.fault] if self._json.fault else []
         faults += [fault for run in runs for fault in run.faults()]
         if not any(test.rows for run in runs for test in run.tests.values()):
-            faults.insert(0, "the output holds no result of IOR")
+            faults.insert(0, f"the output holds no result of IOR{self._hint}")
         self._findings.problems(faults)
         for test, at in self._points():
             self._findings.record_facts(**test.facts)

@@ -100,6 +100,8 @@ is asked for; the programs know no other way than verbs. A latency is half of a 
 write, a whole one for read. Bidirectional bandwidth is that of both directions
 together."""
 
+_PROGRAM = re.compile(r"\bib_(write|read|send|atomic)_(?:bw|lat)\b")
+"""The name of a program, in a command or in the words of a script; a title below it takes precedence."""
 _TITLES = {"write": "RDMA_Write", "read": "RDMA_Read", "send": "Send"}
 _TITLE = re.compile(
     r"(?P<verb>RDMA_Write|RDMA_Read|RDMA_Atomic|Atomic|Send|Raw \w+) (?P<words>.* )?(?:BW|Latency) Test"
@@ -237,6 +239,8 @@ class _Log(LogParser):
                 self._is_ours = title["verb"] == self._title
                 both = "Bidirectional" in (title["words"] or "")
                 self._facts = {} if self._column_prefix == "t_" else {"bidirectional": both}
+        elif "ib_" in text and (program := _PROGRAM.search(text)) is not None:
+            self._is_ours = program[1] == self._title.removeprefix("RDMA_").lower()
         elif " : " in text or "\t: " in text:
             self._read_fact(text)
         elif self._open is None:
