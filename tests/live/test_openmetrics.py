@@ -22,7 +22,7 @@ from support.waiting import until
 from tare.core.attempt import Attempt, State
 from tare.live.openmetrics import CONTENT_TYPE, MetricFamily, families, label_name, render
 from tare.live.server import listen
-from tare.storage.campaign import freeze, open_journal
+from tare.storage.campaign import freeze, open_journal, read_campaign
 from tare.storage.journal import AttemptBegan, AttemptEnded
 
 DOCS = Path(__file__).parents[2] / "docs/grafana"
@@ -34,7 +34,7 @@ needs_prometheus = pytest.mark.skipif(
 def write_campaign(folder: Path) -> tuple[Attempt, ...]:
     """Write a campaign of some blocks with one failed run at its end, and return its attempts."""
     campaign = make_campaign(blocks=2)
-    told = {"cpu_system": 12.5, "network_packet_rate": 1000.0}
+    told = {"cpu_system": 12.5, "network_packet_rate": 1000.0, "network_rate": 8e6}
     done = [msgspec.structs.replace(one, telemetry=told) for one in campaign.attempts[:-1]]
     failed = msgspec.structs.replace(campaign.attempts[-1], state=State.FAILED, series=[])
     attempts = (*done, failed)
@@ -172,6 +172,23 @@ def test_every_query_of_the_dashboard_is_answered_while_a_campaign_runs(promethe
     for text in expressions:
         filled = text.replace("$campaign", ".*").replace("$fom", ".*")
         until(partial(query, prometheus, filled), within_s=30)
+
+
+@needs_prometheus
+def test_the_dashboard_marks_an_epoch_by_the_network_of_its_run(prometheus: str, tmp_path: Path) -> None:
+    (panel,) = (
+        one
+        for one in json.loads((DOCS / "tare.json").read_text())["panels"]
+        if one["type"] == "state-timeline"
+    )
+    (target,) = panel["targets"]
+    text = target["expr"].replace("$campaign", ".*")
+    until(partial(query, prometheus, text), within_s=30)
+    (epoch,) = query(prometheus, text)
+    campaign = read_campaign(tmp_path / "campaigns/net")
+    last = campaign.cases[campaign.attempts[-1].case]
+    assert epoch["metric"] == {"campaign": "net", "network": last.network}
+    assert "{{network}}" in target["legendFormat"]
 
 
 def test_the_dashboard_asks_only_for_metrics_that_there_are() -> None:
