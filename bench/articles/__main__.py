@@ -73,7 +73,7 @@ def _list(articles: Iterable[Article]) -> None:
     studies = {study.name: study for article in articles for study in article.studies}
     for study in studies.values():
         lacks = f"  lacks {', '.join(lacking)}" if (lacking := missing(study)) else ""
-        in_pods = "  in pods" if study.in_pods else ""
+        in_pods = "  in pods" if study.in_pods else "  in a cluster of containers" if study.in_cluster else ""
         click.echo(f"{study.minutes:5g} min  {study.name}{in_pods}{lacks}")
     click.echo(f"{sum(study.minutes for study in studies.values()):5g} min  together")
 

@@ -315,3 +315,21 @@ def test_what_cannot_be_bound_on_one_machine_is_refused(asked: dict[str, Any], t
     study = study_of(factor("bind", bind), workload="imb.allreduce", **({"platform": "mpich"} | asked))
     with pytest.raises(FileFaults, match=rf"study\.yaml:7:9: factors.bind\[0\]: bind {bind}: .*{told}"):
         make_plan(study, lab, ALL)
+
+
+def test_a_network_of_other_hosts_is_refused_where_a_batch_system_starts_the_ranks() -> None:
+    platforms = {"mpich": SITE.platforms["mpich"]}
+    platforms["queued"] = Platform(backend="slurm", options=SlurmOptions(), launcher="srun")
+    networks = {
+        "bare": Network(interface="fab0"),
+        "pods": Network(interface="eth0", host="{node}-pod"),
+    }
+    site = msgspec.structs.replace(SITE, platforms=platforms, networks=networks)
+    study = study_of(
+        factor("network", "bare", "pods"), workload="imb.allreduce", platform="mpich", nodes=2, bind="none"
+    )
+    assert {case.network for case in make_plan(study, site, ALL).cases} == {"bare", "pods"}
+    queued = msgspec.structs.replace(study, common={**study.common, "platform": "queued"})
+    told = r"factors.network\[1\]: network 'pods' .* on the host '\{node\}-pod', and a batch system starts"
+    with pytest.raises(FileFaults, match=told):
+        make_plan(queued, site, ALL)

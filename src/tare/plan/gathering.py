@@ -23,6 +23,7 @@ from tare.plan.layouts import (
     bind_fault,
     binding,
     difference,
+    host_fault,
     layout_at,
     storage_fault,
     used_layout,
@@ -112,7 +113,8 @@ class Gathering:
     def _running(self, asked: Case, combination: Combination) -> Case | None:
         """Return the case with the layout in which it runs.
 
-        Returns None, with a fault recorded, where it cannot be bound or cannot use its storage path.
+        Returns None, with a fault recorded, where it cannot be bound, or cannot use its storage path or its
+        network.
         """
         if self.edition is Edition.ASKED:
             return asked
@@ -131,6 +133,9 @@ class Gathering:
             return None
         if reason := storage_fault(asked, layout, stages, self.site):
             self._report(reason, combination, {"storage"})
+            return None
+        if reason := host_fault(asked, platform, self.site):
+            self._report(reason, combination, {"network"})
             return None
         case = msgspec.structs.replace(asked, layout=layout)
         workload = self.workloads[asked.workload]

@@ -135,6 +135,26 @@ def storage_fault(case: Case, layout: Layout, stages: Sequence[Stage], site: Sit
     )
 
 
+def host_fault(case: Case, platform: Platform, site: Site) -> str | None:
+    """Return why ranks of `case` would not start on the hosts of its network, with the cure; None if they do.
+
+    A batch system starts them on the nodes that it chooses, whatever the network's `host`.
+    """
+    network = site.networks.get(case.network or "")
+    if (
+        network is None
+        or network.host == "{node}"
+        or not platform.is_queued
+        or platform.options.pods is not None
+    ):
+        return None
+    return (
+        f"network {case.network!r} of site {site.name} has ranks on the host {network.host!r}, and a batch "
+        f"system starts those of platform {case.platform!r} on its own nodes; make these hosts nodes of the "
+        "batch system, in a partition of their own that a platform names, or use a platform without one"
+    )
+
+
 def asked_names(settings: Settings) -> frozenset[str]:
     """Return the settings of a layout that `settings` ask for."""
     return frozenset(name for name in (*LAYOUT_SETTINGS, "bind") if name in settings)
