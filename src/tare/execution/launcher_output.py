@@ -49,6 +49,7 @@ _FRAME_LINE = re.compile(
       | ^slurmstepd(?:-\S+)?:\ error:\ (?:\*\*\*|Detected\ \d+\ oom)
       | ^mpi(?:run|exec)(?:\.\w+)?:\ Forwarding\ signal | ^\d+\ total\ processes\ (?:killed|failed\ to\ start)
       | ^Warning:\ Permanently\ added | ^Connection\ to\ \S+\ closed | ^client_loop:
+      | ^Terminated$  # a shell on a program that the launcher ended
       | ^Killed\ by\ signal\ \d+\. | ^\[warn\]\ Epoll\ \w+\(\d+\)\ on\ fd\ | ^\s*-{10,}\s*$""",
     re.VERBOSE,
 )
