@@ -40,7 +40,12 @@ COORDINATES: dict[str, list[Scalar]] = {
     "operation": ["read"],
     "direction": ["client to server", "server to client"],
 }
-TELEMETRY = {"cpu_system": "%", "network_packet_size": "B", "network_packet_rate": "1/s"}
+TELEMETRY = {
+    "cpu_system": "%",
+    "network_rate": "B/s",
+    "network_packet_size": "B",
+    "network_packet_rate": "1/s",
+}
 
 Truth = Callable[[Case, str, Scalar], float]
 """The true factor on a figure of a case, at the value of its coordinate."""
@@ -273,7 +278,9 @@ def test_one_campaign_of_192_runs_has_more_than_180() -> None:
         assert found.verdict is verdict
 
 
-RATES = {"tcp-8g": 8.0, "tcp-4g": 4.0, "tcp-2g": 2.0, "tcp-1g": 1.0, "tcp-500m": 0.5}
+RATES = {"tcp-8g": 8.0, "tcp-4g": 4.0, "tcp-2g": 2.0, "tcp-1400m": 1.4, "tcp-800m": 0.8}
+RATES |= {"delay-25us": 8.0, "delay-50us": 4.0, "delay-100us": 2.0, "delay-200us": 1.0, "delay-400us": 0.5}
+"""What a link does, next to one of 1 Gbit/s: a delay keeps messages back as a low rate does."""
 
 
 def of_rates(case: Case, fom: str, _at: Scalar) -> float:
@@ -290,7 +297,7 @@ def test_what_follows_the_rate_is_found_with_five_levels() -> None:
 
 
 def test_what_has_the_opposite_order_does_not_follow_and_what_has_none_is_undecided() -> None:
-    order = {"tcp-8g": 2.0, "tcp-4g": 4.0, "tcp-2g": 1.0, "tcp-1g": 3.0, "tcp-500m": 2.5}
+    order = {"tcp-8g": 2.0, "tcp-4g": 4.0, "tcp-2g": 1.0, "tcp-1400m": 3.0, "tcp-800m": 2.5}
 
     def truth(case: Case, fom: str, at: Scalar) -> float:
         if fom == "PTRANS_GBs":
@@ -356,13 +363,13 @@ def test_two_threads_that_read_less_than_four_have_not_saturated() -> None:
 def test_what_a_campaign_lacks_is_undecided_and_reported() -> None:
     article = ARTICLES["stackhpc"]
     whole = campaigns(article, of_rates)["hpcc-rates"]
-    slow = {case.id for case in whole.plan.cases if case.network == "tcp-500m"}
+    slow = {case.id for case in whole.plan.cases if case.network == "tcp-800m"}
     lacking = msgspec.structs.replace(
         whole, attempts=tuple(one for one in whole.attempts if one.case not in slow)
     )
     found = {one.part: one for one in judge(article, {"hpcc-rates": lacking}).parts}
     assert {found[part].verdict for part in ("8.2", "8.6")} == {UNDECIDED}
-    assert "has no PTRANS_GBs at network=tcp-500m" in found["8.2"].why
+    assert "has no PTRANS_GBs at network=tcp-800m" in found["8.2"].why
 
 
 def test_results_name_the_machine_the_day_and_the_version() -> None:
@@ -483,7 +490,7 @@ def test_the_list_has_every_study_once_and_an_unknown_article_gets_a_suggestion(
 
 def test_each_of_the_32_numbers_of_hpcc_stands_beside_one_measured_here() -> None:
     """The truth of a rate is the link's share of the fastest; StarFFT has one that no link changes."""
-    share = {"tcp-8g": 1.0, "tcp-2g": 0.25, "tcp-1g": 0.125}
+    share = {"tcp-8g": 1.0, "tcp-2g": 0.25, "tcp-800m": 0.1}
 
     def truth(case: Case, fom: str, _at: Scalar) -> float:
         return 1.0 if fom == "StarFFT_Gflops" else share.get(case.network or "", 1.0)
