@@ -24,6 +24,7 @@ DERIVED = {
     "elbencho": {f"{rate}{which}" for rate in ("bandwidth", "entries") for which in ("", "_first")},
     "openfoam": {"step_time", "solver_time", "execution_time"},
     "osu": {"latency_small_mean"},
+    "tare": {"latency_small_mean", "time_small_mean"},
     "wrf": {"integration_time", "output_time", "step_time", "steps_per_s", "input_time"},
 }
 """Figures that are worked out of several numbers, by family: their tests hold them against the formula."""
