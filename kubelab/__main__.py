@@ -138,10 +138,12 @@ def hold_pods(place: Path, nodes: int, rate: str) -> None:
 @click.argument("place", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="FOLDER")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def enter(place: Path, command: tuple[str, ...]) -> None:
-    """Run a command where the cluster that `pods` holds in FOLDER can be reached."""
+    """Run a command where the cluster that `pods` holds in FOLDER can be reached.
+
+    There, `kubelab-ssh NODE` starts commands on its nodes, outside of pods, as ssh does.
+    """
     words = pod_lab.inside(place.resolve(), list(command))
-    os.environ["KUBECONFIG"] = str(place.resolve() / "admin.kubeconfig")
-    os.execvp(words[0], words)
+    os.execvpe(words[0], words, {**os.environ, **pod_lab.environment(place.resolve())})
 
 
 @main.command()

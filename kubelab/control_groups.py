@@ -27,6 +27,20 @@ def make(name: str) -> None:
         _prefer(hierarchy / Path(name).parts[0])
 
 
+def make_beside_pods(name: str) -> list[Path]:
+    """Create a group for programs beside the pods of the node with group `name`, with the CPU time of a pod.
+
+    Return the files that take the ids of its processes: one for each hierarchy that has CPUs to share.
+    """
+    files = []
+    for hierarchy in _hierarchies():
+        group = hierarchy / name / "bare"
+        if any((group.parent / kind).exists() for kind in ("cpu.shares", "cpu.weight")):
+            group.mkdir(exist_ok=True)
+            files.append(group / "cgroup.procs")
+    return files
+
+
 def remove_dead() -> None:
     """Remove the control groups of all labs that have no processes any more."""
     for hierarchy in _hierarchies():

@@ -92,6 +92,9 @@ class Node:
         self._holder.start()
         pid = self._pid
         self._holder.wait_until(Path(f"/proc/{pid}/root/run/settled").exists, "settled")
+        reached_by = [pid, *control_groups.make_beside_pods(self._group)]
+        text = "".join(f"{one}\n" for one in reached_by)
+        (self._cluster.folder / f"{self.name}.reach").write_text(text)  # read by bin/kubelab-ssh
         fabric.plug_in(self._number, pid, self._n_nodes, self._rate)
         containerd = self._daemon("containerd", "containerd", "-c", str(self._folder / "containerd.toml"))
         containerd.start()

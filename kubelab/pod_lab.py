@@ -123,6 +123,16 @@ def inside(folder: Path, command: list[str]) -> list[str]:
     return ["nsenter", "-t", str(first), "--net", "--", *command]
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables with which commands reach the API and the nodes of the cluster in `folder`."""
+    programs = Path(__file__).with_name("bin")
+    return {
+        "KUBECONFIG": str(folder / "admin.kubeconfig"),
+        "KUBELAB": str(folder),
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+    }
+
+
 def _first_process(outer: int) -> int:
     """Return the pid, in our namespace, of the first process in the PID namespace that `outer` created."""
     [child] = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()

@@ -40,7 +40,7 @@ class PodLab:
     def run(self, *command: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command where the cluster can be reached."""
         words = pod_lab.inside(self.folder, [str(word) for word in command])
-        env = {**os.environ, "KUBECONFIG": str(self.folder / "admin.kubeconfig")}
+        env = {**os.environ, **pod_lab.environment(self.folder)}
         return subprocess.run(
             words, capture_output=True, text=True, env=env, cwd=folder, timeout=600, check=False
         )
@@ -132,7 +132,7 @@ class Campaign:
     def start(self, log: Path) -> subprocess.Popen[bytes]:
         """Start it; what it prints goes to `log`."""
         words = [TARE, "run", str(self._folder / "study.yaml"), "--out", str(self.out)]
-        env = {**os.environ, "KUBECONFIG": str(self.pods.folder / "admin.kubeconfig")}
+        env = {**os.environ, **pod_lab.environment(self.pods.folder)}
         with log.open("ab") as to:
             return subprocess.Popen(pod_lab.inside(self.pods.folder, words), env=env, stdout=to, stderr=to)
 

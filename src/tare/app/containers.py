@@ -34,21 +34,23 @@ def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str)
         """Return whether a container belongs to this session or to an earlier one that has ended."""
         return other.startswith(label) or is_gone(other, campaign)
 
+    engines = {name: engine for name in used if (engine := _own_engine(composer, name)) is not None}
     with ExitStack() as stack:
-        for name in used:
-            platform = composer.site.platforms[name]
-            engine = composer.runtime(platform.runtime)
-            if platform.is_queued or not isinstance(engine, Engine):
-                continue
-            hosts = _hosts(loaded, name)
+        for (
+            name,
+            engine,
+        ) in engines.items():  # before any starts: a sweep finds those of all platforms
+            platform, hosts = composer.site.platforms[name], _hosts(loaded, name)
             sweep(engine, platform, hosts.values(), env, is_of_campaign)
             stack.callback(sweep, engine, platform, hosts.values(), env, is_of_campaign)
+        for name, engine in engines.items():
+            platform = composer.site.platforms[name]
             if platform.has_node_containers:
                 cluster = ContainerCluster(
                     engine=engine,
                     platform=platform,
                     prefix=composer.container_prefix(name),
-                    hosts=hosts,
+                    hosts=_hosts(loaded, name),
                     binds=_shared_paths(folder, loaded, engine, env),
                     label=f"{label}containers;",
                     env=env,
@@ -56,6 +58,13 @@ def containers(folder: Path, loaded: Loaded, env: Mapping[str, str], label: str)
                 )
                 stack.enter_context(cluster)
         yield
+
+
+def _own_engine(composer: Composer, name: str) -> Engine | None:
+    """Return the engine whose containers Tare starts itself for the platform `name`; None if it has none."""
+    platform = composer.site.platforms[name]
+    engine = composer.runtime(platform.runtime)
+    return engine if isinstance(engine, Engine) and not platform.is_queued else None
 
 
 def read_nesting(

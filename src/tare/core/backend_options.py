@@ -10,13 +10,14 @@ class PodPlacement(msgspec.Struct, frozen=True, kw_only=True):
 
     `work` is the working folder in each pod. One pod starts the ranks on the pods that the file `hostfile`
     lists. It uses the command `agent`, called as ssh is, and the network `interface` unless the site gives
-    another.
+    another. If it `shares_work`, all pods of all runs see the same working folders, and so does Tare.
     """
 
     work: str
     hostfile: str
     agent: tuple[str, ...]
     interface: str
+    shares_work: bool = False
 
 
 class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from tare.execution.fault_owner import n_oom_kills, with_fault_owner
 from tare.execution.network_interfaces import is_port
 from tare.execution.outcome import StagesEnd, judge
 from tare.execution.own_storage import OwnStorage, owner_of
-from tare.execution.profiling import BUILD
+from tare.execution.profiling import BUILD, HOST_BUILD
 from tare.execution.staging import (
     StagedFolder,
     keep,
@@ -210,7 +210,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             )
             with record.stage(one.stage.name):
                 ended = self.backend.run(job)
-            if one.stage.name != BUILD:
+            if one.stage.name not in {BUILD, HOST_BUILD}:
                 elapsed_s += ended.elapsed_s
             settle_outputs(one, work)
             missing = keep(cache, one, work) if ended.code == 0 else ""

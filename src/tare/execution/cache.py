@@ -21,7 +21,7 @@ from tare.core.case import Case
 from tare.core.site import Platform
 from tare.core.workload import Stage
 from tare.execution.compose import Composer
-from tare.execution.profiling import with_profile
+from tare.execution.profiling import is_outside, with_profile
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -67,7 +67,7 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
     The last stage is measured, so it always runs.
     """
     platform = composer.site.platforms[case.platform]
-    stages = with_profile(composer.workloads[case.workload].stages(case), case)
+    stages = with_profile(composer.workloads[case.workload].stages(case), case, platform)
     digest = hashlib.blake2b(_encode([case.platform, platform]), digest_size=12)
     keys: list[str | None] = []
     for stage in stages[:-1]:
@@ -87,7 +87,7 @@ def _programs(stage: Stage, platform: Platform) -> Iterator[str]:
     Programs in a container are not yielded, since the platform names their image. Nor is a program that an
     earlier stage made, since it depends on that stage.
     """
-    if platform.runtime != "native":
+    if platform.runtime != "native" and not is_outside(stage):
         return
     prefix = (f"{platform.prefix}/bin",) if platform.prefix else ()
     own = os.pathsep.join((*platform.path, *prefix))

@@ -19,7 +19,7 @@ from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
 from tare.core.user_files import open_given
 from tare.core.workload import Stage, Workload
-from tare.execution.profiling import LIBRARY_PLACE, library_of, with_profile
+from tare.execution.profiling import LIBRARY_PLACE, is_outside, library_of, with_profile
 from tare.probes.core_binding import bound, chosen, with_script
 from tare.probes.placement import (
     can_run_probe,
@@ -110,7 +110,7 @@ class Composer(msgspec.Struct, frozen=True):
             for name, value in case.parameters.items()
         }
         stages = self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=requested))
-        return with_profile(stages, case)
+        return with_profile(stages, case, self.site.platforms[case.platform])
 
     def own_storage(self, case: Case, owner: str | None = None) -> str:
         """Return the folder of the attempt `owner` on the storage path of `case`; empty without a path."""
@@ -171,7 +171,7 @@ class Composer(msgspec.Struct, frozen=True):
             env.setdefault("OMP_NUM_THREADS", str(layout.threads))
         if stage.is_mpi:  # the launcher would add them too, but a container must know their names
             env = self.own_variables(case) | env
-        if LIBRARY_PLACE in stage.env.values():
+        if any(LIBRARY_PLACE in text for text in (*stage.argv, *stage.env.values())):
             others = (self.own_variables(case) | platform.env).get("LD_PRELOAD", "")
             places[LIBRARY_PLACE] = library_of(places["{work}"], others)
         argv = [_fill(word, places) for word in stage.argv]
@@ -180,8 +180,9 @@ class Composer(msgspec.Struct, frozen=True):
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
         )
-        runtime = self.runtime(platform.runtime)
-        engine = self.engine(case.platform) if platform.has_node_containers else None
+        runtime = self.runtime("native" if is_outside(stage) else platform.runtime)
+        has_engine = platform.has_node_containers and not is_outside(stage)
+        engine = self.engine(case.platform) if has_engine else None
         folder = places["{work}"]
         if self.runs_placement_probe(case, stage):
             every = sampling_stride(layout.ranks) if self.reports_transport(case, stage) else 1

@@ -157,6 +157,13 @@ def error_of(work: Path, outputs: Iterable[str]) -> str:
     return _cut(_error(texts, [_own_lines(text) for text in texts], None))
 
 
+def refusal_of_loader(work: Path, outputs: Iterable[str], library: str) -> str:
+    """Return the line of ld.so(8) about a `library` that it did not preload; empty if it printed none."""
+    lines = (line.strip() for name in outputs for line in _read(work / name).splitlines())
+    found = (line for line in lines if library in line and "cannot be preloaded" in line)
+    return _cut(next(found, ""))
+
+
 def _own_lines(text: str) -> list[str]:
     return without_ignored(list(own_lines(text)))
 

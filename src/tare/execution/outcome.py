@@ -28,10 +28,12 @@ from tare.execution.failure_reasons import (
     outputs_of,
     own_end_of,
     reason_of,
+    refusal_of_loader,
 )
 from tare.execution.parsing import parse_output
 from tare.execution.placement import check_placement
 from tare.execution.printed_settings import anchored, requested_settings, with_contradictions
+from tare.execution.profiling import LIBRARY
 from tare.execution.transport import Needs, prove
 from tare.execution.transport_reports.gathering import read_reports
 from tare.execution.transport_reports.verdict import confirms, contradiction, describe, named_devices
@@ -117,7 +119,7 @@ def judge(
     if outcome.state is State.DONE:
         placement, outcome = judge_ranks(case, composer, work, hostnames)
     if outcome.state is State.DONE and case.profile_of is not None:
-        outcome = judge_profile(work)
+        outcome = judge_profile(work, (end.stderr, end.stdout))
     outcome = judge_survivors(outcome, end.exit)
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
@@ -137,10 +139,12 @@ def judge(
     return without_secrets(judged, composer.pseudonyms.text)
 
 
-def judge_profile(work: Path) -> Outcome:
-    """Return whether a profiled run left its profile."""
+def judge_profile(work: Path, names: Sequence[str] = ()) -> Outcome:
+    """Return whether a profiled run left its profile; `names` are the files of its output."""
     if isinstance(found := read_profile(work), str):
-        return Outcome(State.INVALID, f"{found}{_NO_PROFILE}", "profile")
+        refused = refusal_of_loader(work, names, LIBRARY)
+        why = f"no profile, because {refused}" if refused else f"{found}{_NO_PROFILE}"
+        return Outcome(State.INVALID, why, "profile")
     return Outcome(State.DONE)
 
 

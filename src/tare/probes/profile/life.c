@@ -1,6 +1,8 @@
 /* The life of a profile: it begins when MPI_Init returns, and is written when MPI_Finalize begins. */
 #define _GNU_SOURCE
 #include "profile.h"
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CALIBRATIONS 2000
@@ -31,6 +33,24 @@ static double cost_of_call(void)
     return (double)least / (CALIBRATIONS / 10) * profile_tick_s;
 }
 
+#ifdef OPEN_MPI
+enum { FOR_OPEN_MPI = 1 };
+#else
+enum { FOR_OPEN_MPI = 0 };
+#endif
+
+/* Handles are addresses in Open MPI and numbers in MPICH: end the program if it uses the other of the two. */
+static void require_own_mpi(void)
+{
+    static const char *const names[] = {"MPICH or Intel MPI", "Open MPI"};
+    const int is_open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
+    if (is_open_mpi == FOR_OPEN_MPI)
+        return;
+    fprintf(stderr, "error: no profile, because mpicc is that of %s, and the program uses %s\n", names[FOR_OPEN_MPI],
+            names[is_open_mpi]);
+    exit(1);
+}
+
 static void start(void)
 {
     MPI_Comm parent;
@@ -38,6 +58,7 @@ static void start(void)
     output = getenv("TARE_PROFILE_OUT");
     if (profile_active || !output || !*output)
         return;
+    require_own_mpi();
     profile_depth = 1;
     PMPI_Comm_get_parent(&parent); /* the programs that this one starts in MPI share its path: the first one writes */
     if (parent == MPI_COMM_NULL) {

@@ -31,6 +31,7 @@ _KINDS = {kind.KIND: kind for kind in (MpiJob, Job, Pod, ConfigMap, AttachmentDe
 _MPIRUN = re.compile(r"(?:\S*/)?(?:mpirun|orterun|prterun|mpiexec(?:\.hydra)?)\b")
 _WHOLE = re.compile(r"\d+")
 _STEP = re.compile(r"^step(?:_on_first)? (\S+)", re.MULTILINE)
+_ON_FIRST = re.compile(r"^step_on_first (\S+)", re.MULTILINE)
 _CLAIM = "name the ReadWriteMany claim that holds the campaigns: kubernetes: {work: {claim: …, path: …}}"
 
 
@@ -285,12 +286,12 @@ def _working_folder(bundle: _Bundle) -> Iterator[Trap]:
     pod = bundle.worker.template.spec
     own = {volume.name for volume in pod.volumes if volume.empty_dir is not None}
     mounted = {one.name for one in pod.containers[0].volume_mounts if one.mount_path == WORK}
-    steps = _STEP.findall(bundle.command)
-    if (bundle.worker.replicas or 0) > 1 and len(steps) > 1 and mounted & own:
+    steps, on_first = _STEP.findall(bundle.command), _ON_FIRST.findall(bundle.command)
+    if (bundle.worker.replicas or 0) > 1 and on_first and len(steps) > 1 and mounted & own:
         yield Trap(
             "working folder",
             f"each worker has a working folder of its own: {steps[-1]} does not find on the others what "
-            f"{', '.join(steps[:-1])} left in one of them",
+            f"{', '.join(on_first)} left in one of them",
             _CLAIM,
         )
 

@@ -366,7 +366,13 @@ class KubernetesOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_
     @property
     def pods(self) -> PodPlacement:
         """Return how ranks are started in the pods (see BackendOptions)."""
-        return PodPlacement(work=WORK, hostfile=HOSTFILE, agent=self.ssh, interface=self.start_interface)
+        return PodPlacement(
+            work=WORK,
+            hostfile=HOSTFILE,
+            agent=self.ssh,
+            interface=self.start_interface,
+            shares_work=self.work is not None,
+        )
 
 
 def options_of(platform: Platform) -> KubernetesOptions:

@@ -21,6 +21,10 @@ _PAGES = {"2Mi": 2**21, "1Gi": 2**30}
 
 def read_options(written: KubernetesOptions, reader: OptionsReader) -> KubernetesOptions:
     """Return the options with variables expanded, and report every fault to `reader`."""
+    work = written.work
+    if work is not None:
+        path = reader.expand(work.path, "work", "path").rstrip("/")
+        written = msgspec.structs.replace(written, work=msgspec.structs.replace(work, path=path))
     _check_names(written, reader)
     _check_user(written, reader)
     _check_labels(written, reader)
@@ -30,12 +34,10 @@ def read_options(written: KubernetesOptions, reader: OptionsReader) -> Kubernete
         if amount % _PAGES[size]:
             message = f"{amount} bytes are no whole pages of {size}; write a multiple"
             reader.fault(message, "hugepages", size)
-    work = written.work
     return msgspec.structs.replace(
         written,
         image=reader.expand(written.image, "image"),
         kubeconfig=reader.expand(written.kubeconfig, "kubeconfig") if written.kubeconfig else None,
-        work=msgspec.structs.replace(work, path=work.path.rstrip("/")) if work else None,
     )
 
 
