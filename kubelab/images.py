@@ -17,6 +17,8 @@ from typing import NamedTuple
 from kubelab import image_mpis
 from kubelab.processes import KubelabError
 
+PACKAGES = "TARE_KUBELAB_PACKAGES"
+"""The variable that names further Debian packages of the image."""
 PAUSE, MPI = "docker.io/kubelab/pause:1", "docker.io/kubelab/mpi:1"
 
 _SUITE = "bookworm"
@@ -42,7 +44,7 @@ class Images(NamedTuple):
 
 def packages() -> tuple[str, ...]:
     """Return the Debian packages of the image, with those that TARE_KUBELAB_PACKAGES names."""
-    return (*_PACKAGES, *sorted(os.environ.get("TARE_KUBELAB_PACKAGES", "").split()))
+    return (*_PACKAGES, *sorted(os.environ.get(PACKAGES, "").split()))
 
 
 def folder() -> Path:

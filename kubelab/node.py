@@ -35,6 +35,7 @@ mount -t tmpfs tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/lib
 mkdir /var/lib/kubelet
 mount --bind {folder}/log /var/log
+mount --bind {folder}/hosts /etc/hosts
 [ ! -d {folder}/cni ] || mount --bind {folder}/cni {etc_cni}
 cd {folder}/sysctl
 for file in */* */*/*; do [ ! -f $file ] || mount --bind $file /proc/sys/$file; done
@@ -69,9 +70,9 @@ version = 2
 class Node:
     """The node `number` of `n_nodes`, with its state and logs in a folder below the cluster's.
 
-    It sees the machine's files except /run, /var/lib and /var/log, so that all its programs may use their
-    usual paths. Images and containers are in memory, 1 GiB, and are lost with the node. Its uplink sends at
-    most at `rate`.
+    It sees the machine's files except /run, /var/lib, /var/log and /etc/hosts, so that all its programs may
+    use their usual paths. Images and containers are in memory, 1 GiB, and are lost with the node. Its uplink
+    sends at most at `rate`.
     """
 
     def __init__(self, cluster: ControlPlane, number: int, n_nodes: int, rate: str, group: str) -> None:
@@ -168,6 +169,8 @@ class Node:
         runtime = self._folder / "cri-o"
         runtime.write_text(f"#!{sys.executable}\n{_CRI_O.read_text()}")
         runtime.chmod(0o755)
+        names = [f"{fabric.address(number)} node{number}" for number in range(self._n_nodes)]
+        (self._folder / "hosts").write_text("\n".join(["127.0.0.1 localhost", *names, ""]))
         (self._folder / "resolv.conf").write_text(f"nameserver {fabric.HOST}\n")
         (self._folder / "kubelet.yaml").write_text(yaml.safe_dump(self._kubelet_config()))
 

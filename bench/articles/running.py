@@ -17,6 +17,8 @@ import click
 
 from bench.articles.article import Article, LocalStudy
 from bench.rows import TARE
+from kubelab import shared_claim
+from kubelab.images import PACKAGES as IMAGE_PACKAGES
 from tare.analysis.accounting import account
 from tare.storage.campaign import is_campaign, read_campaign
 
@@ -42,30 +44,54 @@ def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
             click.echo(f"{study.name} is left out, since there is no root file system of {suite}")
             return 0
     folder = campaigns / study.name
-    command = [TARE, "run", str(article.path_of(study)), "--out", str(folder)]
+    command = [TARE, "run", str(article.path_of(study)), "--out"]
     if not study.in_pods and not study.in_cluster:
-        return _call(command)
+        return _call([*command, str(folder)])
     if is_campaign(folder) and account(read_campaign(folder)).is_complete:
         return 0  # a cluster would come up for nothing
     if study.in_cluster:
         with containers() as environment:
             if environment is not None:
-                return _call(command, environment)
+                return _call([*command, str(folder)], environment)
         click.echo(
             f"{study.name} is left out, since no cluster of containers came up; see docs/containers.md"
         )
         return 0
-    with tempfile.TemporaryDirectory(prefix="tare-articles-") as place, cluster(Path(place)) as is_up:
+    return _run_in_pods(study, command, folder)
+
+
+def _run_in_pods(study: LocalStudy, command: Sequence[str], folder: Path) -> int:
+    """Run one study in a cluster of its own, whose campaign ends up in `folder`; `command` lacks its folder."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tare-articles-") as place,
+        cluster(Path(place), packages=study.packages) as is_up,
+    ):
         if is_up:
-            return _call([*KUBELAB, "enter", place, *command])
+            out = Path(place, shared_claim.FOLDER, study.name) if study.on_claim else folder
+            code = _call([*KUBELAB, "enter", place, *command, str(out)])
+            if study.on_claim and is_campaign(out):
+                _replace(folder, out)
+            return code
     click.echo(f"{study.name} is left out, since no cluster with real pods came up; see docs/kubernetes.md")
     return 0
 
 
+def _replace(folder: Path, by: Path) -> None:
+    """Replace the campaign in `folder`, if there is one, by that of a cluster which is about to end."""
+    if is_campaign(folder):  # it is not complete, and no later cluster has its claim
+        shutil.rmtree(folder)
+    shutil.copytree(by, folder, symlinks=True)
+
+
 @contextmanager
-def cluster(folder: Path, kubelab: Sequence[str] = KUBELAB) -> Iterator[bool]:
-    """Hold a cluster with real pods in `folder`; yield whether it came up. `kubelab` is the program."""
-    process = subprocess.Popen([*kubelab, "pods", str(folder)], stdout=subprocess.PIPE, text=True)
+def cluster(folder: Path, kubelab: Sequence[str] = KUBELAB, packages: Sequence[str] = ()) -> Iterator[bool]:
+    """Hold a cluster with real pods in `folder`; yield whether it came up.
+
+    `kubelab` is the program; `packages` of Debian are put into its image, beside the user's own.
+    """
+    wanted = {*os.environ.get(IMAGE_PACKAGES, "").split(), *packages}
+    env = {**os.environ, IMAGE_PACKAGES: " ".join(sorted(wanted))}
+    process = subprocess.Popen([*kubelab, "pods", str(folder)], stdout=subprocess.PIPE, text=True, env=env)
     with process:
         assert process.stdout is not None  # it is a pipe
         try:

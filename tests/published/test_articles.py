@@ -448,7 +448,7 @@ def test_a_complete_campaign_in_pods_brings_up_no_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     article = ARTICLES["red-hat"]
-    (study,) = [one for one in article.studies if one.in_pods]
+    study = next(one for one in article.studies if one.in_pods)
     write_campaign(made(plan_of(article, study), same), tmp_path / study.name)
     monkeypatch.setattr(running, "cluster", None)
     assert run(article, study, tmp_path) == 0

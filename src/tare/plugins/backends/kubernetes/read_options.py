@@ -51,7 +51,7 @@ def _check_names(written: KubernetesOptions, reader: OptionsReader) -> None:
             cure = nearest(name, list(reader.storage))
             reader.fault(f"{shown(name)} is not a storage path of this site; {cure}", "storage", name)
     work, isolation = written.work, written.isolation
-    if work is not None and not work.path.startswith("/"):
+    if work is not None and not work.path.startswith(("/", "${")):
         reader.fault(f"{shown(work.path)} is a relative path; write /…", "work", "path")
     if isolation is not None and "=" not in isolation:
         reader.fault(f"{shown(isolation)} has no value; write LABEL=VALUE: bench=only", "isolation")
