@@ -49,11 +49,9 @@ def profiles(
     campaign = read_campaign(folder / "c")
     platform_of = {one.id: one.platform for one in campaign.plan.with_profiled_runs.cases if one.profile_of}
     assert set(platform_of.values()) == set(setups), done.stdout + done.stderr
-    return {
-        platform_of[one.case]: _profile(one, folder / "c")
-        for one in campaign.attempts
-        if one.case in platform_of
-    }
+    profiled = [one for one in campaign.attempts if one.case in platform_of]
+    assert len(profiled) == len(setups), done.stdout + done.stderr
+    return {platform_of[one.case]: _profile(one, folder / "c") for one in profiled}
 
 
 def _profile(attempt: Attempt, campaign: Path) -> Profile | str:
