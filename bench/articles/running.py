@@ -61,7 +61,7 @@ def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
 
 
 def _run_in_pods(study: LocalStudy, command: Sequence[str], folder: Path) -> int:
-    """Run one study in a cluster of its own, whose campaign ends up in `folder`; `command` lacks its folder."""
+    """Run one study in a cluster of its own, whose campaign ends up in `folder`, which `command` lacks."""
     with (
         tempfile.TemporaryDirectory(prefix="tare-articles-") as place,
         cluster(Path(place), packages=study.packages) as is_up,
