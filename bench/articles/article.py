@@ -21,8 +21,8 @@ class LocalStudy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     is an estimate for two idle cores. `needs` names the programs that it runs, or the path of one. A study
     `in_pods` runs in a Kubernetes that `kubelab` brings up for it, with these `packages` of Debian in its
     image; with `on_claim`, its campaign is on the claim that all pods share. One `in_cluster` runs over ssh
-    in the containerised cluster of the lab. `suites` are the releases of Debian whose root file systems it needs
-    beside the lab's own.
+    in the containerised cluster of the lab. `suites` are the releases of Debian whose root file systems it
+    needs beside the lab's own.
     """
 
     file: str
