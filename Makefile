@@ -1,7 +1,7 @@
 # make demo    build a cluster on this machine, measure it, and write the report
 # make test    everything that CI checks
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
-# make articles   run what tries the claims of the published articles on this machine, and write their pages; an hour
+# make articles   run what tries the claims of the published articles on this machine, and write their pages; an hour (ARGS=--no-run: only judge and draw)
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
@@ -89,7 +89,7 @@ studies: setup
 	done; exit $$status
 
 articles: setup rootfs
-	$(VENV)/bin/python -m bench.articles
+	$(VENV)/bin/python -m bench.articles $(ARGS)
 
 rootfs: $(STAMP)
 	@if [ "$$(id -u)" = 0 ] && type mmdebstrap podman >/dev/null 2>&1; then \
