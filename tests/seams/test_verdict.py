@@ -21,6 +21,7 @@ from tare.analysis.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict, differences, verdict_named, verdict_of, verdicts
 from tare.core.workload import Better
+from tare.live import pages
 from tare.live.charts import changes
 from tare.live.pages import static
 from tare.report.formats.latex import render_latex
@@ -79,9 +80,15 @@ def test_the_report_has_its_cells_key_filter_colours_and_sentence(campaign: Camp
 def test_the_live_page_paints_it(campaign: Campaign) -> None:
     chart = changes(aggregates(campaign), lay_out(campaign, comparisons(campaign)), campaign.plan.margin)
     assert {(one.verdict, one.sign, one.paint) for one in chart.bars} == {("different", "≠", "different")}
-    static.cache_clear()
+    forget_pages()
     assert ".mark.different { color: var(--different-ink); }" in static("style.css")
+    forget_pages()
+
+
+def forget_pages() -> None:
+    """Forget what the live page was made of, which other tests in this process may have asked for."""
     static.cache_clear()
+    pages._environment.cache_clear()
 
 
 def test_the_live_page_and_its_api_answer_with_it(campaign: Campaign) -> None:
