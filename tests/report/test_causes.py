@@ -8,12 +8,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from support.curves import Wire, curves_campaign, joined
 from support.profiled import BASE, profiled_campaign, with_more
 from tare.analysis.attribution import attributions
 from tare.cli.commands.why import command
 from tare.core.attribution import Cause, CauseKind
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
+from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.report_statistics import ReportStatistics
 from tare.report.section import SectionText
@@ -138,6 +140,17 @@ def test_the_command_prints_the_sentence_and_json_has_the_parts(tmp_path: Path) 
     assert found["schema"] == "tare.why/1"
     parts = found["differences"][0]["attribution"]["parts"]
     assert sum(one["share"]["value"] for one in parts) == pytest.approx(1)
+
+
+def test_charts_show_the_parts_and_what_latency_and_bandwidth_cost(tmp_path: Path) -> None:
+    wires = {"host": Wire(10e-6, 1e9), "overlay": Wire(60e-6, 2e8)}
+    campaign = joined(profiled_campaign(tmp_path, BASE, _SLOWER), curves_campaign(wires))
+    found = content(campaign, ReportStatistics.of(campaign), painter=Painter())
+    figures = {one.name: one for one in found.figures}
+    assert {"why", "tolerance", "tolerance-bandwidth"} <= figures.keys()
+    slowest, *_, own = figures["tolerance-bandwidth"].panels[0].lines[0].points
+    assert slowest.y > 1.5
+    assert own.y == pytest.approx(1, abs=0.001), "with the bandwidth that it has"
 
 
 def test_a_campaign_without_profiles_says_how_to_make_them(tmp_path: Path) -> None:

@@ -165,3 +165,8 @@ def slowdown(found: Tolerance, latency_s: float) -> tuple[float, float]:
         found.messages * latency_s / found.wall_s,
         (found.messages - found.hidden) * latency_s / found.wall_s,
     )
+
+
+def narrowing(found: Tolerance, link: float, bandwidth: float) -> float:
+    """Return the slowdown by `bandwidth` in place of that of the `link`, as a share of the wall time."""
+    return found.n_bytes * (1 / bandwidth - 1 / link) / found.wall_s

@@ -101,8 +101,9 @@ def _judged(networks: tuple[Network, ...], limit: Limit) -> str:
         is_bad = known.high is not None and added.low is not None and added.low > known.high
         word = "good enough" if is_fine else "not" if is_bad else "undecided"
         groups[word].append(f"{_side(one.network, one.platform)} ({_added(added)})")
+    words = {"not": "not" if groups["good enough"] else "not good enough"}
     parts = [
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {word}"
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words.get(word, word)}"
         for word, names in groups.items()
         if names
     ]

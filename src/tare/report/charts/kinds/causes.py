@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.analysis.tolerance import slowdown
+from tare.analysis.tolerance import narrowing, slowdown
 from tare.core.prediction import Tolerance
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, Drawing
@@ -10,9 +10,11 @@ from tare.report.charts.panels import Line, Panel, Point
 from tare.report.charts.waterfall import describe_waterfall, waterfall_chart, waterfall_panel
 from tare.report.variants import Variants
 from tare.report.words.causes import is_told
-from tare.report.words.numbers import bracket_values, quantity, ratio, visible
+from tare.report.words.numbers import bracket_values, quantity, ratio, scaled, visible
 
 _LATENCIES_US = (1, 3, 10, 30, 100, 300)
+_LESS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.025)
+"""Bandwidths, as shares of that of the program's own network."""
 
 
 def _waterfalls(facts: ChartFacts) -> ChartPart | None:
@@ -70,7 +72,49 @@ def _panel(one: Tolerance, variants: Variants) -> Panel:
     )
 
 
+def _bandwidths(facts: ChartFacts) -> ChartPart | None:
+    found = [
+        one
+        for one in facts.statistics.tolerances
+        if one.limits and one.link_bytes_per_s and one.n_bytes and one.case in facts.cases
+    ]
+    if not found:
+        return None
+    return ChartPart(
+        "How programs slow with less bandwidth",
+        "Wall time with less bandwidth of each node over that with its own, from the bytes that the busiest "
+        "node receives. The latency stays the same, and no computation hides the messages.",
+        [_bandwidth_panel(one, one.link_bytes_per_s or 0.0, facts.variants) for one in found],
+    )
+
+
+def _bandwidth_panel(one: Tolerance, own: float, variants: Variants) -> Panel:
+    points = []
+    for share in reversed(_LESS):
+        bandwidth = float(f"{own * share:.3g}")
+        slower = 1 + narrowing(one, own, bandwidth)
+        points.append(
+            Point(
+                x=bandwidth / 1e6,
+                y=slower,
+                low=None,
+                high=None,
+                at=scaled(bandwidth, "B/s"),
+                value=ratio(slower),
+                interval="",
+                n_blocks=one.n_runs,
+            )
+        )
+    return Panel(
+        title=variants.configuration_of[one.case].label,
+        subtitle=f"slowdown on {visible(one.network or one.platform)}",
+        lines=(Line(variants.variant_of[one.case], tuple(points)),),
+        x="bandwidth_of_a_node_in_MB/s",
+    )
+
+
 CHARTS = (
     ChartKind("why", Style("difference", is_log=False, has_lines=False, columns=2), _waterfalls, 40),
     ChartKind("tolerance", Style("slowdown", is_ratio=True), _tolerances, 60),
+    ChartKind("tolerance-bandwidth", Style("slowdown", is_ratio=True), _bandwidths, 61),
 )
