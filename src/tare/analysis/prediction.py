@@ -160,7 +160,14 @@ def _with_intervals(
     low = None if half is None else value - half - unsure - max(hidden, 0.0)
     high = None if half is None else value + half + unsure + max(in_full, 0.0)
     wall = nothing.reference_s
-    ratio = Bounded(1 + value / wall, *(None if end is None else 1 + end / wall for end in (low, high)))
+    if value <= -wall:
+        return msgspec.structs.replace(
+            nothing, uncovered_s=uncovered, refusal="by the curves the network would save more than it takes"
+        )
+    # No time is negative, whatever the noise of the curves.
+    ratio = Bounded(
+        1 + value / wall, *(None if end is None else max(0.0, 1 + end / wall) for end in (low, high))
+    )
     return msgspec.structs.replace(
         nothing,
         difference_s=Bounded(value, low, high),

@@ -13,6 +13,7 @@ from tare.report.words.mechanisms import mechanism
 from tare.report.words.numbers import (
     NARROW,
     bracket,
+    bracket_values,
     count,
     number,
     percent,
@@ -29,6 +30,9 @@ _LEAST_SHARE = 0.05
 
 _LARGE_REST = 0.2
 """A larger part that is unexplained is named, certain or not."""
+
+_SEVERAL = 3.0
+"""From this ratio on, times are several times as long, and no percentage longer."""
 
 _WIDE_SHARE = 0.5
 """A share whose interval is wider is given by the ends of that alone."""
@@ -73,6 +77,12 @@ def silence(one: Attribution) -> str:
 
 
 def _change(ratio: Bounded) -> str:
+    """Return a change of times: ``62 % [58, 66] longer``; of times several times as long, the ratio.
+
+    A change that is less than the width of its interval is given by the ends of that alone.
+    """
+    if ratio.value >= _SEVERAL:
+        return _several(ratio)
     share = ratio.value - 1
     ends = None if ratio.low is None or ratio.high is None else (ratio.low - 1, ratio.high - 1)
     if share < 0:
@@ -84,6 +94,13 @@ def _change(ratio: Bounded) -> str:
         return f"between {low} and {high} {word}"
     text = f"{percent(share, is_signed=False, decimals=decimals)} {bracket(ends, decimals)}".rstrip()
     return f"{text} {word}"
+
+
+def _several(ratio: Bounded) -> str:
+    low, high = ratio.low, ratio.high
+    if low is not None and high is not None and high - low > ratio.value - 1:
+        return f"between {number(low)} and {number(high)} times as long"
+    return f"{number(ratio.value)} {bracket_values(low, high)}".rstrip() + " times as long"
 
 
 def share_words(one: Bounded) -> str:

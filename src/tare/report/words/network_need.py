@@ -20,18 +20,24 @@ _QUOTED = 0.05
 """The slowdown for which a sentence gives the latency."""
 
 
+_FACTOR = 2.0
+"""A value whose interval goes further than this factor from it is not quoted."""
+
+
 def prediction_sentence(one: Prediction) -> str:
     """Return what the curves predict, beside what was measured, without a full stop."""
     subject = f"{visible(one.workload)} on {_side(one.contender, one.contender_platform)}"
     if one.refusal or one.ratio is None:
         return f"{subject}: nothing is predicted, because {visible(one.refusal)}"
     text = (
-        f"{subject} is predicted to take {change_words(one.ratio)} than on "
+        f"{subject} is predicted to take {_change_said(one.ratio)} than on "
         f"{_side(one.reference, one.reference_platform)}, by the networks’ curves"
     )
     if one.measured_ratio is not None:
-        meets = {True: ", which agrees", False: ", which does not agree", None: ""}[one.is_inside]
-        text += f"; measured: {change_words(one.measured_ratio)}{meets}"
+        meets = {True: ", which does not contradict it", False: ", which contradicts it", None: ""}[
+            one.is_inside
+        ]
+        text += f"; measured: {_change_said(one.measured_ratio)}{meets}"
     if one.remarks:
         text += f"; extrapolated: {listed([visible(remark) for remark in one.remarks])}"
     if one.uncovered_s:
@@ -52,6 +58,14 @@ def change_words(ratio: Bounded) -> str:
     )
 
 
+def _change_said(ratio: Bounded) -> str:
+    """Return a ratio for a sentence: the ends of its interval alone, if that is wider than the change."""
+    low, high = ratio.low, ratio.high
+    if low is None or high is None or high - low <= abs(ratio.value - 1):
+        return change_words(ratio)
+    return f"between {change_words(Bounded(low))} and {change_words(Bounded(high))}"
+
+
 def tolerance_sentence(one: Tolerance) -> str:
     """Return how much more latency a program stands, and which networks that leaves, without a full stop."""
     subject = f"at {count(one.nodes, 'node')} {visible(one.workload)}"
@@ -60,11 +74,21 @@ def tolerance_sentence(one: Tolerance) -> str:
     subject = f"by the messages of its busiest rank, {subject}"
     limit = next(limit for limit in one.limits if limit.share == _QUOTED)
     share = percent(_QUOTED, is_signed=False, decimals=0)
+    if not _is_known(limit.latency_s, may_hide=one.hidden > 0):
+        return f"{subject}: how much latency it stands is not known, because its runs differ too much"
     text = f"{subject} stands {latency_words(limit)} more latency for {share}"
-    if limit.bandwidth is not None:
+    if limit.bandwidth is not None and _is_known(limit.bandwidth):
         text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
     judged = _judged(one.networks, limit)
     return f"{text}: by latency alone, {judged}" if judged else text
+
+
+def _is_known(one: Bounded | None, *, may_hide: bool = False) -> bool:
+    """Return whether a value is known within a factor; a high end that hiding gives says nothing of that."""
+    if one is None or one.low is None:
+        return one is not None
+    ends = [one.low] if may_hide or one.high is None else [one.low, one.high]
+    return all(end > 0 and max(one.value / end, end / one.value) <= _FACTOR for end in ends)
 
 
 def latency_words(limit: Limit) -> str:
