@@ -4,6 +4,7 @@
 # make articles   run what tries the claims of the published articles on this machine, and write their pages; an hour (ARGS=--no-run: only judge and draw)
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
+# make why        hold predicted against measured costs of networks; on a machine that does nothing else, three minutes
 # make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
 # make truth   count what is falsely claimed of 2,000 simulated campaigns, by kind of sentence; a quarter of an hour
 # make fuzz MINUTES=30   try all that reads others' files on input that nobody meant; so long for each of some 80 targets
@@ -48,7 +49,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
   runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat texlive-latex-recommended texlive-science
 
-.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer screenshots lock audit sbom programs kubelab rootfs \
+.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer why screenshots lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
@@ -127,6 +128,9 @@ soak: setup
 
 observer: setup
 	$(VENV)/bin/python -m bench observer
+
+why: setup
+	$(VENV)/bin/python -m bench why
 
 screenshots: setup
 	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/live/test_live_browser.py

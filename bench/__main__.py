@@ -15,6 +15,7 @@ from bench import (
     startup,
     stopping,
     telemetry,
+    why,
 )
 
 SUITES = {
@@ -28,9 +29,10 @@ SUITES = {
     "telemetry": telemetry.measure,
     "observer": observer.measure,
     "profile": profile_cost.measure,
+    "why": why.measure,
 }
-ALONE = {"observer", "profile"}
-"""Suites that take half an hour and need an otherwise idle machine."""
+ALONE = {"observer", "profile", "why"}
+"""Suites that take minutes, up to half an hour, and need an otherwise idle machine."""
 
 
 def main() -> None:
