@@ -115,17 +115,19 @@ task() { # task FOLDER NODES SECONDS: begin a task
   [ -z "${node_names-}" ] || printf '%s\n' "${node_names[@]:0:nodes}" >hostfile
   task_up=${now##* } failed=
   probe before "$counters"$'\n'"$facts"
-  deadline=$((SECONDS + $3))
+  left=$3
 }
 
 step() { # step NAME STDOUT STDERR COMMAND…: run a program in the remaining time of the task
   # {node0} in a word becomes the first node: other nodes reach it by an address that contains its name.
-  local name=$1 out=$2 err=$3 left=$((deadline - SECONDS)) code begun
+  # 'left' is what its steps may still take, in seconds: what the nodes are asked between them does not count.
+  local name=$1 out=$2 err=$3 started=$SECONDS code begun
   shift 3
   clock
   begun=$now
   TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
   code=$?
+  left=$((left - (SECONDS - started)))
   exit_if_recorded
   clock
   printf 'step %s %s %s %s\n' "$name" "$code" "$begun" "$now" >>progress
