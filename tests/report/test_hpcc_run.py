@@ -86,6 +86,6 @@ def numbers_of(text: str) -> set[str]:
 
 
 def is_rounded(text: str, value: float) -> bool:
-    """Return whether `text` is `value`, rounded to the digits that it has; at least three of them."""
+    """Return whether `text` is `value`, rounded to the digits that it has; at least two of them."""
     digits = len(re.sub(r"e.*|[.-]", "", text).lstrip("0"))
-    return float(text) == float(f"{value:.{max(digits, 1)}g}") and digits >= min(3, len(f"{value:g}"))
+    return float(text) == float(f"{value:.{max(digits, 1)}g}") and digits >= min(2, len(f"{value:g}"))
