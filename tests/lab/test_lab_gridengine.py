@@ -115,9 +115,7 @@ def test_its_daemons_end_with_the_lab(tmp_path: Path) -> None:
 def test_a_lab_names_the_services_it_knows(cluster: Lab) -> None:
     assert cluster.has_service("gridengine")
     assert not cluster.has_service("slurm")
-    with pytest.raises(
-        UsageError, match="no service 'pbs'; it has slurm, gridengine, containers, cluster, docker"
-    ):
+    with pytest.raises(UsageError, match="it has slurm, gridengine, containers, cluster, docker"):
         cluster.add_service("pbs")
 
 

@@ -81,11 +81,14 @@ def printed_numbers(folder: Path) -> Numbers:
 
 
 def numbers_of(text: str) -> set[str]:
-    plain = re.sub(r"\\times *10\^\{(-?\d+)\}", r"e\1", text.replace("−", "-").replace("\\,", ""))
+    plain = re.sub(
+        r"\\times *10\^\{(-?\d+)\}",
+        r"e\1",
+        text.replace("−", "-").replace(r"\ensuremath{-}", "-").replace("\\,", ""),
+    )
     return set(re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?", plain))
 
 
 def is_rounded(text: str, value: float) -> bool:
-    """Return whether `text` is `value`, rounded to the digits that it has; at least two of them."""
-    digits = len(re.sub(r"e.*|[.-]", "", text).lstrip("0"))
-    return float(text) == float(f"{value:.{max(digits, 1)}g}") and digits >= min(2, len(f"{value:g}"))
+    """Return whether `text` is `value`, rounded to three digits or more; zeros at its end may be left out."""
+    return any(float(text) == float(f"{value:.{digits}g}") for digits in range(3, 17))
