@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ from tare.report.words.causes import cause_sentence, cause_words
 from tare.storage.campaign import read_campaign
 from tare.terminal.output import plain
 
+_KEYS = (("MPI_Alltoall", 4096), ("computation", 0))
 _SLOWER = with_more(with_more(BASE, ("MPI_Alltoall", 4096), 3.2), ("computation", 0), 0.8)
 
 
@@ -44,6 +46,19 @@ def test_a_faster_contender_takes_less_time(tmp_path: Path) -> None:
     (text,) = _sentences(profiled_campaign(tmp_path, _SLOWER, BASE))
     assert "less time from MPI_Init to MPI_Finalize: " in text
     assert "[" in text
+
+
+@pytest.mark.parametrize(("is_faster", "word"), [(False, "less"), (True, "more")])
+def test_a_part_that_goes_the_other_way_is_named_as_it_goes(
+    tmp_path: Path, is_faster: bool, word: str
+) -> None:
+    messages, computation = (with_more(BASE, key, 3.2 - 2.4 * at) for at, key in enumerate(_KEYS))
+    sides = (messages, computation) if is_faster else (computation, messages)
+    (text,) = _sentences(profiled_campaign(tmp_path, *sides))
+    assert ("less time" if is_faster else "longer") in text
+    assert re.search(rf"of that is MPI_Alltoall .*, {word} time in computation makes up for 3\d %", text), (
+        text
+    )
 
 
 def test_a_large_unexplained_part_is_said(tmp_path: Path) -> None:

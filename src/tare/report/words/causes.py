@@ -137,8 +137,11 @@ def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
     rest = one.unexplained
     if rest is not None and abs(rest.share.value) >= _LARGE_REST:
         texts.append(f"{_share_said(rest.share)} is not explained by the profile")
+    is_slower = one.difference_s is not None and one.difference_s.value > 0
     texts += [
-        f"less of {cause_words(cause)} makes up for {_share_said(_positive(cause))}" for cause in against
+        f"{'less' if is_slower else 'more'} time in {cause_words(cause)} makes up for "
+        f"{_share_said(_positive(cause))}"
+        for cause in against
     ]
     return ", ".join(texts) if texts else "no single part of that is certain"
 
