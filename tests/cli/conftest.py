@@ -71,6 +71,13 @@ def call_tare_here(
     return subprocess.CompletedProcess(words, code, *said)
 
 
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep records of folders and jobs apart from those of this machine's user; return where they are."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state/tare"
+
+
 @pytest.fixture
 def tare_here(tmp_path: Path) -> Tare:
     """Run tare in an empty folder, as `call_tare_here` does, and return how it ended."""

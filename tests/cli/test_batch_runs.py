@@ -50,11 +50,7 @@ def shared_lab(system: BatchSystem, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def administrator(
-    system: BatchSystem, shared_lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Administrator]:
-    """Keep what is on record of campaigns' jobs from that of this machine's user."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def administrator(system: BatchSystem, shared_lab: Lab, tmp_path: Path) -> Iterator[Administrator]:
     with system.administered(shared_lab, tmp_path) as administrator:
         yield administrator
 

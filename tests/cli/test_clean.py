@@ -33,12 +33,6 @@ def root() -> None:
         pytest.skip("only root makes namespaces and other users, and not in every container")
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state/tare"
-
-
 @pytest.fixture
 def dead() -> Session:
     """A session of this host and user, of a campaign of its own, whose tare is gone."""

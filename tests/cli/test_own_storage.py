@@ -159,11 +159,8 @@ def test_what_a_killed_run_left_is_removed(scratch: Path, tmp_path: Path) -> Non
     wait_for(lambda: list(scratch.iterdir()) == [neighbour])
 
 
-def test_clean_finds_what_even_the_guard_could_not_remove(
-    tare: Tare, scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    records = tmp_path / "state/tare/storage"
+def test_clean_finds_what_even_the_guard_could_not_remove(tare: Tare, scratch: Path, state: Path) -> None:
+    records = state / "storage"
     records.mkdir(parents=True)
     left, other = scratch / "tare-0a1b-c-1.1", scratch / "tare-ffff-c-1.1"
     for folder in (left, other):

@@ -23,9 +23,7 @@ platforms:
 
 
 @pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep what is on record of campaigns' jobs from that of this machine's user."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def site(tmp_path: Path) -> None:
     (tmp_path / "queue.yaml").write_text(SITE)
 
 

@@ -95,10 +95,9 @@ def test_staged_folders_go_to_the_nodes_and_come_back(
 
 
 @pytest.fixture
-def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def records(state: Path) -> Path:
     """Where it is on record what was staged."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state/tare/staged"
+    return state / "staged"
 
 
 def start_and_kill(study: Path, campaign: Path, nodes: Path, *, with_guard: bool) -> None:
@@ -160,6 +159,7 @@ def test_clean_keeps_on_record_what_it_cannot_reach(
     (records / "1.json").write_text(json.dumps(left))
     done = tare("clean")
     assert "/nowhere/tare-1 of away cannot be removed now" in done.stderr
+    assert f"or delete {records}/" in done.stderr
     assert "nothing" not in done.stdout
     assert (records / "1.json").exists()
 

@@ -32,13 +32,15 @@ class Leftover(NamedTuple):
     """Something that a session of Tare left: a process, container, job or folder.
 
     `verb` is what is done to it, such as remove. `what` describes it. `verdict` is the fate of the session
-    that owns it. `end` does it, and returns whether that succeeded.
+    that owns it. `end` does it, and returns whether that succeeded. `record` is the file that names it,
+    where it is on hosts that may be gone for good.
     """
 
     verb: str
     what: str
     verdict: SessionFate
     end: Callable[[], bool]
+    record: Path | None = None
 
 
 Judge = Callable[[str, int | None], SessionFate]
@@ -162,14 +164,15 @@ def _staged(judge_session: Judge) -> Iterator[Leftover]:
     """Yield the working folders that were copied to hosts."""
     for one, owner in staged.Staged.recorded():
         what = f"folder {one.place} of {', '.join(one.hosts)}"
-        yield Leftover("remove", what, judge_session(one.label, owner), partial(staged.remove, one))
+        yield Leftover("remove", what, judge_session(one.label, owner), partial(staged.remove, one), one.file)
 
 
 def _own_storage(judge_session: Judge) -> Iterator[Leftover]:
     """Yield the folders that runs had on storage paths."""
     for one, owner in own_storage.OwnFolder.recorded():
         what = f"folder {one.folder}{' of ' if one.agent else ''}{', '.join(filter(None, one.hosts))}"
-        yield Leftover("remove", what, judge_session(one.label, owner), partial(own_storage.remove, one))
+        verdict = judge_session(one.label, owner)
+        yield Leftover("remove", what, verdict, partial(own_storage.remove, one), one.file)
 
 
 def _engine_hosts() -> dict[str, list[tuple[Host, dict[str, str]]]]:

@@ -61,7 +61,8 @@ def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool,
         if is_done and not as_json:
             echo(f"{f'would {one.verb}' if dry_run else _NOW[one.verb]} {one.what}")
         elif not as_json:
-            echo(f"tare: {one.what} cannot be {_NOW[one.verb]} now; {_AGAIN}", err=True)
+            gone = f", or delete {one.record} if they are gone for good" if one.record else ""
+            echo(f"tare: {one.what} cannot be {_NOW[one.verb]} now; {_AGAIN}{gone}", err=True)
     if as_json:
         print_json(
             "tare.clean/1",

@@ -42,15 +42,16 @@ class FolderRecord(msgspec.Struct, frozen=True, kw_only=True):
     def write(self) -> None:
         """Write the record. If that fails, the folder is still removed unless this process is killed."""
         with contextlib.suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._file.write_bytes(msgspec.json.encode(self))
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_bytes(msgspec.json.encode(self))
 
     def delete(self) -> None:
         """Delete the record, because the folder is gone."""
-        self._file.unlink(missing_ok=True)
+        self.file.unlink(missing_ok=True)
 
     @property
-    def _file(self) -> Path:
+    def file(self) -> Path:
+        """Return where this record is kept."""
         name = hashlib.blake2b(f"{self.label}{self.path}".encode(), digest_size=8).hexdigest()
         return records_folder(self.kind) / f"{name}.json"
 
