@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from support.curves import Wire, curves_campaign, joined
@@ -146,6 +147,26 @@ def test_the_sentence_names_networks_that_are_good_enough_and_those_that_are_not
     assert "macvlan (+1.0" in text
     assert "is good enough and overlay (+50" in text
     assert text.endswith("is not")
+
+
+def test_a_network_is_good_enough_only_with_its_bandwidth(tmp_path: Path) -> None:
+    narrow = Wire(_HOST.latency_s + 1e-6, _HOST.bytes_per_s / 20)
+    (found,) = tolerances(_program(tmp_path), curves_campaign({"host": _HOST, "narrow": narrow}))
+    (network,) = found.networks
+    halves = (Wire(wire.latency_s, wire.bytes_per_s / 2) for wire in (_HOST, narrow))  # two ranks a node
+    before, after = (sum(_truth(wire).values()) for wire in halves)
+    slower = (after - before) / sum(_truth(_HOST).values())
+    assert network.slowdown.value == pytest.approx(slower, rel=0.05)
+    assert "narrow (+1.1" in plain(tolerance_sentence(found))
+    assert plain(tolerance_sentence(found)).endswith("is not good enough")
+
+
+def test_a_network_of_unknown_bandwidth_is_undecided(tmp_path: Path) -> None:
+    (found,) = tolerances(_program(tmp_path), curves_campaign({"host": _HOST, "near": _HOST}))
+    (network,) = found.networks
+    unknown = msgspec.structs.replace(network, bytes_per_s=None, is_whole=False)
+    text = plain(tolerance_sentence(msgspec.structs.replace(found, networks=(unknown,))))
+    assert text.endswith("bandwidth not known) is undecided")
 
 
 def test_curves_may_be_of_the_same_campaign(tmp_path: Path) -> None:

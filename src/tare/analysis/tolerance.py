@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tare.analysis.collective_steps import NON_BLOCKING, steps
-from tare.analysis.network_costs import NetworkCosts, is_curve, side_of
+from tare.analysis.network_costs import NetworkCosts, Side, is_curve, side_of
 from tare.analysis.profiles import Profiled, mean, profiles
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -81,8 +81,6 @@ def demand(profile: Profile) -> Demand:
 def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: NetworkCosts) -> Tolerance:
     asked = [demand(one.profile) for one in runs]
     means = Demand(*(float(np.mean(column)) for column in zip(*asked, strict=True)))
-    link = campaign.plan.links.get(case.network or "")
-    rate = link.rate_bits_per_s if link else None
     found = Tolerance(
         workload=case.workload,
         case=case.id,
@@ -94,7 +92,7 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
         messages=means.messages,
         hidden=means.hidden,
         n_bytes=means.n_bytes,
-        link_bytes_per_s=rate / 8 if rate else costs.bytes_per_s(side_of(case)),
+        link_bytes_per_s=_bytes_per_s(campaign, side_of(case), costs),
     )
     if not means.messages:
         return msgspec.structs.replace(found, refusal="no message of it crosses a network that is known to")
@@ -103,8 +101,15 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
     return msgspec.structs.replace(
         found,
         limits=tuple(_limit(share, found, per_message, per_byte) for share in SHARES),
-        networks=tuple(_networks(found, case, costs)),
+        networks=tuple(_networks(campaign, found, costs, per_message, per_byte)),
     )
+
+
+def _bytes_per_s(campaign: Campaign, side: Side, costs: NetworkCosts) -> float | None:
+    """Return the rate of a side's links, else the bandwidth that its curve has; None if neither is known."""
+    link = campaign.plan.links.get(side[1] or "")
+    rate = link.rate_bits_per_s if link else None
+    return rate / 8 if rate else costs.bytes_per_s(side)
 
 
 def _bounded(values: Floats) -> Bounded:
@@ -141,22 +146,36 @@ def _bandwidth(share: float, link: float, per_byte: Bounded) -> Bounded:
     )
 
 
-def _networks(found: Tolerance, case: Case, costs: NetworkCosts) -> list[Network]:
-    """Return what each other network with a curve costs by its latency alone; both are of the same pass."""
-    own = costs.latency(side_of(case))
-    made: list[Network] = []
+def _networks(
+    campaign: Campaign, found: Tolerance, costs: NetworkCosts, per_message: Bounded, per_byte: Bounded | None
+) -> Iterator[Network]:
+    """Yield what each other network with a curve costs; latencies of two networks are of the same pass."""
+    here = (found.platform, found.network)
+    own = costs.latency(here)
     for side in costs.sides if own is not None else ():
         other = costs.latency(side)
-        if side == side_of(case) or other is None or own is None:
+        if side == here or other is None or own is None:
             continue
         more = (other - own)[np.isfinite(other - own)]
         if len(more) < MIN_BLOCKS:
             continue
         one = arithmetic_intervals(more[:, np.newaxis], CONFIDENCE)
         added = Bounded.of(float(one.centre[0]), float(one.low[0]), float(one.high[0]))
-        slower = added.times(found.messages / found.wall_s)
-        made.append(Network(platform=side[0], network=side[1], added_latency_s=added, slowdown=slower))
-    return made
+        slower = added.over(per_message)
+        bandwidth, link = _bytes_per_s(campaign, side, costs), found.link_bytes_per_s
+        is_whole = per_byte is None or bool(bandwidth and link)
+        if per_byte is not None and bandwidth and link:
+            slowed = 1 / bandwidth - 1 / link
+            slower += Bounded(slowed, slowed, slowed).over(per_byte)
+        yield Network(
+            platform=side[0],
+            network=side[1],
+            added_latency_s=added,
+            bytes_per_s=bandwidth,
+            slowdown=slower,
+            sure=added.over(per_message).times(1 - found.hidden / found.messages),
+            is_whole=is_whole,
+        )
 
 
 def slowdown(found: Tolerance, latency_s: float) -> tuple[float, float]:

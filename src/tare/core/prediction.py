@@ -68,12 +68,21 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Network(msgspec.Struct, frozen=True, kw_only=True):
-    """A network whose latency is known: how much more it has, and what that costs by the latency alone."""
+    """Another network, and what it costs a program if no message is hidden, as a share of the wall time.
+
+    - `added_latency_s` is how much more latency it has. `bytes_per_s` is its bandwidth between two nodes;
+      None if it is not known.
+    - `slowdown` is by both; by the latency alone where one of the bandwidths is not known (`is_whole` is
+      false), although bytes are sent. `sure` is its part by latency that no computation can hide.
+    """
 
     platform: str
     network: str | None
     added_latency_s: Bounded
+    bytes_per_s: float | None = None
     slowdown: Bounded
+    sure: Bounded
+    is_whole: bool = True
 
 
 class Tolerance(msgspec.Struct, frozen=True, kw_only=True):

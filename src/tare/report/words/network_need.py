@@ -79,8 +79,8 @@ def tolerance_sentence(one: Tolerance) -> str:
     text = f"{subject} stands {latency_words(limit)} more latency for {share}"
     if limit.bandwidth is not None and _is_known(limit.bandwidth):
         text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
-    judged = _judged(one.networks, limit)
-    return f"{text}: by latency alone, {judged}" if judged else text
+    judged = _judged(one)
+    return f"{text}: by latency and bandwidth together, {judged}" if judged else text
 
 
 def _is_known(one: Bounded | None, *, may_hide: bool = False) -> bool:
@@ -113,18 +113,11 @@ def bandwidth_words(limit: Limit) -> str:
     return f"{scaled(one.value, 'B/s')} [{scaled(one.low, 'B/s')}, {scaled(one.high, 'B/s')}]"
 
 
-def _judged(networks: tuple[Network, ...], limit: Limit) -> str:
+def _judged(one: Tolerance) -> str:
     """Return which networks are good enough and which are not; the others are undecided."""
-    known = limit.latency_s
-    if known is None or known.low is None:
-        return ""
     groups: dict[str, list[str]] = {"good enough": [], "not": [], "undecided": []}
-    for one in networks:
-        added = one.added_latency_s
-        is_fine = added.high is not None and added.high <= known.low
-        is_bad = known.high is not None and added.low is not None and added.low > known.high
-        word = "good enough" if is_fine else "not" if is_bad else "undecided"
-        groups[word].append(f"{_side(one.network, one.platform)} ({_added(added)})")
+    for network in one.networks:
+        groups[_verdict(network, may_hide=one.hidden > 0)].append(_network_said(network))
     words = {"not": "not" if groups["good enough"] else "not good enough"}
     parts = [
         f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words.get(word, word)}"
@@ -132,6 +125,20 @@ def _judged(networks: tuple[Network, ...], limit: Limit) -> str:
         if names
     ]
     return listed(parts)
+
+
+def _verdict(network: Network, *, may_hide: bool) -> str:
+    """Return a verdict by the whole interval; what may be hidden or is not known makes no verdict."""
+    high = network.slowdown.high
+    low = network.sure.low if may_hide or not network.is_whole else network.slowdown.low
+    if network.is_whole and high is not None and high <= _QUOTED:
+        return "good enough"
+    return "not" if low is not None and low > _QUOTED else "undecided"
+
+
+def _network_said(network: Network) -> str:
+    rate = scaled(network.bytes_per_s, "B/s") if network.bytes_per_s else "bandwidth not known"
+    return f"{_side(network.network, network.platform)} ({_added(network.added_latency_s)}, {rate})"
 
 
 def _added(one: Bounded) -> str:
