@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runtimes.conftest import LABEL, Subject
+from tare.core.launch import Invocation
+from tare.plugins import registry
 from tare.plugins.backends.ownership.process_labels import labelled_pids
 
 HOSTILE = (
@@ -29,6 +35,18 @@ HOSTILE = (
     "µ",
     "a;b|c&d",
 )
+
+
+_HESITANT = """#!/bin/sh
+# As ch-run makes a bind target: it looks, and makes the folder a little later.
+for word; do
+  case $word in --bind=*)
+    target={root}${{word##*:}}
+    [ -e "$target" ] || {{ sleep 0.5; mkdir "$target" || exit 1; }}
+  esac
+done
+exec ch-run "$@"
+"""
 
 
 def test_output_and_exit_code_come_through(subject: Subject) -> None:
@@ -53,6 +71,26 @@ def test_the_environment_arrives_as_it_is(subject: Subject) -> None:
     script = "; ".join(f'printf "%s\\0" "${name}"' for name in values)
     subject.run("/bin/sh", "-c", script, env=values)
     assert subject.output.decode().split("\0")[:-1] == list(HOSTILE)
+
+
+@pytest.mark.parametrize("subject", ["charliecloud"], indirect=True)
+def test_ranks_of_charliecloud_that_start_at_once_all_start(subject: Subject) -> None:
+    """The working folder is new to the root file system, and each rank may be the one that makes it there."""
+    container = subject.platform.container
+    assert container is not None
+    root = Path(container.rootfs or "")
+    hesitant = subject.folder / "hesitant_ch_run"
+    hesitant.write_text(_HESITANT.format(root=shlex.quote(str(root))))
+    hesitant.chmod(0o755)
+    root.joinpath(*subject.folder.parts[1:]).mkdir(parents=True)
+    (subject.folder / "new").mkdir()
+    options = msgspec.structs.replace(container, program=str(hesitant))
+    platform = msgspec.structs.replace(subject.platform, container=options)
+    pwd = Invocation(argv=("/bin/sh", "-c", "pwd"))
+    program = registry.runtime(platform.runtime).wrap(pwd, platform, str(subject.folder / "new"))
+    env = {**os.environ, **program.env}
+    ranks = [subprocess.Popen(program.argv, env=env, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert [rank.communicate()[0] for rank in ranks] == [f"{subject.folder / 'new'}\n"] * 4
 
 
 def test_it_starts_in_its_working_folder_and_can_write_there(subject: Subject) -> None:
