@@ -11,7 +11,9 @@ import msgspec
 import pytest
 
 from live.conftest import running
+from live.test_why import stopped_after
 from report.studies import hostile, three_networks
+from support.profiled import BASE, as_recorded, profiled_campaign, with_more
 from support.synthetic import write_campaign
 from support.waiting import until
 from tare.live.access import Access, Guard
@@ -120,6 +122,28 @@ def test_the_output_of_a_run_grows_as_it_is_written(tmp_path: Path, page: Page) 
         expect(page.locator("pre.log")).to_have_count(2, timeout=WAIT_MS)
 
 
+def test_why_appears_without_a_reload_when_enough_profiled_runs_have_ended(
+    tmp_path: Path, page: Page
+) -> None:
+    from playwright.sync_api import expect
+
+    whole = stopped_after(tmp_path / "demo", 2)
+    with running(tmp_path) as (_, url), Journal(tmp_path / "demo" / JOURNAL) as journal:
+        page.goto(f"{url}/c/demo")
+        page.evaluate("window.isTheSamePage = true")
+        page.wait_for_selector(".link.is-up")
+        assert "Not enough profiled runs yet: overlay" in page.inner_text("#why")
+        for block in (3, 4):
+            journal.append(BlockBegan(block, whole.orders[block]))
+            for one in whole.attempts:
+                if one.block == block:
+                    journal.append(AttemptEnded(one))
+        expect(page.locator("#why")).to_contain_text("of that is MPI_Alltoall", timeout=WAIT_MS)
+        expect(page.locator("#why")).to_contain_text("interim results")
+        assert "Not enough" not in page.inner_text("#why")
+        assert page.evaluate("window.isTheSamePage")
+
+
 def test_a_hostile_campaign_states_nothing_on_the_console(tmp_path: Path, page: Page) -> None:
     folder = tmp_path / "hostile"
     folder.mkdir()
@@ -177,6 +201,7 @@ def test_every_page_is_good_for_every_reader(browser: Browser, tmp_path: Path, t
     page = context.new_page()
     rest = half(tmp_path / "demo")
     write_campaign(three_networks(blocks=5, noise=0.02), tmp_path / "other")
+    as_recorded(profiled_campaign(tmp_path / "profiled", BASE, with_more(BASE, ("MPI_Alltoall", 4096), 4.0)))
     one = rest[0].attempt
     evidence = tmp_path / "demo" / one.folder
     evidence.mkdir(parents=True)
@@ -185,6 +210,7 @@ def test_every_page_is_good_for_every_reader(browser: Browser, tmp_path: Path, t
     paths = {
         "overview": "/",
         "campaign": "/c/demo",
+        "why": "/c/profiled",
         "run": f"/c/demo/run/{one.case}/{one.block}.1",
         "compare": "/compare?c=demo&c=other",
     }

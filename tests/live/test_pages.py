@@ -112,7 +112,7 @@ def test_a_live_part_reports_only_what_changed(serve: Serve, tmp_path: Path) -> 
         assert later["cells"] == [[ended.case, ended.block, "d", "✓", 1]]
         assert "13 of 24 runs done" in later["parts"]["status"]
     everything = client.get("/c/demo/live").json()
-    assert {"matrix", "answers", "chart", "runs", "status"} == set(everything["parts"])
+    assert {"matrix", "answers", "chart", "runs", "status", "why"} == set(everything["parts"])
     assert client.get("/c/demo/live", params={"since": 10**17}).json()["parts"].keys() >= {"matrix"}
 
 

@@ -13,6 +13,7 @@ from support.synthetic import make_campaign, make_case, write_campaign
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.plan import Plan
+from tare.storage.campaign import JOURNAL
 
 Component = tuple[str, int]
 """``("computation", 0)``, ``("files", 0)``, or an MPI function and its size class."""
@@ -154,3 +155,32 @@ def with_more(truth: Truth, component: Component, seconds: float) -> dict[Compon
 
 def _is_reference(plan: Plan, case: str) -> bool:
     return plan.is_reference(next(one for one in plan.cases if one.id == case))
+
+
+def as_recorded(campaign: Campaign) -> Campaign:
+    """Return `campaign` with profiled runs as `tare run` records them: attempts of cases of their own.
+
+    Their profiles move to where these attempts have them. The folder holds the new plan and journal.
+    """
+    own = {
+        case.id: msgspec.structs.replace(case, id=f"{case.id}p", profile_of=case.id)
+        for case in campaign.plan.cases
+    }
+    plan = msgspec.structs.replace(campaign.plan, is_profiled=True, profiled=tuple(own.values()))
+    attempts = []
+    for one in campaign.attempts:
+        recorded = one
+        if one.is_profiled:
+            recorded = msgspec.structs.replace(one, case=own[one.case].id, attempt=1, is_profiled=False)
+            place = campaign.folder / recorded.folder
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (campaign.folder / one.folder).rename(place)
+        attempts.append(recorded)
+    orders = {
+        block: [each for case in order for each in (case, own[case].id)]
+        for block, order in campaign.orders.items()
+    }
+    found = msgspec.structs.replace(campaign, plan=plan, attempts=tuple(attempts), orders=orders)
+    (campaign.folder / JOURNAL).unlink()
+    write_campaign(found, campaign.folder)
+    return found

@@ -77,6 +77,13 @@ def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Att
     ]
 
 
+def too_few_blocks(n_blocks: int, why: str = "") -> str:
+    """Return that too few blocks have a profile of both sides, and `why` runs have none."""
+    blocks = "1 block has" if n_blocks == 1 else f"{n_blocks} blocks have"
+    text = f"{blocks} a profile of both sides; {MIN_BLOCKS} or more are needed"
+    return f"{text}; {why}" if why else text
+
+
 def _is_profiled(campaign: Campaign, pair: Pair) -> bool:
     cases = {one.case for one in campaign.profiled()}
     return bool(cases & {pair.reference_case.id, pair.contender_case.id})
@@ -92,8 +99,8 @@ def _attribution(campaign: Campaign, found: Profiles, pair: Pair, confidence: fl
     )
     passes = common_passes(found, pair.reference_case.id, pair.contender_case.id)
     if len(passes) < MIN_BLOCKS:
-        why = f"; {found.missing.most_common(1)[0][0]}" if found.missing else ""
-        text = f"{len(passes)} blocks have a profile of both sides; {MIN_BLOCKS} or more are needed{why}"
+        why = found.missing.most_common(1)[0][0] if found.missing else ""
+        text = too_few_blocks(len(passes), why)
         return msgspec.structs.replace(nothing, n_blocks=len(passes), refusal=text)
     if nothing_crosses(campaign.plan, pair):
         return msgspec.structs.replace(

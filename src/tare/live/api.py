@@ -49,6 +49,10 @@ def campaign(request: Request) -> Response:
                 "headlines": [_headline(one) for one in statistics.headlines],
                 "overview": statistics.overview,
                 "figures": statistics.figures,
+                "why": [
+                    {"sentence": text, "attribution": one}
+                    for text, one in zip(statistics.why.sentences, statistics.why.attributions, strict=True)
+                ],
                 "cases": {case.id: case.settings for case in campaign_state.plan.cases},
                 "matrix": _matrix(campaign_state),
             }

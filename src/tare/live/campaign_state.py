@@ -16,7 +16,7 @@ from tare.core.case import Run
 from tare.core.plan import Plan
 from tare.storage.journal import AttemptEnded, BlockBegan, Event
 from tare.storage.journal_state import JournalState, Key, key_of
-from tare.storage.profiled_runs import without_profiled_runs
+from tare.storage.profiled_runs import profiled_attempts, without_profiled_runs
 from tare.storage.sessions import with_passes
 
 _SETTLED = (State.DONE, State.FAILED, State.INVALID)
@@ -54,6 +54,7 @@ class CampaignState:
     def __init__(self, folder: Path, plan: Plan, revision: int) -> None:
         self.folder = folder
         self._state = JournalState()
+        self._with_profiled = JournalState()
         self.attempts: Mapping[Key, Attempt] = self._state.attempts
         self.latest: Mapping[Run, Attempt] = self._state.latest
         self.orders: Mapping[int, list[str]] = self._state.orders
@@ -85,8 +86,11 @@ class CampaignState:
     def apply(self, event: Event, revision: int) -> None:
         """Update the state with one event of the journal."""
         self.revision = revision
+        self._with_profiled.take(event)
         plain = without_profiled_runs(event, self._profiled)
         if plain is None:
+            if isinstance(event, AttemptEnded):
+                self.ended_revision = revision
             return
         event = plain
         run = self._state.take(event)
@@ -132,6 +136,7 @@ class CampaignState:
             folder=self.folder,
             plan=self.plan,
             attempts=with_passes(self._state.current_attempts(is_running=self.is_running)),
+            profiled_attempts=profiled_attempts(self.plan, self._with_profiled, is_running=self.is_running),
             orders=dict(self.orders),
             sessions=tuple(self._state.session_reader.sessions),
             is_running=self.is_running,

@@ -78,6 +78,7 @@ def campaign_parts(request: Request) -> Response:
         since = since if since <= watched.revision else 0
         values = {"card": found, **_runs(request, watched, campaign_state, statistics)}
         parts["runs"] = pages.render("runs.html", values)
+        parts["why"] = pages.render("why.html", {"card": found, "why": statistics.why})
         if watched.statistics_revision > since:
             values = _statistics_values(campaign_state, statistics)
             parts["answers"] = pages.render("answers.html", values)
@@ -249,6 +250,7 @@ def _statistics_values(campaign_state: CampaignState, statistics: Statistics) ->
     """Return the template values of a campaign's page that come from the statistics."""
     return {
         "statistics": statistics,
+        "why": statistics.why,
         "changes": changes(statistics.figures, statistics.variants, campaign_state.plan.margin),
         "scatter": scatter(statistics.dots, statistics.variants, len(campaign_state.planned)),
     }

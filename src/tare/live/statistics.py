@@ -10,6 +10,7 @@ from tare.analysis.headline import Headline, headlines
 from tare.analysis.quoted_figures import quoted
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
+from tare.live.why import Why, why_so_far
 from tare.report.charts.panels import is_shown
 from tare.report.variants import Variant, Variants, lay_out
 from tare.report.words.answer import Answer, answer_all, reading
@@ -40,6 +41,7 @@ class Statistics:
     overview: tuple[Comparison, ...]
     figures: tuple[Comparison, ...]
     dots: tuple[Dot, ...]
+    why: Why
 
 
 def compute_statistics(campaign: Campaign, revision: int) -> Statistics:
@@ -58,6 +60,7 @@ def compute_statistics(campaign: Campaign, revision: int) -> Statistics:
         overview=tuple(rows),
         figures=tuple(quoted(every)),
         dots=tuple(_dots(campaign, variants)),
+        why=why_so_far(campaign, variants),
     )
 
 

@@ -36,7 +36,7 @@ from tare.storage.journal import (
     read_events,
 )
 from tare.storage.journal_state import JournalState, key_of
-from tare.storage.profiled_runs import without_profiled
+from tare.storage.profiled_runs import profiled_attempts, without_profiled
 from tare.storage.reading import read_json
 from tare.storage.sessions import with_passes
 from tare.storage.telemetry import read_means
@@ -114,22 +114,11 @@ def read_campaign(folder: Path) -> Campaign:
         folder=folder,
         plan=plan,
         attempts=attempts,
-        profiled_attempts=_profiled_attempts(plan, events, is_running=is_running),
+        profiled_attempts=profiled_attempts(plan, JournalState(events), is_running=is_running),
         orders=state.orders,
         sessions=tuple(state.session_reader.sessions),
         environments=_read_environments(folder),
         is_running=is_running,
-    )
-
-
-def _profiled_attempts(plan: Plan, events: tuple[Event, ...], *, is_running: bool) -> tuple[Attempt, ...]:
-    """Return the attempts of the plan's profiled cases, each with the case that it profiles."""
-    plain = {case.id: case.profile_of for case in plan.profiled}
-    every = with_passes(JournalState(events).current_attempts(is_running=is_running)) if plain else ()
-    return tuple(
-        msgspec.structs.replace(one, case=plain[one.case], ran_as=one.case, is_profiled=True)
-        for one in every
-        if plain.get(one.case)
     )
 
 
