@@ -13,11 +13,13 @@ from tare.config.site_file import SiteSource
 from tare.core.case import Case
 from tare.core.errors import CampaignError, Fault, FileFaults, UsageError
 from tare.core.plan import MOST_RUNS, Edition, Plan
+from tare.core.program import PROGRAM_SETTINGS
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.core.site import Site
 from tare.core.study import Origin, Study
 from tare.core.user_files import read_given
+from tare.core.values import Scalar
 from tare.core.workload import InlineDefinition, Workload
 from tare.execution.compose import Composer
 from tare.plan import make_plan, profiled_plan
@@ -112,7 +114,8 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) 
     """Raise FileFaults if the command line of a case cannot be built."""
     faults: dict[str, Fault] = {}
     alike = {
-        (one.platform, one.workload, one.network, one.storage is None, one.layout): one for one in plan.cases
+        (one.platform, one.workload, one.network, one.storage is None, one.layout, *_program(one)): one
+        for one in plan.cases
     }
     for case in alike.values():
         try:
@@ -126,6 +129,11 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) 
             faults.setdefault(message, Fault(*place, message))
     if faults:
         raise FileFaults(list(faults.values())[:_MOST_FAULTS])
+
+
+def _program(case: Case) -> tuple[Scalar | None, ...]:
+    """Return the program settings of `case`."""
+    return tuple(case.parameters.get(name) for name in PROGRAM_SETTINGS)
 
 
 def _named_at(study: Study, case: Case) -> Origin | None:

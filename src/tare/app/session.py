@@ -183,9 +183,8 @@ def _run(
 
 def _started(loaded: planning.Loaded) -> dict[str, tuple[str, ...]]:
     """Return the programs that each case of the plan starts, by case id."""
-    workloads = loaded.composer.workloads
     return {
-        case.id: tuple(stage.argv[0] for stage in workloads[case.workload].stages(case))
+        case.id: tuple(stage.argv[0] for stage in loaded.composer.stages(case))
         for case in loaded.plan.with_profiled_runs.cases
     }
 

@@ -13,12 +13,12 @@ from tare.config.document import MapNode, Node, ScalarNode, find
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
 from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
+from tare.core.program import SHELL_WORDS
 from tare.core.study import DESIGN_SETTINGS
 from tare.core.values import Scalar
 from tare.core.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
-_SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))
 _PLACES = ("work", "storage", "storage_path", "hosts", *DESIGN_SETTINGS)
 _KINDS: Mapping[type, ParameterKind] = {
     bool: ParameterKind.FLAG,
@@ -92,7 +92,7 @@ class _Definition:
                 self._fault(("command",), f"{error}; close the quotes, or write the command as a list")
                 return ()
             for word in words:
-                if word in _SHELL_WORDS:
+                if word in SHELL_WORDS:
                     cure = "call a script, or write the command as a list if it is an argument"
                     self._fault(("command",), f"{shown(word)} needs a shell, and no shell runs this; {cure}")
         else:

@@ -9,6 +9,7 @@ from tare.config.document import Node, ScalarNode, child, resolve
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.core.case import Binding
 from tare.core.errors import UsageError
+from tare.core.program import PROGRAM_SETTINGS, all_parameters, checked_setting
 from tare.core.site import Site
 from tare.core.study import DESIGN_SETTINGS
 from tare.core.units import Dimension, parse_bytes, parse_quantity
@@ -59,7 +60,7 @@ class Vocabulary:
         self.used = tuple(one for one in found if one is not None)
         self.parameters: dict[str, list[Parameter]] = {}
         for workload in self.used:
-            for parameter in workload.parameters:
+            for parameter in all_parameters(workload):
                 self.parameters.setdefault(parameter.name, []).append(parameter)
 
     def workload(self, name: str) -> Workload | None:
@@ -103,7 +104,7 @@ class Vocabulary:
         """Return whether `name` can be set, for `workload` or for any of the study."""
         if workload is None:
             return name in DESIGN_SETTINGS or name in self.parameters or name in self.loose
-        return name in DESIGN_SETTINGS or any(one.name == name for one in workload.parameters)
+        return name in DESIGN_SETTINGS or any(one.name == name for one in all_parameters(workload))
 
     def unknown(self, name: str, workload: Workload | None = None) -> str:
         """Return the message, with the cure, for a `name` that cannot be set."""
@@ -112,7 +113,7 @@ class Vocabulary:
                 f"{shown(name)} is neither a setting nor a parameter of this study's workloads; "
                 + nearest(name, self.settings)
             )
-        names = [*(parameter.name for parameter in workload.parameters), *DESIGN_SETTINGS]
+        names = [*(parameter.name for parameter in all_parameters(workload)), *DESIGN_SETTINGS]
         return f"{workload.name} has no parameter {shown(name)}; {nearest(name, names)}"
 
     def _value(self, name: str, node: ScalarNode, workload: Workload | None) -> Scalar:
@@ -127,8 +128,8 @@ class Vocabulary:
         if name in ("platform", "network", "storage"):
             return self._offered(name, node)
         if workload is not None:
-            own = next(one for one in workload.parameters if one.name == name)
-            return convert(own, node)
+            own = next(one for one in all_parameters(workload) if one.name == name)
+            return _checked(own, node)
         return self._shared(name, node)
 
     def _offered(self, name: str, node: ScalarNode) -> str:
@@ -139,7 +140,7 @@ class Vocabulary:
         return _one_of(node, kind, site_names(site, name), f"site {site.name} has no {kind}")
 
     def _shared(self, name: str, node: ScalarNode) -> Scalar:
-        values = {repr(value): value for value in (convert(one, node) for one in self.parameters[name])}
+        values = {repr(value): value for value in (_checked(one, node) for one in self.parameters[name])}
         if len(values) > 1:
             raise ValueError(
                 f"{node.text} means different things to the workloads that have {shown(name)}; "
@@ -161,6 +162,12 @@ def _one_of(node: ScalarNode, kind: str, known: Collection[str], message: str) -
     if node.text not in known:
         raise ValueError(f"{message} {shown(node.text)}; {nearest(node.text, known)}")
     return node.text
+
+
+def _checked(parameter: Parameter, node: ScalarNode) -> Scalar:
+    """Return the value of a parameter, or of a program setting (see convert)."""
+    value = convert(parameter, node)
+    return checked_setting(parameter.name, str(value)) if parameter in PROGRAM_SETTINGS.values() else value
 
 
 def _count(name: str, node: ScalarNode) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import msgspec
 
 from tare.config.conditions import ConditionReader, levels_of
 from tare.config.decode import decode
-from tare.config.document import MapNode, Node, ScalarNode, child, decode_text, read_document
+from tare.config.document import ListNode, MapNode, Node, ScalarNode, child, decode_text, read_document
 from tare.config.faults import START, Faults, shown
 from tare.config.inline import define_workloads
 from tare.config.levels import LevelReader, named_workloads
@@ -22,6 +23,7 @@ from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyF
 from tare.config.watching import watching
 from tare.core.case import Binding
 from tare.core.errors import Fault, FileFaults, UsageError
+from tare.core.program import PROGRAM_SETTINGS
 from tare.core.site import Site
 from tare.core.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
 from tare.core.telemetry_options import TelemetryOptions
@@ -36,7 +38,7 @@ Catalogue = Callable[[Sequence[InlineDefinition]], Mapping[str, Workload]]
 _DEFAULT_MIN = 5
 _DEFAULT_MAX = 30
 _RUNS = re.compile(r"([0-9]{1,9})\s*runs?")
-_COMMON = tuple(name for name in DESIGN_SETTINGS if name != "workload")
+_COMMON = tuple(name for name in (*DESIGN_SETTINGS, *PROGRAM_SETTINGS) if name != "workload")
 
 
 def load_study(path: Path, catalogue: Catalogue, site: Path | None = None) -> tuple[Study, SiteSource]:
@@ -180,7 +182,7 @@ class _StudyReader:
         for level in levels[:1]:
             common.update(level.settings)
         for name in _COMMON:
-            node = child(root, name)
+            node = _joined(child(root, name)) if name in PROGRAM_SETTINGS else child(root, name)
             # Counts and bindings are checked by the decoder, whose type is complete for them.
             is_refused = isinstance(node, ScalarNode) and (
                 node.text not in list(Binding)
@@ -262,6 +264,14 @@ def _parse_budget(text: str) -> Budget | None:
             return None
         return Budget(node_hours=value) if dimension is Dimension.NODE_HOURS else Budget(hours=value / 3600)
     return None
+
+
+def _joined(node: Node | None) -> Node | None:
+    """Return a list of words as the text that is split into them again; any other node as it is."""
+    if not isinstance(node, ListNode):
+        return node
+    text = shlex.join(item.text for item in node.items if isinstance(item, ScalarNode))
+    return ScalarNode(node.line, node.column, text, text)
 
 
 def _keys(node: Node | None) -> tuple[str, ...]:

@@ -231,6 +231,24 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
             examples=["core"],
         ),
     ] = None
+    executable: Annotated[
+        Word | None,
+        Meta(
+            description="The program of all cases, instead of their workloads' own.",
+            examples=["/opt/solver/bin/solver"],
+        ),
+    ] = None
+    args: Annotated[
+        Word | list[Word] | None,
+        Meta(description="Further arguments of the program of all cases.", examples=[["--verbose"]]),
+    ] = None
+    wrapper: Annotated[
+        Word | list[Word] | None,
+        Meta(
+            description="The command that starts the program of all cases, on each rank.",
+            examples=["numactl --localalloc"],
+        ),
+    ] = None
     timeout: Annotated[Seconds, Meta(description="When a run is given up.", examples=["10 min"])] = 600.0
     retries: Annotated[
         int, Meta(ge=0, description="Further attempts after an infrastructure fault.", examples=[2])

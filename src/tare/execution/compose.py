@@ -15,6 +15,7 @@ from tare.core.backend_options import PodPlacement
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
 from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
+from tare.core.program import with_program
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
 from tare.core.user_files import open_given
@@ -109,7 +110,9 @@ class Composer(msgspec.Struct, frozen=True):
             name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
             for name, value in case.parameters.items()
         }
-        stages = self.workloads[case.workload].stages(msgspec.structs.replace(case, parameters=requested))
+        workload = self.workloads[case.workload]
+        asked = msgspec.structs.replace(case, parameters=requested)
+        stages = with_program(workload.stages(asked), asked, workload)
         return with_profile(stages, case, self.site.platforms[case.platform])
 
     def own_storage(self, case: Case, owner: str | None = None) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from tare.core.bounds import Link
 from tare.core.errors import Fault, FileFaults
 from tare.core.plan import Edition, LeftOut, Plan
+from tare.core.program import all_parameters
 from tare.core.site import Site
 from tare.core.study import Exclusion, Study
 from tare.core.workload import ParameterKind, Workload
@@ -147,7 +148,7 @@ def aa_plan(plan: Plan, workloads: Mapping[str, Workload]) -> Plan:
     """
     references = [case for case in plan.cases if plan.is_reference(case)] or plan.cases
     cases = tuple(
-        identified(msgspec.structs.replace(case, twin=twin), workload.digest, workload.parameters)
+        identified(msgspec.structs.replace(case, twin=twin), workload.digest, all_parameters(workload))
         for twin in AA_NAMES
         for case in references
         for workload in (workloads[case.workload],)

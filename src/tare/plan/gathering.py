@@ -12,6 +12,7 @@ import msgspec
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import Fault
 from tare.core.plan import Edition
+from tare.core.program import PROGRAM_SETTINGS, all_parameters, program_faults, program_settings
 from tare.core.site import Platform, Site
 from tare.core.study import Exclusion, Level, Origin, Study
 from tare.core.values import Scalar, Settings
@@ -55,8 +56,9 @@ class Gathering:
         self.edition = edition
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
         self._used: dict[tuple[object, ...], Layout] = {}
+        self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
         self._parameters = {
-            name: tuple((one, self._default(one)) for one in workload.parameters)
+            name: tuple((one, self._default(one)) for one in self._own_parameters(workload))
             for name, workload in _used_workloads(study, workloads)
         }
         self._dropped: Counter[str] = Counter()
@@ -67,7 +69,7 @@ class Gathering:
         if asked is None or self._is_left_out(asked, is_bound="bind" in combination.settings):
             return
         workload = self.workloads[asked.workload]
-        reasons = list(workload.faults(asked))
+        reasons = [*workload.faults(asked), *program_faults(asked, workload)]
         for reason in reasons:
             self._report(f"{workload.name}: {reason}", combination)
         case = asked if reasons else self._running(asked, combination)
@@ -139,7 +141,7 @@ class Gathering:
             return None
         case = msgspec.structs.replace(asked, layout=layout)
         workload = self.workloads[asked.workload]
-        return identified(case, workload.digest, workload.parameters)
+        return identified(case, workload.digest, all_parameters(workload))
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
@@ -169,7 +171,12 @@ class Gathering:
                 if level.name and factor.name != "cases"
             },
         )
-        return identified(case, workload.digest, workload.parameters)
+        return identified(case, workload.digest, all_parameters(workload))
+
+    def _own_parameters(self, workload: Workload) -> Iterator[Parameter]:
+        """Yield the parameters of `workload`, then the program settings that the study sets anywhere."""
+        yield from workload.parameters
+        yield from (one for one in program_settings(workload) if one.name in self._program_settings)
 
     def _default(self, parameter: Parameter) -> Scalar | None:
         fact = self.site.fact(parameter.fact) if parameter.fact else None
@@ -226,6 +233,12 @@ def _named_settings(message: str, settings: Settings) -> frozenset[str]:
     """Return those of `settings` that `message` names."""
     words = set(re.findall(r"[A-Za-z_]+", message))
     return frozenset(name for name in settings if name in words)
+
+
+def _set_names(study: Study) -> set[str]:
+    """Return the names of all settings that `study` sets."""
+    levels = itertools.chain(study.cases, *(factor.levels for factor in study.factors))
+    return {*study.common, *study.reference, *(name for level in levels for name in level.settings)}
 
 
 def _used_workloads(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:

@@ -12,22 +12,17 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.errors import UsageError, nearest_name
-from tare.core.study import DESIGN_SETTINGS
+from tare.core.errors import UsageError
+from tare.core.templates import LATER, TOKEN, fill, template_faults
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import figure
 
-_LATER = ("work", "storage", "storage_path", "hosts")
-"""Placeholders that are filled in when a run starts (see core.workload.Stage); here they are kept."""
-
 _SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
 """Placeholders of a command that starts its own processes: how many to start, and where."""
 
-_TOKEN = re.compile(r"(\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}|[{}])")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
-_MOST_UNKNOWN = 20
 _SHOWN = 120  # characters of an output line that a problem quotes
 
 
@@ -63,7 +58,7 @@ class InlineWorkload:
         """Whether a placeholder for nodes or ranks is used: then the command can start processes itself."""
         one = self._definition
         texts = (*one.command, *one.env.values(), *one.files.values())
-        return any(token.strip("{}") in _SPREAD for text in texts for token in _TOKEN.findall(text))
+        return any(token.strip("{}") in _SPREAD for text in texts for token in TOKEN.findall(text))
 
     def faults(self, case: Case) -> Iterator[str]:
         """Yield a fault for each placeholder of command, environment or files that cannot be filled in.
@@ -80,11 +75,11 @@ class InlineWorkload:
                 "the command where it starts its processes itself; or leave out nodes and ranks"
             )
         for word in definition.command:
-            yield from _template_faults("command", word, values, _LATER)
+            yield from template_faults("command", word, values, LATER)
         for name, text in definition.env.items():
-            yield from _template_faults(f"env.{name}", text, values, _LATER)
+            yield from template_faults(f"env.{name}", text, values, LATER)
         for name, text in definition.files.items():
-            yield from _template_faults(f"files.{name}", text, values, ())
+            yield from template_faults(f"files.{name}", text, values, ())
 
     def expecting(self, case: Case) -> Self:
         """Return the workload unchanged."""
@@ -96,9 +91,9 @@ class InlineWorkload:
         is_spread = not definition.is_mpi and self._spreads
         stage = Stage(
             layout=case.layout if is_spread else None,
-            argv=tuple(_fill(word, values) for word in definition.command),
-            env={name: _fill(text, values) for name, text in definition.env.items()},
-            files={name: _fill(text, values) for name, text in definition.files.items()},
+            argv=tuple(fill(word, values) for word in definition.command),
+            env={name: fill(text, values) for name, text in definition.env.items()},
+            files={name: fill(text, values) for name, text in definition.files.items()},
             is_mpi=definition.is_mpi,
         )
         return (stage,)
@@ -300,50 +295,3 @@ def _at(document: object, steps: list[str]) -> Iterator[object]:
             if key in document:
                 yield from _at(document[key], steps[end:])
                 return
-
-
-# Placeholders
-
-
-def _template_faults(where: str, text: str, values: Settings, later: tuple[str, ...]) -> Iterator[str]:
-    """Yield the reasons why placeholders of `text` cannot be filled from `values`, each with its cure."""
-    n_unknown = 0
-    for token in dict.fromkeys(_TOKEN.findall(text)):
-        name = token.strip("{}")
-        if token in {"{", "}"}:
-            yield f"{where}: a single {token!r} stands for nothing; write {token * 2!r} for the character"
-        elif not name or name in later or (name in values and name not in _LATER):
-            continue
-        elif name in _LATER:
-            yield f"{where}: {token} is not known when files are written; hand it over in the command or env"
-        elif name in DESIGN_SETTINGS:
-            yield f"{where}: the case has no {name}; set '{name}' in the study, or leave {token} out"
-        else:
-            n_unknown += 1
-            if n_unknown <= _MOST_UNKNOWN:
-                cure = _nearest(name, values, later)
-                yield f"{where}: {token} is neither a parameter nor a setting; {cure}"
-    if n_unknown > _MOST_UNKNOWN:
-        yield f"{where}: {n_unknown - _MOST_UNKNOWN} more placeholders are neither a parameter nor a setting"
-
-
-def _nearest(name: str, values: Settings, later: tuple[str, ...]) -> str:
-    known = sorted({*values, *later})
-    near = nearest_name(name, known)
-    more = f", … ({len(known) - _MOST_UNKNOWN} more)" if len(known) > _MOST_UNKNOWN else ""
-    return f"did you mean {{{near}}}?" if near else f"use one of {', '.join(known[:_MOST_UNKNOWN])}{more}"
-
-
-def _fill(text: str, values: Settings) -> str:
-    return "".join(_filled(token, values) for token in _TOKEN.split(text))
-
-
-def _filled(token: str, values: Settings) -> str:
-    if token in {"{{", "}}"}:
-        return token[0]
-    if not _TOKEN.fullmatch(token) or token in {"{", "}"} or token.strip("{}") in _LATER:
-        return token
-    value = values[token.strip("{}")]
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,116 @@
+"""How a workload's program is started: another executable, further arguments, a wrapper. Pure.
+
+The three are settings of every workload that has no parameter of the same name, so they may be levels of
+factors. No shell reads them: `split_words` splits a text into words, and each word is one argument.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tare.core.case import Case
+from tare.core.templates import LATER, fill, template_faults
+from tare.core.values import Scalar
+from tare.core.workload import Parameter, ParameterKind, Stage, Workload
+
+NONE = "none"
+"""The value that changes nothing. It is the default, and may be a level beside others."""
+
+SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))
+"""Words that only a shell understands."""
+
+_SUMMARIES = {
+    "executable": "the program to start instead of the workload's own: a name on PATH, or a path",
+    "args": "further arguments, after those that the workload gives its program",
+    "wrapper": "the command that starts the program, such as 'numactl --localalloc'",
+}
+
+PROGRAM_SETTINGS: Mapping[str, Parameter] = {
+    name: Parameter(name=name, kind=ParameterKind.TEXT, default=NONE, summary=summary, is_late=True)
+    for name, summary in _SUMMARIES.items()
+}
+"""The settings of every workload's program. A case that sets none keeps the id that it had without them."""
+
+
+def program_settings(workload: Workload) -> tuple[Parameter, ...]:
+    """Return the program settings of `workload`: those whose names it does not use for its own parameters."""
+    own = {one.name for one in workload.parameters}
+    return tuple(one for name, one in PROGRAM_SETTINGS.items() if name not in own)
+
+
+def all_parameters(workload: Workload) -> tuple[Parameter, ...]:
+    """Return the parameters of `workload`, then its program settings."""
+    return (*workload.parameters, *program_settings(workload))
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """Return the words of a command, split as a POSIX shell splits them; nothing is expanded.
+
+    Raises ValueError, with the cure, for an open quote and for words that need a shell.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; close the quotes") from error
+    for word in words:
+        if word in SHELL_WORDS:
+            raise ValueError(f"{word!r} needs a shell, and no shell runs this; call a script instead")
+    return tuple(words)
+
+
+def checked_setting(name: str, text: str) -> str:
+    """Return the value of a program setting. Raises ValueError, with the cure, if it is no command."""
+    words = (text,) if name == "executable" else split_words(text)
+    if not any(word.strip() for word in words):
+        raise ValueError(f"{name} is empty; write {NONE} for no {name}")
+    return text
+
+
+def program_faults(case: Case, workload: Workload) -> Iterator[str]:
+    """Yield why the program settings of `case` cannot take effect, each with its cure."""
+    settings = _asked(case, workload)
+    for name, text in settings.items():
+        yield from template_faults(name, text, case.settings, LATER)
+    if settings.keys() - {"wrapper"}:
+        script = workload.stages(case)[-1].argv
+        if len(script) > 1 and script[0] == "sh" and script[1].startswith("{work}/"):
+            names = " and ".join(one for one in settings if one != "wrapper")
+            yield (
+                f"a script of Tare starts this workload's programs, so {names} would not reach them; use its "
+                "parameters, or declare a workload of your own under 'workloads'"
+            )
+
+
+def with_program(stages: tuple[Stage, ...], case: Case, workload: Workload) -> tuple[Stage, ...]:
+    """Return `stages`, the last of which, the measured one, starts as the program settings of `case` ask."""
+    settings = _asked(case, workload)
+    if not settings:
+        return stages
+    *before, measured = stages
+    program, *arguments = measured.argv
+    words = {name: _words(name, text, case) for name, text in settings.items()}
+    program = next(iter(words.get("executable", ())), program)
+    wrapper = words.get("wrapper", ())
+    called = (program,) if wrapper else ()
+    changed = msgspec.structs.replace(
+        measured,
+        argv=(*wrapper, program, *arguments, *words.get("args", ())),
+        programs=(*measured.programs, *called),
+    )
+    return (*before, changed)
+
+
+def _asked(case: Case, workload: Workload) -> dict[str, str]:
+    """Return the program settings that `case` sets to something."""
+    found: dict[str, Scalar | None] = {
+        one.name: case.parameters.get(one.name) for one in program_settings(workload)
+    }
+    return {name: str(value) for name, value in found.items() if value is not None and value != NONE}
+
+
+def _words(name: str, text: str, case: Case) -> tuple[str, ...]:
+    words = (text,) if name == "executable" else split_words(text)
+    return tuple(fill(word, case.settings) for word in words)
