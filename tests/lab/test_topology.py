@@ -7,7 +7,7 @@ import pytest
 
 from tare.core.errors import UsageError
 from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
-from tare.lab.links import burst_bytes
+from tare.core.token_bucket import burst_bytes
 from tare.lab.topology import Topology, lay_out
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,15 +13,19 @@ import numpy as np
 
 from tare.analysis.attribution import attributions
 from tare.analysis.collective_steps import NON_BLOCKING, steps
+from tare.analysis.forecast_interval import Error, error, forecast
+from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
 from tare.analysis.network_costs import NetworkCosts, Side, is_curve, paired, side_of
 from tare.analysis.profiles import Profiled, mean, profiles
+from tare.analysis.tolerance import demand
 from tare.core.attribution import Attribution
+from tare.core.bounds import Link
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.interval import Bounded
 from tare.core.prediction import PredictedCalls, Prediction
 from tare.core.profile import Calls
-from tare.stats.intervals import MIN_BLOCKS, Floats, arithmetic_intervals
+from tare.stats.intervals import Floats
 
 CONFIDENCE = 0.90
 
@@ -45,15 +48,35 @@ class _Row(NamedTuple):
     seconds: float
 
 
+class _Costed(NamedTuple):
+    """The calls of one key with their costs in each pass of the curves, on both sides.
+
+    `spared` is what bursts spare at most on each side, in seconds, where a token bucket shapes its link.
+    """
+
+    calls: PredictedCalls
+    costs: tuple[Floats, Floats]
+    spared: tuple[float, float]
+
+
+class _Sides(NamedTuple):
+    """The reference and the contender, their costs, and the shaped links of those that have one."""
+
+    costs: NetworkCosts
+    sides: tuple[Side, Side]
+    links: tuple[Link | None, Link | None]
+
+
 def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Prediction]:
     """Return what each profiled case of the reference would take on each other network that has curves.
 
     The predicted difference is Σ calls × (cost on contender − cost on reference). Calls are those of a rank,
     the mean over ranks and profiled runs. A message costs once, when it is received; messages on one node
     cost nothing more. Of non-blocking receives only the exposed share counts: the time that the reference
-    spent in them over what they cost there, at most 1. The interval, at 90 %, has Student's t over the blocks
-    of the curves; half of what is extrapolated or modelled, either way; and all that is non-blocking may be
-    hidden.
+    spent in them over what they cost there, at most 1. The interval, at 90 %, is that of what as many runs on
+    both sides would measure: the scatter of the program's runs (`forecast`) and that over the passes of the
+    curves; half of what is extrapolated or modelled, either way; all that is non-blocking may be hidden; and
+    bursts may pass a shaped link at once (`link_bursts`).
     """
     costs = NetworkCosts(curves or campaign)
     found = profiles(campaign).by_case
@@ -64,12 +87,12 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
     for case in campaign.plan.cases:
         is_own = not campaign.plan.reference or campaign.plan.is_reference(case)
         if case.id in found and is_own and case.layout.nodes > 1 and not is_curve(case):
-            runs = list(found[case.id].values())
-            made += [
-                _prediction(case, runs, costs, side, _measured(campaign, measured, case, side))
-                for side in costs.sides
-                if side != side_of(case)
-            ]
+            runs, own = list(found[case.id].values()), side_of(case)
+            for side in costs.sides:
+                if side != own:
+                    links = (shaped_link(curves or campaign, own), shaped_link(curves or campaign, side))
+                    both = _Sides(costs, (own, side), links)
+                    made.append(_prediction(case, runs, both, _measured(campaign, measured, case, side)))
     return made
 
 
@@ -81,9 +104,9 @@ def _measured(campaign: Campaign, found: Sequence[Attribution], case: Case, side
 
 
 def _prediction(
-    case: Case, runs: Sequence[Profiled], costs: NetworkCosts, side: Side, measured: Attribution | None
+    case: Case, runs: Sequence[Profiled], both: _Sides, measured: Attribution | None
 ) -> Prediction:
-    own = side_of(case)
+    own, side = both.sides
     nothing = Prediction(
         workload=case.workload,
         case=case.id,
@@ -93,37 +116,18 @@ def _prediction(
         contender_platform=side[0],
         reference_s=sum(mean(one.profile.wall_s) for one in runs) / len(runs),
     )
-    if own not in costs.sides:
+    if own not in both.costs.sides:
         return msgspec.structs.replace(nothing, refusal=f"no curve of {own[1] or own[0]}, on which it ran")
-    rows: list[PredictedCalls] = []
-    totals: list[tuple[Floats, Floats]] = []
+    rows: list[_Costed] = []
     uncovered: dict[str, float] = {}
     for row in _rows(runs):
-        before = costs.cost(own, row.function, row.n_bytes, row.comm_size)
-        after = costs.cost(side, row.function, row.n_bytes, row.comm_size)
-        if before is None or after is None:
-            if steps(row.function, row.n_bytes, row.comm_size):
-                uncovered[row.function] = uncovered.get(row.function, 0.0) + row.seconds
-            continue
-        one, other = float(np.nanmean(before.seconds)), float(np.nanmean(after.seconds))
-        exposed = min(1.0, row.seconds / (row.calls * one)) if row.function in NON_BLOCKING and one else 1.0
-        weight = row.calls * exposed
-        totals.append((before.seconds * weight, after.seconds * weight))
-        remarks = tuple(dict.fromkeys((*before.remarks, *after.remarks)))
-        rows.append(
-            PredictedCalls(
-                function=row.function,
-                size_class=row.size_class,
-                comm_size=row.comm_size,
-                calls=row.calls,
-                reference_call_s=one,
-                contender_call_s=other,
-                exposed=exposed,
-                difference_s=weight * (other - one),
-                remarks=remarks,
-            )
-        )
-    return _with_intervals(nothing, rows, totals, uncovered, measured)
+        found = _costed(row, both)
+        if found is not None:
+            rows.append(found)
+        elif steps(row.function, row.n_bytes, row.comm_size):
+            uncovered[row.function] = uncovered.get(row.function, 0.0) + row.seconds
+    nothing = msgspec.structs.replace(nothing, uncovered_s=uncovered)
+    return _with_interval(nothing, rows, runs, both, measured)
 
 
 def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
@@ -141,43 +145,96 @@ def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
             yield _Row(function, size_class, max(comm_size, 2), n_bytes, calls, seconds)
 
 
-def _with_intervals(
+def _costed(row: _Row, both: _Sides) -> _Costed | None:
+    """Return the calls of a row with what they cost on both sides; None if no curve says it."""
+    call = (row.function, row.n_bytes, row.comm_size)
+    before, after = (both.costs.cost(side, *call) for side in both.sides)
+    if before is None or after is None:
+        return None
+    one, other = float(np.nanmean(before.seconds)), float(np.nanmean(after.seconds))
+    exposed = min(1.0, row.seconds / (row.calls * one)) if row.function in NON_BLOCKING and one else 1.0
+    weight = row.calls * exposed
+    calls = PredictedCalls(
+        function=row.function,
+        size_class=row.size_class,
+        comm_size=row.comm_size,
+        calls=row.calls,
+        reference_call_s=one,
+        contender_call_s=other,
+        exposed=exposed,
+        difference_s=weight * (other - one),
+        remarks=tuple(dict.fromkeys((*before.remarks, *after.remarks))),
+    )
+    spared = [0.0, 0.0]
+    for at, (link, whole) in enumerate(zip(both.links, (one, other), strict=True)):
+        far = None if both.links[1 - at] else both.sides[1 - at]
+        least = least_seconds(both.costs, both.sides[at], link, far, call) if link else None
+        spared[at] = weight * (whole - least) if least is not None else 0.0
+    return _Costed(calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]))
+
+
+def _with_interval(
     nothing: Prediction,
-    rows: Sequence[PredictedCalls],
-    totals: Sequence[tuple[Floats, Floats]],
-    uncovered: dict[str, float],
+    rows: Sequence[_Costed],
+    runs: Sequence[Profiled],
+    both: _Sides,
     measured: Attribution | None,
 ) -> Prediction:
     if not rows:
-        return msgspec.structs.replace(
-            nothing, uncovered_s=uncovered, refusal="no call crosses the network, or no curve covers any"
-        )
-    value = sum(one.difference_s for one in rows)
-    half = _half_width(totals)
-    unsure = _UNSURE * sum(abs(one.difference_s) for one in rows if one.remarks)
-    hidden = sum(one.difference_s for one in rows if one.function in NON_BLOCKING)
-    in_full = sum(one.difference_s / one.exposed - one.difference_s for one in rows if 0 < one.exposed < 1)
-    low = None if half is None else value - half - unsure - max(hidden, 0.0)
-    high = None if half is None else value + half + unsure + max(in_full, 0.0)
-    wall = nothing.reference_s
+        return msgspec.structs.replace(nothing, refusal="no call crosses the network, or no curve covers any")
+    calls = [one.calls for one in rows]
+    value, wall = sum(one.difference_s for one in calls), nothing.reference_s
     if value <= -wall:
         return msgspec.structs.replace(
-            nothing, uncovered_s=uncovered, refusal="by the curves the network would save more than it takes"
+            nothing, refusal="by the curves the network would save more than it takes"
         )
-    # No time is negative, whatever the noise of the curves.
-    ratio = Bounded(
-        1 + value / wall, *(None if end is None else max(0.0, 1 + end / wall) for end in (low, high))
-    )
+    ratio = _ratio(value, rows, runs, both)
+    ends = [None if end is None else (end - 1) * wall for end in (ratio.low, ratio.high)]
     return msgspec.structs.replace(
         nothing,
-        difference_s=Bounded(value, low, high),
+        difference_s=Bounded(value, *ends),
         ratio=ratio,
         measured_s=measured and measured.difference_s,
         measured_ratio=measured and measured.ratio,
         is_inside=_meet(ratio, measured.ratio) if measured and measured.ratio else None,
-        rows=tuple(sorted(rows, key=lambda one: -abs(one.difference_s))),
-        uncovered_s=uncovered,
-        remarks=_remarks(rows),
+        rows=tuple(sorted(calls, key=lambda one: -abs(one.difference_s))),
+        remarks=_remarks(calls),
+        shaped=_shaped(value, rows, both),
+    )
+
+
+def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both: _Sides) -> Bounded:
+    """Return the ratio of wall times for a predicted difference of `value`, in seconds, with its interval."""
+    walls = np.array([mean(one.profile.wall_s) for one in runs])
+    wall = float(walls.mean())
+    found = forecast(1 + value / wall, walls, _error([one.costs for one in rows]), CONFIDENCE)
+    if found.low is None or found.high is None:
+        return found
+    calls = [one.calls for one in rows]
+    unsure = _UNSURE * sum(abs(one.difference_s) for one in calls if one.remarks)
+    hidden = sum(one.difference_s for one in calls if one.function in NON_BLOCKING)
+    in_full = sum(one.difference_s / one.exposed - one.difference_s for one in calls if 0 < one.exposed < 1)
+    spared = [sum(one.spared[at] for one in rows if one.calls.function not in NON_BLOCKING) for at in (0, 1)]
+    least = value - unsure - max(hidden, 0.0) - spared[1]
+    link = both.links[1]
+    if link is not None:
+        n_bytes = sum(demand(one.profile).n_bytes for one in runs) / len(runs)
+        least = max(least, min(value, transfer_s(link, n_bytes) - wall))
+    most = value + unsure + max(in_full, 0.0) + spared[0]
+    # No time is negative, whatever the curves' noise.
+    return Bounded(
+        found.value,
+        max(0.0, found.low + (least - value) / wall),
+        found.high + (most - value) / wall,
+    )
+
+
+def _shaped(value: float, rows: Sequence[_Costed], both: _Sides) -> tuple[str, ...]:
+    """Return the networks whose token bucket makes the difference less sure."""
+    return tuple(
+        side[1]
+        for at, side in enumerate(both.sides)
+        if side[1] and sum(one.spared[at] for one in rows) > _LEAST_NAMED * abs(value)
     )
 
 
@@ -189,21 +246,16 @@ def _remarks(rows: Sequence[PredictedCalls]) -> tuple[str, ...]:
     )
 
 
-def _half_width(totals: Sequence[tuple[Floats, Floats]]) -> float | None:
-    """Return half of Student's interval of the difference of the totals, paired by pass where possible."""
+def _error(totals: Sequence[tuple[Floats, Floats]]) -> Error | None:
+    """Return the error of the difference of the totals, paired by pass where possible, in seconds."""
     before, after = (paired([one[side] for one in totals]).sum(axis=1) for side in (0, 1))
-    known = (after - before)[np.isfinite(after - before)]
-    if len(known) >= MIN_BLOCKS:
-        return _half(known)
-    one, other = (_half(side[np.isfinite(side)]) for side in (before, after))
-    return None if one is None or other is None else math.hypot(one, other)
-
-
-def _half(values: Floats) -> float | None:
-    if len(values) < MIN_BLOCKS:
+    found = error(after - before)
+    if found is not None:
+        return found
+    one, other = error(before), error(after)
+    if one is None or other is None:
         return None
-    found = arithmetic_intervals(values[:, np.newaxis], CONFIDENCE)
-    return float(found.high[0] - found.centre[0])
+    return Error(one.variance + other.variance, min(one.freedom, other.freedom))
 
 
 def _meet(one: Bounded, other: Bounded) -> bool | None:

@@ -67,7 +67,7 @@ def demand(profile: Profile) -> Demand:
         calls = np.array(row.calls, np.float64)
         messages += calls * needed.messages
         hidden += calls * needed.messages if row.function in NON_BLOCKING else 0.0
-        crossing = (n_nodes - 1) / n_nodes if row.locality is Locality.MIXED else 1.0
+        crossing = _crossing(n_nodes, row.comm_size) if row.locality is Locality.MIXED else 1.0
         n_bytes += calls * needed.n_bytes * crossing
     busiest = int(messages.argmax())
     received: dict[str, float] = {}
@@ -76,6 +76,11 @@ def demand(profile: Profile) -> Demand:
     return Demand(
         mean(profile.wall_s), float(messages[busiest]), float(hidden[busiest]), max(received.values())
     )
+
+
+def _crossing(n_nodes: int, ranks: int) -> float:
+    """Return the share of the other ranks that are on other nodes."""
+    return min(1.0, ranks * (1 - 1 / n_nodes) / (ranks - 1)) if ranks > 1 else 1.0
 
 
 def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: NetworkCosts) -> Tolerance:

@@ -25,10 +25,14 @@ class Resource(enum.StrEnum):
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
-    """The interface that carries a network, and its rate in one direction where the site gives it."""
+    """The interface that carries a network, and its rate in one direction where the site gives it.
+
+    Where a token bucket shapes the link, `burst_bytes` pass at once, faster than the rate.
+    """
 
     interface: str
     rate_bits_per_s: float | None = None
+    burst_bytes: int | None = None
 
 
 class Peaks(msgspec.Struct, frozen=True, kw_only=True):

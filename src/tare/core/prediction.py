@@ -31,9 +31,11 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     - `case` is the profiled case, on the network `reference`; `contender` is the other network. Platforms are
       `reference_platform` and `contender_platform`.
     - `difference_s` is predicted; `ratio` is that of the wall times.
+    - The interval of `ratio` is that of what as many runs on both networks would measure.
     - `measured_s` and `measured_ratio` are those of profiled runs on both networks; None if there are none.
     - `is_inside` says whether the measured ratio's own interval and the predicted one meet.
     - `uncovered_s` is the time of the reference in calls for which there is no curve, by function.
+    - `shaped` names the networks whose token bucket lets bursts pass at once, and so widens the interval.
     - `refusal` says why nothing is predicted.
     """
 
@@ -52,6 +54,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[PredictedCalls, ...] = ()
     uncovered_s: dict[str, float] = {}
     remarks: tuple[str, ...] = ()
+    shaped: tuple[str, ...] = ()
     refusal: str = ""
 
 

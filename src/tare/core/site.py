@@ -16,6 +16,7 @@ from tare.core.bounds import Peaks
 from tare.core.fields import BitRate, Bytes, Mtu, Name, Seconds, Variables, Word, Words
 from tare.core.pod_network import PodNetwork
 from tare.core.telemetry_options import TelemetryOptions
+from tare.core.token_bucket import burst_bytes
 
 
 class SiteFact(enum.StrEnum):
@@ -101,6 +102,14 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
         BitRate | None,
         Meta(description="What its link carries in one direction: the bound of its figures."),
     ] = msgspec.field(name="rate", default=None)
+    burst_bytes: Annotated[
+        Bytes | None,
+        Meta(
+            description="How many bytes pass at once, faster than the rate, if a token bucket shapes "
+            "its link.",
+            examples=["256 KiB"],
+        ),
+    ] = msgspec.field(name="burst", default=None)
     devices: Annotated[
         Words,
         Meta(
@@ -180,12 +189,14 @@ class LabSpec(msgspec.Struct, frozen=True, kw_only=True):
         found = {}
         for name, network in self.networks.items():
             host = "{node}" if network.kind is LabNetworkKind.BRIDGE else "{node}-pod"
+            rate = self._carrier(network).rate_bits_per_s
             interface = f"{names[network.kind]}{count[network.kind]}"
             found[name] = Network(
                 interface=interface,
                 host=host,
                 address=f"{{node}}.{name}",
-                rate_bits_per_s=self._carrier(network).rate_bits_per_s,
+                rate_bits_per_s=rate,
+                burst_bytes=None if rate is None else burst_bytes(rate),
             )
             count[network.kind] += 1
         return found

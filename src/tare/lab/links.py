@@ -11,6 +11,7 @@ from pyroute2.netlink.exceptions import NetlinkError
 
 from tare.core.errors import LabError
 from tare.core.site import LabNetworkKind
+from tare.core.token_bucket import burst_bytes
 from tare.lab.delay import TAP_DEVICE, Switch, open_tap
 from tare.lab.namespaces import in_network_of
 from tare.lab.topology import Fabric, Port, Topology
@@ -21,10 +22,6 @@ _FIRST_VNI = 100
 _ANY_MAC = "00:00:00:00:00:00"
 _MAX_RATE_BITS_PER_S = 8 * (2**32 - 1)
 """The largest rate of tc-tbf(8), which has 32 bits: 34.4 Gbit/s."""
-
-_BURSTS = ((0.1e9, 32 << 10), (1e9, 256 << 10), (2.5e9, 512 << 10), (5e9, 1 << 20))
-"""Pairs of a rate in bit/s and a bucket size in bytes: up to the rate, measured rates were accurate."""
-_LARGEST_BURST = 2 << 20
 
 MODULES = {LabNetworkKind.BRIDGE: "bridge", LabNetworkKind.VXLAN: "vxlan", LabNetworkKind.MACVLAN: "macvlan"}
 """The kernel module for each kind of network."""
@@ -83,11 +80,6 @@ class Links:
     def forward(self, index: int, mac: str, to: str) -> None:
         """Make a VXLAN send frames for `mac` (`_ANY_MAC`: all or unknown ones) to the address `to`."""
         self._socket.fdb("append", ifindex=index, lladdr=mac, dst=to)
-
-
-def burst_bytes(rate_bits_per_s: float) -> int:
-    """Return the token bucket size in bytes for a rate: enough to reach the rate, and to limit to it."""
-    return next((burst for rate, burst in _BURSTS if rate_bits_per_s <= rate), _LARGEST_BURST)
 
 
 def build(topology: Topology, pids: Mapping[str, int]) -> tuple[Switch, ...]:

@@ -71,7 +71,9 @@ def _plan(gathering: Gathering) -> Plan:
         foms={name: tuple(workloads[name].foms) for name in used},
         sizes=_sizes(kinds),
         links={
-            name: Link(interface=one.interface, rate_bits_per_s=one.rate_bits_per_s)
+            name: Link(
+                interface=one.interface, rate_bits_per_s=one.rate_bits_per_s, burst_bytes=one.burst_bytes
+            )
             for name, one in gathering.site.networks.items()
             if any(case.network == name for case in cases)
         },

@@ -40,6 +40,9 @@ def prediction_sentence(one: Prediction) -> str:
         text += f"; measured: {_change_said(one.measured_ratio)}{meets}"
     if one.remarks:
         text += f"; extrapolated: {listed([visible(remark) for remark in one.remarks])}"
+    if one.shaped:
+        names = listed([visible(name) for name in one.shaped])
+        text += f"; {names} may let bursts pass faster than the curves say"
     if one.uncovered_s:
         text += f"; no curve covers {listed([visible(name) for name in one.uncovered_s])}"
     return text
