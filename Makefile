@@ -4,8 +4,8 @@
 # make articles   run what tries the claims of the published articles on this machine, and write their pages; an hour (ARGS=--no-run: only judge and draw)
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
-# make why        find causes that are known, and hold predicted against measured costs of networks; on a machine that does
-#                 nothing else, six minutes
+# make why        find causes that are known, and hold predicted against measured costs of networks, and programs' tolerance of
+#                 latency and rates; on a machine that does nothing else, twenty minutes
 # make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
 # make truth   count what is falsely claimed of 2,000 simulated campaigns, by kind of sentence; a quarter of an hour
 # make fuzz MINUTES=30   try all that reads others' files on input that nobody meant; so long for each of some 80 targets
@@ -135,7 +135,7 @@ observer: setup
 
 why: setup
 	$(PYTEST) $(KNOWN)
-	$(VENV)/bin/python -m bench why
+	$(VENV)/bin/python -m bench why tolerance
 
 screenshots: setup
 	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/live/test_live_browser.py

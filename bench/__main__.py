@@ -15,6 +15,7 @@ from bench import (
     startup,
     stopping,
     telemetry,
+    tolerance,
     why,
 )
 
@@ -30,8 +31,9 @@ SUITES = {
     "observer": observer.measure,
     "profile": profile_cost.measure,
     "why": why.measure,
+    "tolerance": tolerance.measure,
 }
-ALONE = {"observer", "profile", "why"}
+ALONE = {"observer", "profile", "why", "tolerance"}
 """Suites that take minutes, up to half an hour, and need an otherwise idle machine."""
 
 

@@ -35,13 +35,19 @@ def measure() -> Iterator[Row]:
     yield from table(predictions(read_campaign(_CAMPAIGN)))
 
 
-def _run() -> None:
-    """Compile the study's own program and run the study; a campaign that is there goes on."""
-    programs = _CAMPAIGN.with_name("why-programs").absolute()
+def compiled(campaigns: Path) -> Path:
+    """Compile the studies' own program; return its folder, which is in that of the campaigns."""
+    programs = (campaigns / "why-programs").absolute()
     programs.mkdir(parents=True, exist_ok=True)
     source = _STUDY.with_name("cg.c")
     subprocess.run(["mpicc", "-O2", "-o", programs / "cg", source, "-lm"], check=True)
+    return programs
+
+
+def _run() -> None:
+    """Run the study; a campaign that is there goes on."""
     words = [TARE, "run", str(_STUDY), "--out", str(_CAMPAIGN), "--no-boost"]
+    programs = compiled(_CAMPAIGN.parent)
     subprocess.run(words, env=os.environ | {"TARE_WHY_PROGRAMS": str(programs)}, check=False)
 
 

@@ -191,6 +191,11 @@ def slowdown(found: Tolerance, latency_s: float) -> tuple[float, float]:
     )
 
 
-def narrowing(found: Tolerance, link: float, bandwidth: float) -> float:
-    """Return the slowdown by `bandwidth` in place of that of the `link`, as a share of the wall time."""
-    return found.n_bytes * (1 / bandwidth - 1 / link) / found.wall_s
+def narrowing(found: Tolerance, link: float, bandwidth: float) -> tuple[float, float]:
+    """Return the slowdown by `bandwidth` in place of that of the `link`, as a share of the wall time.
+
+    The first number is without anything that passes while ranks compute, the second with all of it: then the
+    link is busy all the time, and the run takes as long as its bytes.
+    """
+    most = found.n_bytes * (1 / bandwidth - 1 / link) / found.wall_s
+    return most, min(most, max(0.0, found.n_bytes / bandwidth / found.wall_s - 1))

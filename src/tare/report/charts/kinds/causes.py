@@ -83,7 +83,8 @@ def _bandwidths(facts: ChartFacts) -> ChartPart | None:
     return ChartPart(
         "How programs slow with less bandwidth",
         "Wall time with less bandwidth of each node over that with its own, from the bytes that the busiest "
-        "node receives. The latency stays the same, and no computation hides the messages.",
+        "node receives. The latency stays the same. The band goes down to where all bytes pass while ranks "
+        "compute, so that the link is busy all the time.",
         [_bandwidth_panel(one, one.link_bytes_per_s or 0.0, facts.variants) for one in found],
     )
 
@@ -92,16 +93,16 @@ def _bandwidth_panel(one: Tolerance, own: float, variants: Variants) -> Panel:
     points = []
     for share in reversed(_LESS):
         bandwidth = float(f"{own * share:.3g}")
-        slower = 1 + narrowing(one, own, bandwidth)
+        most, least = (1 + slower for slower in narrowing(one, own, bandwidth))
         points.append(
             Point(
                 x=bandwidth / 1e6,
-                y=slower,
-                low=None,
-                high=None,
+                y=most,
+                low=least,
+                high=most,
                 at=scaled(bandwidth, "B/s"),
-                value=ratio(slower),
-                interval="",
+                value=ratio(most),
+                interval=bracket_values(least, most),
                 n_blocks=one.n_runs,
             )
         )
