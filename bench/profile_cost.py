@@ -63,13 +63,17 @@ def _cost(folder: Path, text: str) -> tuple[str, str]:
         str(folder / "out"),
         "--telemetry",
         "off",
+        "--no-boost",
     ]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
+    said = (done.stderr.strip() or done.stdout.strip() or "tare run said nothing").splitlines()
+    if not (folder / "out" / "plan.json").exists():
+        return "no runs", said[-1]
     campaign = read_campaign(folder / "out")
     plain, profiled = (_figures(one) for one in (campaign.measured(), campaign.profiled()))
     both = sorted(plain.keys() & profiled.keys())
     if len(both) < 3:
-        return "no runs", done.stdout.strip().splitlines()[-1]
+        return "no runs", said[-1]
     ratios = np.array([[profiled[one] / plain[one]] for one in both])
     found = geometric_intervals(ratios, 0.95)
     low, centre, high = (100 * (float(one[0]) - 1) for one in (found.low, found.centre, found.high))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tare.stats.shares import mean_p_values, scatter_shares, shares
+from tare.stats.shares import mean_p_values, shares
 
 
 def test_shares_sum_to_one_and_means_to_the_whole() -> None:
@@ -39,11 +39,3 @@ def test_a_part_that_is_always_zero_has_p_one() -> None:
     assert found[0] == 1
     assert found[1] == 0
     assert found[2] < 0.01
-
-
-def test_scatter_is_parted_by_covariance() -> None:
-    random = np.random.default_rng(3)
-    parts = np.column_stack([random.normal(5, 1.0, 4000), random.normal(5, 0.5, 4000)])
-    found = scatter_shares(parts)
-    assert found.sum() == pytest.approx(1)
-    assert found[0] == pytest.approx(0.8, abs=0.03)

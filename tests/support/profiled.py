@@ -41,18 +41,20 @@ def profile(
     calls: int = 10_000,
     uncovered_s: float = 0.0,
     locality: str = "mixed",
+    scatter: Truth | None = None,
 ) -> dict[str, Any]:
     """Return a profile in the form of `profile.json`: `truth` × noise of each component and each rank.
 
     `slow_rank_s` is what the last rank computes longer, for which the others wait in their MPI_Allreduce.
-    `uncovered_s` is time that no component covers.
+    `uncovered_s` is time that no component covers. `scatter` is the noise of components from run to run that
+    have another than `noise`.
     """
 
-    def spread(seconds: float) -> list[float]:
-        common = np.exp(random.normal(0, noise))
+    def spread(seconds: float, component: Component) -> list[float]:
+        common = np.exp(random.normal(0, (scatter or {}).get(component, noise)))
         return [float(one) for one in seconds * common * np.exp(random.normal(0, noise / 2, ranks))]
 
-    computation = spread(truth["computation", 0])
+    computation = spread(truth["computation", 0], ("computation", 0))
     late = [0.0] * (ranks - 1) + [slow_rank_s * float(np.exp(random.normal(0, noise)))]
     computation = [one + more for one, more in zip(computation, late, strict=True)]
     waits = [max(computation) - one for one in computation]
@@ -60,7 +62,7 @@ def profile(
     for (name, size), seconds in truth.items():
         if not name.startswith("MPI_"):
             continue
-        inside = spread(seconds)
+        inside = spread(seconds, (name, size))
         waiting = waits if name == "MPI_Allreduce" else [0.0] * ranks
         is_collective = name not in {"MPI_Isend", "MPI_Irecv", "MPI_Recv", "MPI_Send"}
         functions.append(
@@ -76,7 +78,7 @@ def profile(
                 "waiting_s": waiting,
             }
         )
-    written = spread(truth["files", 0])
+    written = spread(truth["files", 0], ("files", 0))
     wall = [
         computation[rank] + written[rank] + sum(row["seconds"][rank] for row in functions) + uncovered_s
         for rank in range(ranks)
@@ -118,10 +120,11 @@ def profiled_campaign(
     uncovered_s: float = 0.0,
     cases: Sequence[Case] | None = None,
     workload: str = "synthetic.program",
+    scatter: Truth | None = None,
 ) -> Campaign:
     """Return a written campaign with a plain and a profiled run of each case in each block.
 
-    `slow_rank_s` and `uncovered_s` are those of the contender.
+    `slow_rank_s`, `uncovered_s` and `scatter` are those of the contender.
     """
     random = np.random.default_rng(seed)
     chosen = tuple(cases or (make_case(one, workload=workload) for one in ("host", "overlay")))
@@ -135,6 +138,7 @@ def profiled_campaign(
             noise=noise,
             slow_rank_s=0.0 if is_reference else slow_rank_s,
             uncovered_s=0.0 if is_reference else uncovered_s,
+            scatter=None if is_reference else scatter,
         )
         wall = float(np.mean(made["wall_s"]))
         attempts.append(msgspec.structs.replace(plain, elapsed_s=wall + 0.3))

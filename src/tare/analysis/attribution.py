@@ -25,7 +25,8 @@ from tare.analysis.profiles import (
     profiles,
 )
 from tare.analysis.proofs import nothing_crosses
-from tare.analysis.size_groups import family, size_groups
+from tare.analysis.scatter_causes import scatter_attribution, with_decided_scatter
+from tare.analysis.size_groups import group_name, size_groups
 from tare.analysis.uneven_computation import uneven
 from tare.analysis.unprofiled import Elapsed, elapsed
 from tare.core.attribution import Attribution, Cause, CauseKind
@@ -41,14 +42,16 @@ _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 _LEAST_DELAY = 0.1
 """As a share of the difference: ranks that compute only so much longer make nobody wait for most of it."""
 
-_MOST_NAMED = 2
-
 _SAME_CALLS = 0.01
 """The share by which the numbers of calls of both sides may differ before a note says so."""
 
 
 class _Sides(NamedTuple):
-    """The runs of both sides in the passes that both have, and their components, blocks × keys."""
+    """The runs of both sides in the passes that both have, and their components, blocks × keys.
+
+    What a slow rank computes longer counts with the waiting for it, but not in `measured`, which has the
+    components of both sides as they are.
+    """
 
     passes: list[Pass]
     runs: tuple[list[Profiled], list[Profiled]]
@@ -56,6 +59,7 @@ class _Sides(NamedTuple):
     reference: Floats
     contender: Floats
     slow_rank: int | None
+    measured: tuple[Floats, Floats]
 
 
 def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Attribution]:
@@ -69,12 +73,14 @@ def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Att
     asked = [pair for pair in pairs(campaign) if _is_profiled(campaign, pair)]
     made = [_attribution(campaign, found, pair, confidence) for pair in asked]
     p_values = np.array([np.nan if one.p_adjusted is None else one.p_adjusted for one in made])
-    return [
-        one
-        if not np.isfinite(p)
-        else msgspec.structs.replace(one, p_adjusted=p, is_decided=bool(p <= 1 - CONFIDENCE))
-        for one, p in zip(made, holm(p_values).tolist(), strict=True)
-    ]
+    return with_decided_scatter(
+        [
+            one
+            if not np.isfinite(p)
+            else msgspec.structs.replace(one, p_adjusted=p, is_decided=bool(p <= 1 - CONFIDENCE))
+            for one, p in zip(made, holm(p_values).tolist(), strict=True)
+        ]
+    )
 
 
 def too_few_blocks(n_blocks: int, why: str = "") -> str:
@@ -118,6 +124,7 @@ def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
     rows = [[components(run.profile) for run in side] for side in runs]
     keys = sorted({key for side in rows for row in side for key in row}, key=_key_order)
     below, above = (matrix(side, keys) for side in rows)
+    measured = (below, above.copy())
     slow_rank = None
     if len({run.profile.ranks for side in runs for run in side}) == 1:
         computed = [np.array([run.profile.computation_s for run in side], np.float64) for side in runs]
@@ -128,7 +135,7 @@ def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
         else:
             above[:, keys.index(COMPUTATION)] -= of_slow
             above[:, keys.index(WAITING)] += of_slow
-    return _Sides(passes, (runs[0], runs[1]), keys, below, above, slow_rank)
+    return _Sides(passes, (runs[0], runs[1]), keys, below, above, slow_rank, measured)
 
 
 def _difference(below: Floats, above: Floats) -> float:
@@ -161,6 +168,7 @@ def _parted(nothing: Attribution, sides: _Sides, both: Elapsed, confidence: floa
         elapsed_s=both.plain_s,
         profiled_elapsed_s=both.profiled_s,
         cost=both.cost,
+        scatter=scatter_attribution(sides.keys, *sides.measured, both.plain, confidence),
         note=_note(sides),
     )
 
@@ -183,31 +191,24 @@ def _causes(
 
 
 def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_certain: bool) -> Cause:
-    kind, name, _ = sides.keys[group[0]]
-    sizes = [sides.keys[column][2] for column in group]
-    names = dict.fromkeys(sides.keys[column][1] for column in group)
-    between = [
-        key[2]
-        for key in sides.keys
-        if key[0] == kind and family(key[1]) == family(name) and min(sizes) <= key[2] <= max(sizes)
-    ]
-    is_function = kind == CauseKind.FUNCTION
-    is_sized = is_function and len(between) == len(sizes)
+    named = group_name(sides.keys, group)
     cause = Cause(
-        kind=CauseKind(kind),
-        name=_joined_name([*names]),
-        least_bytes=min(sizes) // 2 + 1 if is_sized and min(sizes) else 0 if is_sized else None,
-        most_bytes=max(sizes) if is_sized else None,
+        kind=named.kind,
+        name=named.name,
+        least_bytes=named.least_bytes,
+        most_bytes=named.most_bytes,
         reference_s=float(sides.reference[:, list(group)].sum(axis=1).mean()),
         contender_s=float(sides.contender[:, list(group)].sum(axis=1).mean()),
         difference_s=Bounded.of(float(found.mean[at]), float(found.low[at]), float(found.high[at])),
         share=Bounded.of(float(found.share[at]), float(found.share_low[at]), float(found.share_high[at])),
         is_certain=is_certain,
-        rank=sides.slow_rank if kind == CauseKind.WAITING else None,
+        rank=sides.slow_rank if named.kind is CauseKind.WAITING else None,
     )
-    if not is_function:
+    if named.kind is not CauseKind.FUNCTION:
         return cause
-    calls = [_calls(side, names, {*sizes}) for side in sides.runs]
+    names = {sides.keys[column][1] for column in group}
+    sizes = {sides.keys[column][2] for column in group}
+    calls = [_calls(side, names, sizes) for side in sides.runs]
     times = [
         None if not n else seconds / n
         for n, seconds in zip(calls, (cause.reference_s, cause.contender_s), strict=True)
@@ -215,10 +216,6 @@ def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_
     return msgspec.structs.replace(
         cause, calls=calls[0], reference_call_s=times[0], contender_call_s=times[1]
     )
-
-
-def _joined_name(names: Sequence[str]) -> str:
-    return " and ".join(names) if len(names) <= _MOST_NAMED else "point-to-point messages"
 
 
 def _calls(runs: Sequence[Profiled], names: Collection[str], sizes: set[int]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tare.analysis.profiles import ComponentKey
 from tare.core.attribution import CauseKind
@@ -17,6 +18,35 @@ _POINT_TO_POINT = frozenset(
 
 _LEAST = 0.02
 """Classes with a smaller share of the difference do not begin or end a range."""
+
+
+_MOST_NAMED = 2
+
+
+class GroupName(NamedTuple):
+    """What a group of components is: its kind, name, and sizes, which are None if they are no one range."""
+
+    kind: CauseKind
+    name: str
+    least_bytes: int | None = None
+    most_bytes: int | None = None
+
+
+def group_name(keys: Sequence[ComponentKey], group: Sequence[int]) -> GroupName:
+    """Return what the components of `keys` at the positions `group` are together."""
+    kind, name, _ = keys[group[0]]
+    if kind != CauseKind.FUNCTION:
+        return GroupName(CauseKind(kind), name)
+    sizes = [keys[column][2] for column in group]
+    names = [*dict.fromkeys(keys[column][1] for column in group)]
+    least, most = min(sizes), max(sizes)
+    between = [
+        key for key in keys if key[0] == kind and family(key[1]) == family(name) and least <= key[2] <= most
+    ]
+    joined = " and ".join(names) if len(names) <= _MOST_NAMED else "point-to-point messages"
+    if len(between) != len(sizes):
+        return GroupName(CauseKind.FUNCTION, joined)
+    return GroupName(CauseKind.FUNCTION, joined, least // 2 + 1 if least else 0, most)
 
 
 def family(function: str) -> str:

@@ -17,11 +17,15 @@ from tare.stats.intervals import MIN_BLOCKS, Floats, arithmetic_intervals, geome
 
 
 class Elapsed(NamedTuple):
-    """The differences in elapsed time with and without the profile, and what the profile costs as a ratio."""
+    """The differences in elapsed time with and without the profile, and what the profile costs as a ratio.
+
+    `plain` has the elapsed seconds of the runs without it, blocks × sides; NaN where there is no run.
+    """
 
     plain_s: Bounded | None
     profiled_s: Bounded | None
     cost: Bounded | None
+    plain: Floats
 
 
 def elapsed(campaign: Campaign, pair: Pair, passes: Sequence[Pass], confidence: float) -> Elapsed:
@@ -33,7 +37,7 @@ def elapsed(campaign: Campaign, pair: Pair, passes: Sequence[Pass], confidence: 
     blocks = ratios.reshape(2, -1)
     both = np.sqrt(blocks[0] * blocks[1])  # the sides of a block are not independent
     return Elapsed(
-        _difference(plain, confidence), _difference(profiled, confidence), _ratio(both, confidence)
+        _difference(plain, confidence), _difference(profiled, confidence), _ratio(both, confidence), plain
     )
 
 

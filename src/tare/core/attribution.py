@@ -55,6 +55,45 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None = None
 
 
+class ScatterCause(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of the scatter from run to run.
+
+    - `kind`, `name`, `least_bytes` and `most_bytes` are as in a Cause.
+    - `reference_sd_s` and `contender_sd_s` are the standard deviations between blocks of its seconds a run.
+    - `share` is its part of the variance of the side that scatters more, 1 for all of it.
+    - `is_certain` is true if the share differs from 0 among all parts of this comparison (Holm, 5 %).
+    """
+
+    kind: CauseKind
+    name: str = ""
+    least_bytes: int | None = None
+    most_bytes: int | None = None
+    reference_sd_s: float
+    contender_sd_s: float
+    share: Bounded
+    is_certain: bool = False
+
+
+class ScatterAttribution(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scatter from run to run consists of, on the side whose wall times scatter more.
+
+    - `ratio` is the scatter of the wall times of profiled runs, contender over reference: of the mean
+      absolute deviations of their logarithms.
+    - `plain_ratio` is that of the elapsed times of the runs without the profile in the same blocks.
+    - `p_adjusted` is for equal scatter, among all attributions of the campaign (Holm); None with fewer than
+      six blocks, which cannot decide.
+    - `is_decided` is true if the scatters differ for certain.
+    - `causes` have the largest share first; shares sum to 1.
+    """
+
+    n_blocks: int
+    ratio: Bounded
+    plain_ratio: Bounded | None = None
+    p_adjusted: float | None = None
+    is_decided: bool = False
+    causes: tuple[ScatterCause, ...] = ()
+
+
 class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     """What the difference in wall time between a contender and its reference consists of.
 
@@ -65,6 +104,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     - `elapsed_s` is the difference in elapsed time of the runs without the profile in the same blocks, and
       `profiled_elapsed_s` that of the profiled runs; None where they are not known.
     - `cost` is the ratio of elapsed times, profiled runs over those of the same cases without the profile.
+    - `scatter` is what the scatter from run to run consists of; None where a side does not scatter.
     - `note` says what to know of it; `refusal` why nothing is attributed. Then there are no parts.
     """
 
@@ -83,6 +123,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_s: Bounded | None = None
     profiled_elapsed_s: Bounded | None = None
     cost: Bounded | None = None
+    scatter: ScatterAttribution | None = None
     note: str = ""
     refusal: str = ""
 

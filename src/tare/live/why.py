@@ -16,6 +16,7 @@ from tare.report.variants import Variant, Variants
 from tare.report.words.causes import cause_sentence, is_told, silence
 from tare.report.words.network_need import prediction_sentence, tolerance_sentence
 from tare.report.words.numbers import visible
+from tare.report.words.scatter_causes import scatter_sentence
 from tare.stats.intervals import MIN_BLOCKS
 
 
@@ -65,6 +66,8 @@ def _attributed(
         variant, label = variants.variant_of[one.contender_case], variants.case_label(one.contender_case)
         waits = bool(one.refusal) and one.n_blocks < MIN_BLOCKS
         yield WhyLine(variant, text or f"{label}: {silence(one)}", is_waiting=waits)
+        if scattered := scatter_sentence(one, variants):
+            yield WhyLine(variant, f"{label}: {scattered}")
         if one.note:
             yield WhyLine(variant, f"{label}: {visible(one.note)}")
 

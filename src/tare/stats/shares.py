@@ -71,18 +71,3 @@ def _holds(found: tuple[float, ...], part: Floats, whole: Floats) -> bool:
     share = float(part.mean() / whole.mean())
     slack = 1e-9 * max(1.0, abs(share))
     return found[0] - slack <= share <= found[1] + slack
-
-
-def scatter_shares(parts: Floats) -> Floats:
-    """Return each component's share of the variance of the whole: cov(component, whole) / var(whole).
-
-    `parts` is blocks × components. The shares sum to 1, since the components sum to the whole, and are
-    negative for a component that compensates others.
-    """
-    whole = parts.sum(axis=1)
-    centred = whole - whole.mean()
-    square = float((centred**2).sum())
-    found: Floats = (
-        centred @ (parts - parts.mean(axis=0)) / square if square else np.full(parts.shape[1], np.nan)
-    )
-    return found

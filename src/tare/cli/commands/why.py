@@ -34,6 +34,7 @@ def command(folder: Path, as_json: bool) -> None:
     from tare.analysis.correlates import explanations
     from tare.report.variants import lay_out
     from tare.report.words.causes import cause_sentence, silence
+    from tare.report.words.scatter_causes import scatter_sentence
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
@@ -42,7 +43,10 @@ def command(folder: Path, as_json: bool) -> None:
     reasons = explanations(campaign)
     sentences = [plain(cause_sentence(one, variants, reasons)) for one in found]
     if as_json:
-        rows = [{"sentence": text, "attribution": one} for text, one in zip(sentences, found, strict=True)]
+        rows = [
+            {"sentence": text, "scatter_sentence": plain(scatter_sentence(one, variants)), "attribution": one}
+            for text, one in zip(sentences, found, strict=True)
+        ]
         print_json("tare.why/1", {"differences": rows})
         return
     if not found:
@@ -56,6 +60,8 @@ def command(folder: Path, as_json: bool) -> None:
             echo()
         label = variants.case_label(one.contender_case)
         echo(f"{text}." if text else plain(f"{label}: {silence(one)}."))
+        if scattered := scatter_sentence(one, variants):
+            echo(plain(f"{label}: {scattered}."))
         _print_parts(one, variants)
 
 

@@ -8,7 +8,7 @@ from tare.core.attribution import Attribution, Cause
 from tare.core.prediction import Prediction, Tolerance
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.variants import Variants
-from tare.report.words.causes import cause_sentence, cause_words, share_words, silence
+from tare.report.words.causes import cause_sentence, cause_words, part_words, share_words, silence
 from tare.report.words.network_need import (
     bandwidth_words,
     change_words,
@@ -17,6 +17,7 @@ from tare.report.words.network_need import (
     tolerance_sentence,
 )
 from tare.report.words.numbers import NARROW, bracket_values, number, percent, quantity, scaled, visible
+from tare.report.words.scatter_causes import is_scatter_told, scatter_sentence
 
 
 def _made(facts: SectionFacts) -> SectionText | None:
@@ -31,6 +32,7 @@ def _made(facts: SectionFacts) -> SectionText | None:
         for one in found.tolerances
     ]
     tables = [_table(one, facts.variants) for one in found.attributions if one.causes]
+    tables += [_scattered(one, facts.variants) for one in found.attributions if _scatters(one)]
     tables += [_predicted(found.predictions)] if found.predictions else []
     tables += [_tolerated(found.tolerances)] if found.tolerances else []
     return SectionText(tuple(sentences), tuple(tables)) if sentences else None
@@ -40,6 +42,8 @@ def _sentences(one: Attribution, facts: SectionFacts) -> Iterator[Sentence]:
     label = facts.variants.case_label(one.contender_case)
     text = cause_sentence(one, facts.variants, facts.statistics.reasons)
     yield Sentence(text or f"{label}: {silence(one)}", one.contender_case, label)
+    if scattered := scatter_sentence(one, facts.variants):
+        yield Sentence(f"{label}: {scattered}", one.contender_case, label)
     if one.note:
         yield Sentence(f"{label}: {visible(one.note)}", one.contender_case, label)
 
@@ -91,6 +95,41 @@ def _sum(one: Attribution) -> tuple[Cell, ...]:
         Cell(bracket_values(whole.low, whole.high) if whole else "", is_number=True),
         Cell(f"100{NARROW}%", is_number=True),
         Cell("✓" if one.is_decided else ""),
+    )
+
+
+def _scatters(one: Attribution) -> bool:
+    return one.scatter is not None and is_scatter_told(one.scatter)
+
+
+def _scattered(one: Attribution, variants: Variants) -> SectionTable:
+    label = variants.case_label(one.contender_case)
+    causes = one.scatter.causes if one.scatter is not None else ()
+    return SectionTable(
+        summary=f"What runs scatter by: {label}",
+        label=f"What runs of {label} scatter by",
+        caption=(
+            f"Standard deviations from run to run over {one.n_blocks} blocks of profiled runs, and the share "
+            "of each part in the variance of the side that scatters more. A part is certain (✓) among all "
+            "parts of the table"
+        ),
+        head=(
+            Cell("Part"),
+            Cell("Reference, s", is_number=True),
+            Cell("Contender, s", is_number=True),
+            Cell("Share of the variance", is_number=True),
+            Cell("Certain"),
+        ),
+        rows=tuple(
+            (
+                Cell(part_words(cause)),
+                Cell(number(cause.reference_sd_s), is_number=True),
+                Cell(number(cause.contender_sd_s), is_number=True),
+                Cell(share_words(cause.share), is_number=True),
+                Cell("✓" if cause.is_certain else ""),
+            )
+            for cause in causes
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.analysis.correlates import Reason
-from tare.core.attribution import Attribution, Cause, CauseKind
+from tare.core.attribution import Attribution, Cause, CauseKind, ScatterCause
 from tare.core.interval import Bounded
 from tare.core.units import format_bytes
 from tare.report.variants import Variants
@@ -114,7 +114,7 @@ def share_words(one: Bounded) -> str:
     return f"{text} {bracket((one.low, one.high), 0)}"
 
 
-def _share_said(one: Bounded) -> str:
+def share_said(one: Bounded) -> str:
     """Return a share for a sentence, without a value that its interval does not support."""
     if one.low is None or one.high is None:
         return "an unknown part"
@@ -133,14 +133,14 @@ def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
     for at, cause in enumerate(named):
         support = mechanism(cause, one.contender_case, reasons, used)
         of_that = " of that is" if at == 0 else ""
-        texts.append(f"{_share_said(cause.share)}{of_that} {cause_words(cause)}{support}")
+        texts.append(f"{share_said(cause.share)}{of_that} {cause_words(cause)}{support}")
     rest = one.unexplained
     if rest is not None and abs(rest.share.value) >= _LARGE_REST:
-        texts.append(f"{_share_said(rest.share)} is not explained by the profile")
+        texts.append(f"{share_said(rest.share)} is not explained by the profile")
     is_slower = one.difference_s is not None and one.difference_s.value > 0
     texts += [
         f"{'less' if is_slower else 'more'} time in {cause_words(cause)} makes up for "
-        f"{_share_said(_positive(cause))}"
+        f"{share_said(_positive(cause))}"
         for cause in against
     ]
     return ", ".join(texts) if texts else "no single part of that is certain"
@@ -153,18 +153,27 @@ def _positive(cause: Cause) -> Bounded:
 
 def cause_words(cause: Cause) -> str:
     """Return a cause in words: ``MPI_Alltoall of 1 to 4 KiB (48 → 91 µs each)``, ``computation``."""
-    if cause.kind is CauseKind.FUNCTION:
-        return f"{visible(cause.name)}{_size_words(cause)}{_each(cause)}"
-    if cause.kind is CauseKind.FILES:
-        return f"file I/O, {visible(cause.name)}"
-    if cause.kind is CauseKind.WAITING:
-        if cause.rank is None:
-            return "waiting for slower ranks"
+    if cause.kind is CauseKind.WAITING and cause.rank is not None:
         return f"slower computation of rank {cause.rank}, and waiting for it"
-    return "not explained" if cause.kind is CauseKind.UNEXPLAINED else "computation"
+    return f"{part_words(cause)}{_each(cause)}"
 
 
-def _size_words(cause: Cause) -> str:
+def part_words(one: Cause | ScatterCause) -> str:
+    """Return what a part of the wall time is: ``MPI_Alltoall of 1 to 4 KiB``, ``computation``."""
+    match one.kind:
+        case CauseKind.FUNCTION:
+            return f"{visible(one.name)}{_size_words(one)}"
+        case CauseKind.FILES:
+            return f"file I/O, {visible(one.name)}"
+        case CauseKind.WAITING:
+            return "waiting for slower ranks"
+        case CauseKind.UNEXPLAINED:
+            return "not explained"
+        case CauseKind.COMPUTATION:
+            return "computation"
+
+
+def _size_words(cause: Cause | ScatterCause) -> str:
     """Return the sizes of the calls; a class of powers of two is named by its upper bound."""
     if cause.least_bytes is None or cause.most_bytes is None:
         return " of other sizes"
