@@ -109,10 +109,12 @@ class _Definition:
                     self._fault(path, f"{message}; {nearest(name, known)}")
 
     def _check_files(self) -> None:
-        for name in (*self.file.files, self.file.output):
+        names: list[tuple[str, Path]] = [(name, ("files", name)) for name in self.file.files]
+        names.append((self.file.output, ("output",)))
+        names += [(one.file, ("foms", n, "file")) for n, one in enumerate(self.file.foms) if one.file]
+        for name, where in names:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or not path.parts or not name.isprintable():
-                where: Path = ("files", name) if name in self.file.files else ("output",)
                 self._fault(
                     where, f"{shown(name)} is outside the working folder; use a relative name inside it"
                 )
@@ -144,13 +146,14 @@ class _Definition:
         where: Path = ("foms", number)
         if any(file.name == other.name for other in self.file.foms[:number]):
             self._fault((*where, "name"), f"figure of merit {shown(file.name)} is there twice; rename one")
-        if (file.regex is None) == (file.json is None):
-            self._fault(where, "a figure of merit is read by 'regex' or by 'json'; give one of them")
+        if [file.regex, file.json, file.csv].count(None) != 2:
+            self._fault(where, "a figure of merit is read by 'regex', 'json' or 'csv'; give one of them")
         elif file.regex is not None:
             for message in _regex_faults(file.regex, file.by):
                 self._fault((*where, "regex"), message)
-        elif file.by:
-            self._fault((*where, "by"), "coordinates are named groups of a regex; use 'regex', or drop 'by'")
+        elif file.by and file.csv is None:
+            message = "coordinates are named groups of a regex, or columns of a table; use 'regex' or 'csv'"
+            self._fault((*where, "by"), f"{message}, or drop 'by'")
         fom = Fom(
             name=file.name,
             unit=file.unit,
@@ -160,7 +163,7 @@ class _Definition:
             is_primary=is_primary,
             answers=file.answers,
         )
-        return InlineFom(fom=fom, regex=file.regex, json=file.json)
+        return InlineFom(fom=fom, regex=file.regex, json=file.json, csv=file.csv, file=file.file)
 
     def _check_regexes(self, number: int, check: InlineCheck) -> None:
         where: Path = ("checks", number)

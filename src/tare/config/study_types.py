@@ -116,7 +116,21 @@ class FomFile(msgspec.Struct, frozen=True, kw_only=True):
     json: Annotated[
         str | None, Meta(description="Where its value is in a JSON output.", examples=["result.gflops"])
     ] = None
-    by: Annotated[Words, Meta(description="Its coordinates: named groups of the regex.")] = ()
+    csv: Annotated[
+        Word | None,
+        Meta(description="The column of a CSV table that holds its values.", examples=["seconds"]),
+    ] = None
+    file: Annotated[
+        Word | None,
+        Meta(
+            description="The file that holds it, by name or glob, stderr included. Default: the output of "
+            "the workload.",
+            examples=["results/times.csv"],
+        ),
+    ] = None
+    by: Annotated[
+        Words, Meta(description="Its coordinates: named groups of the regex, or columns of the table.")
+    ] = ()
     summary: Annotated[str, Meta(description="What it is, in one line.")] = ""
     primary: Annotated[bool, Meta(description="Whether a summary shows it. Default: the first one.")] = False
     answers: Annotated[

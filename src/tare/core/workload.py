@@ -7,8 +7,8 @@ measurements of the declared figures of merit (`Fom`).
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Meta
@@ -195,15 +195,19 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InlineFom(msgspec.Struct, frozen=True, kw_only=True):
-    """A FOM of a workload that a study declares: group 1 of `regex`, or the value at `json` (a dotted path).
+    """A FOM of a workload that a study declares: how its value is read.
 
-    Where `by` names further groups of the regex as coordinates, each matching line gives one value. Otherwise
-    the output must hold exactly one match.
+    It is group 1 of `regex`, the value at `json` (a dotted path), or the column `csv` of a table. Where `by`
+    names further groups of the regex, or columns of the table, as coordinates, each matching line or row
+    gives one value. Otherwise the output must hold exactly one. `file` is the file that holds it, by name or
+    glob; None means the output of the workload.
     """
 
     fom: Fom
     regex: str | None = None
     json: str | None = None
+    csv: str | None = None
+    file: str | None = None
 
 
 class InlineCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,6 +231,16 @@ class InlineDefinition(msgspec.Struct, frozen=True, kw_only=True):
     output: str = "stdout"
     is_mpi: bool = False
     needs_transport: bool = True
+
+
+@runtime_checkable
+class HasOtherOutputs(Protocol):
+    """A workload whose figures are in several files."""
+
+    @property
+    def others(self) -> Sequence[Workload]:
+        """Return a workload for each file beside `output`, which parses that file only."""
+        ...
 
 
 class Workload(Protocol):

@@ -10,14 +10,36 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
+import msgspec
+
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_seconds
-from tare.core.workload import Parsed, Workload
+from tare.core.workload import HasOtherOutputs, Parsed, Workload
 from tare.execution.parser_deadline import OutOfTime, within
 
 
 def parse_output(workload: Workload, work: Path) -> Parsed:
-    """Return what the workload's parser finds in its output file; a missing file is a problem."""
+    """Return what the workload's parser finds in its output files; a missing file is a problem."""
+    found = _parse_one(workload, work)
+    if isinstance(workload, HasOtherOutputs):
+        for other in workload.others:
+            found = _joined(found, other.output, _parse_one(other, work))
+    return found
+
+
+def _joined(parsed: Parsed, name: str, other: Parsed) -> Parsed:
+    """Return `parsed` with what was found in the file `name`."""
+    own = f"the program wrote no {name}"
+    problems = tuple(one if one == own else f"{name}: {one}" for one in other.problems)
+    return msgspec.structs.replace(
+        parsed,
+        measurements=(*parsed.measurements, *other.measurements),
+        is_complete=parsed.is_complete and other.is_complete,
+        problems=(*parsed.problems, *problems),
+    )
+
+
+def _parse_one(workload: Workload, work: Path) -> Parsed:
     folder, _, name = workload.output.rpartition("/")
     place = SafeFolder(work, *([folder] if folder else []))
     # The name may be a pattern, since some programs put the date into the name of their report.

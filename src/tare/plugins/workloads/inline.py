@@ -1,4 +1,7 @@
-"""Workloads that a study defines in YAML: a command, and regexes or JSON paths for its figures of merit."""
+"""Workloads that a study defines in YAML: a command, and how its figures of merit are read.
+
+They are read by regex, by JSON path, or from a column of a CSV table, in the output or in other files.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from tare.core.templates import LATER, TOKEN, fill, template_faults
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.plugins.workloads.common.benchmark import Findings
+from tare.plugins.workloads.common.csv_column import CsvColumn
 from tare.plugins.workloads.common.text import figure
 
 _SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
@@ -38,10 +42,31 @@ class InlineWorkload:
         self.output = definition.output
         self.needs_transport = definition.needs_transport
         self._definition = definition
-        self._regexes = [_FomRegex(self.name, one, one.regex) for one in definition.foms if one.regex]
-        self._paths = [(one.fom, one.json) for one in definition.foms if one.json]
+        own = [one for one in definition.foms if one.file in {None, self.output}]
+        self._own = tuple(one.fom for one in own)
+        self._regexes = [_FomRegex(self.name, one, one.regex) for one in own if one.regex]
+        self._columns = [_FomColumn(one.fom, one.csv) for one in own if one.csv]
+        self._paths = [(one.fom, one.json) for one in own if one.json]
         self._must = [_compile(self.name, one.matches) for one in definition.checks if one.matches]
         self._must_not = [_compile(self.name, one.lacks) for one in definition.checks if one.lacks]
+
+    @property
+    def others(self) -> tuple[InlineWorkload, ...]:
+        """Return a workload for each file beside the output (see core.workload.HasOtherOutputs)."""
+        definition = self._definition
+        files = dict.fromkeys(one.file for one in definition.foms if one.file not in {None, self.output})
+        return tuple(
+            InlineWorkload(
+                msgspec.structs.replace(
+                    definition,
+                    output=file,
+                    checks=(),
+                    foms=tuple(one for one in definition.foms if one.file == file),
+                )
+            )
+            for file in files
+            if file is not None
+        )
 
     @property
     def digest(self) -> str:
@@ -100,8 +125,8 @@ class InlineWorkload:
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the figures and make the checks (see core.workload.Workload.parse)."""
-        findings = Findings(self.foms, is_any_number_possible=True)
-        figures = {fom.name: _Figure(fom, findings) for fom in self.foms}
+        findings = Findings(self._own, is_any_number_possible=True)
+        figures = {fom.name: _Figure(fom, findings) for fom in self._own}
         unmet = list(self._must)
         document = _Document()
         torn: list[str] = []
@@ -109,6 +134,8 @@ class InlineWorkload:
         for line in findings.lines(kept, torn.append, keeps_blanks=True):
             for regex in self._regexes:
                 regex.read(line, figures[regex.fom.name])
+            for column in self._columns:
+                column.read(line, figures[column.fom.name], findings)
             if unmet:
                 unmet = [pattern for pattern in unmet if not pattern.search(line)]
             for pattern in self._must_not:
@@ -135,12 +162,16 @@ _NEWER = frozenset({"limit", "answers", "is_late"})
 """Fields that later versions added to figures of merit and parameters; they do not change what a run does."""
 
 
+_ADDED = frozenset({"csv", "file"})
+"""Fields that later versions added, and that count only where a study uses them."""
+
+
 def _lasting(value: object) -> object:
     """Return `value` as plain data, with the fields and the order that the first version of Tare hashed."""
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
-        fields_by_name = {one.name: getattr(value, one.name) for one in fields}
-        return {name: _lasting(one) for name, one in fields_by_name.items() if name not in _NEWER}
+        kept = {one.name: getattr(value, one.name) for one in fields if one.name not in _NEWER}
+        return {name: _lasting(one) for name, one in kept.items() if name not in _ADDED or one is not None}
     if isinstance(value, dict):
         return {name: _lasting(value[name]) for name in sorted(value)}
     return [_lasting(one) for one in value] if isinstance(value, tuple) else value
@@ -210,6 +241,19 @@ class _FomRegex:
     def read(self, line: str, into: _Figure) -> None:
         for match in self._pattern.finditer(line):
             into.add(match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by))
+
+
+class _FomColumn:
+    """A column of a CSV table that holds a figure of merit."""
+
+    def __init__(self, fom: Fom, column: str) -> None:
+        self.fom = fom
+        self._column = CsvColumn(column, fom.by)
+
+    def read(self, line: str, into: _Figure, findings: Findings) -> None:
+        problem = self._column.read(line, lambda text, at: into.add(text, tuple(map(_coordinate, at))))
+        if problem:
+            findings.problem(f"{self.fom.name}: {problem}: {_shown(line)}")
 
 
 def _compile(workload: str, regex: str) -> re.Pattern[str]:
