@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import click
 
 COMMANDS = {
+    "init": "Look around, and write a site file and a first study.",
     "plan": "Show the cases of a study, the order of its runs, and the exact commands.",
     "run": "Run a study, or continue or extend a campaign.",
     "status": "Show the state of every planned run of a campaign.",
@@ -173,6 +174,7 @@ def make_group() -> click.Group:
 
         \b
         Start here:
+          tare init                       look around, and write a site file and a first study
           tare doctor                     check that everything is installed
           tare plan  studies/demo.yaml    show what would run
           tare run   studies/demo.yaml    run it

@@ -184,6 +184,7 @@ class _SiteReader:
             shared_cpus=_cpus() if lab else (),
             memory_bytes=file.memory,
             peaks=Peaks(memory_bytes_per_s=file.peaks.memory_bandwidth, flops=file.peaks.flops),
+            binds_ranks=file.bind is None,
             reports_placement=file.attest is not False,
             reports_transport=file.attest is True,
             redact=self._redact(file),

@@ -101,6 +101,14 @@ class SiteFile(msgspec.Struct, frozen=True, kw_only=True):
     management: Annotated[
         tuple[Word, ...], Meta(description="Interfaces of start-up traffic only.", examples=[["mgmt0"]])
     ] = ()
+    bind: Annotated[
+        Literal["none"] | None,
+        Meta(
+            description="none: ranks are bound only where a study asks for it, as where Slurm's TaskPlugin "
+            "binds none. Default: ranks that fit the cores are bound.",
+            examples=["none"],
+        ),
+    ] = None
     attest: Annotated[
         bool | Literal["placement"],
         Meta(

@@ -327,6 +327,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     - `staging` is a folder of every node to which working folders are copied; None where the nodes share
       them.
     - `memory_bytes` is the memory of each node, and `peaks` its greatest rates, where the site gives them.
+    - `binds_ranks`: ranks that fit the cores are bound unless a study says otherwise.
     - `reports_placement`: ranks report their placement when they start (tare.probes.placement).
       `reports_transport`: their libraries also report which transport they chose.
     - `telemetry` is how its nodes are watched unless a study says otherwise.
@@ -349,6 +350,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     staging: str | None = None
     memory_bytes: int | None = None
     peaks: Peaks = Peaks()
+    binds_ranks: bool = True
     reports_placement: bool = True
     reports_transport: bool = True
     telemetry: TelemetryOptions = TelemetryOptions()

@@ -75,16 +75,17 @@ def _layout_of(stage: Stage, asked: Layout) -> Layout:
 def binding(asked: Binding | None, layout: Layout, stage: Stage, platform: Platform, site: Site) -> Binding:
     """Return the binding of the ranks of `stage`: `asked` if given, else what suits `layout`.
 
-    The default is `core` where an MPI starts the ranks, their threads fit the known cores, and the ranks can
-    be bound (see `bind_fault`); else it is `none`. It is also `none` for programs with threads that the
-    layout does not count, such as services. Pods are not bound by default either: a pod does not know which
-    cores of its node other pods have.
+    The default is `core` where the site binds ranks, an MPI starts them, their threads fit the known cores,
+    and the ranks can be bound (see `bind_fault`); else it is `none`. It is also `none` for programs with
+    threads that the layout does not count, such as services. Pods are not bound by default either: a pod does
+    not know which cores of its node other pods have.
     """
     if not stage.is_mpi or platform.launcher == "none":
         return Binding.NONE
     if asked is not None:
         return asked
     is_free = stage.has_own_threads or stage.is_pair or platform.options.pods is not None
+    is_free = is_free or not site.binds_ranks
     if is_free or not fits(layout, site) or bind_fault(Binding.CORE, layout, platform, site):
         return Binding.NONE
     return Binding.CORE

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +14,6 @@ from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.core.checks import Finding
-    from tare.core.site import Site
 
 _MISSING_EXIT_CODE = 3
 
@@ -80,54 +77,24 @@ def _state(is_met: bool, is_needed: bool) -> str:
 
 def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None:
     """Print each finding as soon as it is there, because a platform may wait in a queue."""
-    labels = {True: "ok", False: "FAULT", None: "unknown"}
+    from tare import config
+    from tare.app.site_doctor import examine
+
     findings = []
-    for raw in _find(name, platforms):
+    for raw in examine(config.read_site(name), platforms):
         hidden = {"found": redact_text(raw.found), "cure": redact_text(raw.cure)}
         finding = msgspec.structs.replace(raw, **hidden)
         findings.append(finding)
         if not as_json:
-            echo(f"{labels[finding.is_met]:8} {finding.name}: {finding.found}")
-            if not finding.is_met:
-                echo(f"         {finding.cure}")
+            echo(*finding_lines(finding))
     if as_json:
         print_json("tare.doctor.site/1", {"site": name, "findings": findings})
     if any(one.is_met is False for one in findings):
         sys.exit(_MISSING_EXIT_CODE)
 
 
-def _find(name: str, chosen: tuple[str, ...]) -> Iterator[Finding]:
-    from tare import config
-    from tare.app.executors import lab_env
-    from tare.app.planning import with_agent
-    from tare.app.platform_checks import check_backend, check_platform
-    from tare.plugins.backend_registry import backend
-
-    source = config.read_site(name)
-    site = with_agent(source.site)
-    unknown = [one for one in chosen if one not in site.platforms]
-    if unknown:
-        raise click.UsageError(f"{name} has no platform {unknown[0]!r}; it has {', '.join(site.platforms)}")
-    platforms = {one: site.platforms[one] for one in chosen or site.platforms}
-    network = next(iter(site.networks.values()), None)  # the network with which platforms are checked
-    hosts = [network.host_of(node) if network else node for node in site.nodes[:2]]
-    with lab_env(site, list(platforms.values()), hosts) as env:
-        if any(platform.options.pods is None for platform in platforms.values()):
-            yield from _find_on_hosts(site, env)
-        for one, platform in platforms.items():
-            is_up = True
-            for finding in check_backend(source, site, one, env):
-                is_up = is_up and finding.is_met is not False
-                yield finding
-            if is_up and backend(platform.backend).starts_ranks_in_doctor:
-                yield check_platform(source, one, env, Path.cwd())
-
-
-def _find_on_hosts(site: Site, env: Mapping[str, str]) -> Iterator[Finding]:
-    from tare.app.site_checks import Situation, check_hosts
-    from tare.plugins.backends.ownership import sessions
-    from tare.plugins.backends.process.backend import ProcessBackend
-
-    prefix = str(sessions.new_session("doctor"))
-    with ProcessBackend(label=prefix, agent=site.agent, hosts=site.nodes, env=env) as backend:
-        yield from check_hosts(Situation(site, Path.cwd(), backend))
+def finding_lines(finding: Finding) -> list[str]:
+    """Return a finding as lines for people, with its cure unless the check is met."""
+    label = {True: "ok", False: "FAULT", None: "unknown"}[finding.is_met]
+    cure = [] if finding.is_met else [f"         {finding.cure}"]
+    return [f"{label:8} {finding.name}: {finding.found}", *cure]

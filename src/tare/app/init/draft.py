@@ -1,0 +1,282 @@
+"""Make a site of what was found: its values, and where each comes from. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from tare.discovery.facts import Folder, Found, Mpi, NodeClass, Partition
+from tare.discovery.file_systems import SHARED
+from tare.discovery.networks import NetworkFacts, find_networks
+from tare.discovery.ranges import as_ranges
+
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")  # as a site file takes it
+_SLUGS = {"Open MPI": "openmpi", "Intel MPI": "intelmpi", "MPICH": "mpich", "MVAPICH": "mvapich"}
+_PMI = {"openmpi4": "pmix", "openmpi5": "pmix", "mpich": "pmi2"}
+"""The type of Slurm's MPI plug-in that a launcher's MPI usually speaks."""
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """A value of a file, and where it comes from."""
+
+    value: object
+    origin: str
+
+
+class PlatformDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform of the file. `fault` says why it does not work; it is then written as a comment."""
+
+    name: str
+    options: Mapping[str, object]
+    origin: str
+    fault: str = ""
+    is_mpi: bool = True
+    has_compiler: bool = False
+    has_imb: bool = False
+
+
+class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A site file to be. `keys` are those with one value, in the order of the file."""
+
+    keys: Mapping[str, Stated]
+    n_nodes: int
+    cores: int
+    platforms: tuple[PlatformDraft, ...]
+    networks: tuple[NetworkFacts, ...] = ()
+    control: tuple[NetworkFacts, ...] = ()
+    storage: Mapping[str, Folder] = {}
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def working(self) -> tuple[PlatformDraft, ...]:
+        """Return the platforms without a fault."""
+        return tuple(one for one in self.platforms if not one.fault)
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What was chosen of what was found: a partition, an account, and the folder where nodes keep files."""
+
+    partition: Partition | None = None
+    account: str = ""
+    staging: str = ""
+
+
+def make_draft(found: Found, choice: Choice) -> SiteDraft:
+    """Return the site of what was found: Slurm's partition, else hosts over ssh, else this machine."""
+    keys: dict[str, Stated] = {"site": _name(found)}
+    partition = choice.partition
+    kind, constraint, others = _node_class(partition) if partition else (None, "", ())
+    if partition and kind:
+        names = kind.nodes if constraint else partition.nodes
+        cores, origin = _slots(kind, constraint, others)
+        keys["nodes"] = Stated(_ranges(names), f"sinfo: partition {partition.name}, {len(names)} nodes")
+    else:
+        names = found.hosts or ("localhost",)
+        cores = min((one.cores for one in found.nodes), default=1)
+        origin = "cores of /proc/cpuinfo" + (f" on {', '.join(found.hosts[:4])}" if found.hosts else "")
+        keys["nodes"] = Stated(_ranges(names), "named by --hosts" if found.hosts else "this machine")
+    keys["slots_per_node"] = Stated(cores, origin)
+    keys |= _memory(found)
+    keys |= _more(found, choice, bool(partition))
+    all_networks = find_networks(found.nodes) if partition or found.hosts else ()
+    networks, control = _parted(all_networks)
+    if control:
+        keys["management"] = Stated(
+            [one.interface for one in control], "nodes are reached by it: start-up, no data"
+        )
+    return SiteDraft(
+        keys=keys,
+        n_nodes=len(names),
+        cores=cores,
+        platforms=tuple(_platforms(found, choice, constraint)),
+        networks=networks,
+        control=control,
+        storage=_storage(found),
+        remarks=tuple(_remarks(found, partition, others)),
+    )
+
+
+def _name(found: Found) -> Stated:
+    cluster = found.slurm.cluster if found.slurm else ""
+    name = re.sub(r"[^A-Za-z0-9_.+-]", "-", cluster or found.host).strip("-._+")[:60] or "site"
+    return Stated(name, "scontrol show config: ClusterName" if cluster else "this machine's name")
+
+
+def _ranges(names: Sequence[str]) -> list[str]:
+    return list(as_ranges(name for name in names if _HOST.fullmatch(name)))
+
+
+def _node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
+    """Return the largest class of nodes, the feature that only it has (or ""), and the other classes."""
+    if not partition.classes:
+        return None, "", ()
+    first, *others = partition.classes
+    own = [one for one in first.features if not any(one in other.features for other in others)]
+    return first, (own[0] if others and own else ""), tuple(others)
+
+
+def _slots(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tuple[int, str]:
+    if others and not constraint:
+        return min(one.cores for one in (kind, *others)), "sinfo: the fewest cores of a node of the partition"
+    return kind.cores, f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
+
+
+def _memory(found: Found) -> dict[str, Stated]:
+    least = min((one.memory_kib for one in found.nodes if one.memory_kib), default=0)
+    if not least or (found.slurm and not found.via):
+        return {}
+    return {"memory": Stated(f"{least >> 20}GiB", f"MemTotal of /proc/meminfo, {found.via}")}
+
+
+def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:
+    """Return the keys that only some sites need."""
+    more = {}
+    if choice.staging:
+        more["staging"] = Stated(
+            choice.staging, "the hosts do not see this folder; this one is on each of them"
+        )
+    if is_slurm and found.slurm and found.slurm.binds_ranks is False:
+        more["bind"] = Stated("none", "scontrol show config: TaskPlugin binds no ranks to cores")
+    machines = [one.machine for one in found.nodes if one.machine]
+    if len(machines) > 1 and len({*machines}) < len(machines):
+        more["bind"] = Stated(
+            "none", "nodes are one machine (boot_id): ranks of two nodes would share a core"
+        )
+    return more
+
+
+def _parted(networks: Sequence[NetworkFacts]) -> tuple[tuple[NetworkFacts, ...], tuple[NetworkFacts, ...]]:
+    """Return networks for data, and those by which nodes are reached, if there are others for data."""
+    data = tuple(one for one in networks if not one.is_control)
+    if not data:
+        return tuple(networks), ()
+    return data, tuple(one for one in networks if one.is_control)
+
+
+def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[PlatformDraft]:
+    slurm = found.slurm if choice.partition else None
+    batch: dict[str, object] = {}
+    if choice.partition:
+        wanted = {
+            "partition": choice.partition.name,
+            "account": choice.account,
+            "constraint": constraint,
+        }
+        batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
+    names: dict[str, int] = {}
+    for one in _common_mpis(found):
+        base = f"{_SLUGS[one.family]}-{one.version}"
+        names[base] = names.get(base, 0) + 1
+        name = base if names[base] == 1 else f"{base}-{names[base]}"
+        yield _platform(name, one, one.launcher, batch, f"{one.family} {one.version}: {one.origin}")
+        pmi = _PMI.get(one.launcher)
+        if slurm and pmi in slurm.mpi_types:
+            origin = f"the same, started by Slurm; `srun --mpi=list` has {pmi}"
+            yield _platform(f"{name}-srun", one, "srun", {"mpi": pmi, **batch}, origin)
+    options: dict[str, object] = {"launcher": "none"}
+    if batch:
+        options = {"backend": "slurm", **options, "slurm": batch}
+    yield PlatformDraft(name="bare", options=options, origin="for programs without MPI", is_mpi=False)
+
+
+def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], origin: str) -> PlatformDraft:
+    options: dict[str, object] = {"backend": "slurm"} if batch else {}
+    options |= {"launcher": launcher, "prefix": one.prefix}
+    if one.path:
+        options["path"] = list(one.path)
+    if batch:
+        options["slurm"] = dict(batch)
+    return PlatformDraft(
+        name=re.sub(r"[^A-Za-z0-9_.+-]", "-", name),
+        options=options,
+        origin=origin,
+        has_compiler="mpicc" in one.programs,
+        has_imb="IMB-MPI1" in one.programs,
+    )
+
+
+def _common_mpis(found: Found) -> list[Mpi]:
+    """Return the MPIs that all asked nodes have at the same place, in the order of the first."""
+    if not found.nodes:
+        return []
+    first, *others = found.nodes
+    known = [{(one.prefix, one.version) for one in other.mpis} for other in others]
+    mpis = [one for one in first.mpis if all((one.prefix, one.version) in there for there in known)]
+    return [_with_compiler(one, mpis) for one in mpis if "${" not in one.prefix]
+
+
+def _with_compiler(one: Mpi, others: Sequence[Mpi]) -> Mpi:
+    """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p)."""
+    if one.family != "Intel MPI" or "mpicc" in one.programs:
+        return one
+    mpich = next((other for other in others if other.family == "MPICH" and "mpicc" in other.programs), None)
+    if mpich is None:
+        return one
+    return msgspec.structs.replace(
+        one,
+        path=(*one.path, *mpich.path),
+        programs=(*one.programs, "mpicc"),
+        origin=f"{one.origin}; mpicc of {mpich.family} {mpich.version}, which has the same ABI",
+    )
+
+
+def _storage(found: Found) -> dict[str, Folder]:
+    """Return the folders that can be written on all asked nodes, one of each file system, by name."""
+    if not found.nodes:
+        return {}
+    first, *others = found.nodes
+    writable = [{one.path for one in other.folders if one.is_writable} for other in others]
+    named: dict[str, Folder] = {}
+    seen = set()
+    for one in first.folders:
+        key = (one.file_system, one.source) if one.file_system in SHARED else one.path
+        is_usable = one.is_writable and all(one.path in there for there in writable)
+        is_own_home = one.origin == "$HOME" and one.file_system not in SHARED
+        if not is_usable or is_own_home or key in seen or "${" in one.path or not one.path.isprintable():
+            continue
+        seen.add(key)
+        named[_storage_name(one, named)] = one
+    return named
+
+
+def _storage_name(one: Folder, taken: Mapping[str, object]) -> str:
+    known = {"/var/tmp": "disk", "/dev/shm": "memory"}  # noqa: S108  # names of folders, not files of ours
+    base = known.get(one.path) or (
+        one.origin[1:].lower() if one.origin.startswith("$") else one.path.rstrip("/").rpartition("/")[2]
+    )
+    name = re.sub(r"[^A-Za-z0-9_.+-]", "-", base).strip("-._+")[:40] or "storage"
+    number = 2
+    while name in taken:
+        name, number = f"{name.rstrip('0123456789')}{number}", number + 1
+    return name
+
+
+def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeClass]) -> Iterator[str]:
+    if partition and partition.limits:
+        limits = ", ".join(f"{key}={value}" for key, value in partition.limits.items())
+        yield f"Partition {partition.name}: {limits}."
+    for one in others:
+        more = f"; features {','.join(one.features)}" if one.features else ""
+        yield f"It has other nodes too: {', '.join(_ranges(one.nodes))}, {one.cores} cores{more}."
+    if partition and partition.classes and (gres := partition.classes[0].gres):
+        yield f"Generic resources of its nodes: {gres}; ask for them with 'slurm: {{gres: …}}'."
+    for other in found.slurm.partitions if found.slurm else ():
+        if partition and other.name != partition.name and other.is_up:
+            yield f"Another partition: {other.name}, {len(other.nodes)} nodes."
+    accounts = {one.name for one in found.slurm.accounts} if found.slurm else set()
+    if len(accounts) > 1:
+        yield f"Accounts that you may charge: {', '.join(sorted(accounts))}."
+    qos = sorted({name for one in found.slurm.accounts for name in one.qos}) if found.slurm else []
+    if len(qos) > 1:
+        yield f"QoS that you may use: {', '.join(qos)}; choose one with 'slurm: {{qos: …}}'."
+    for system in found.batch_systems:
+        queues = f", queues {', '.join(system.queues)}" if system.queues else ""
+        page = "gridengine" if system.name == "gridengine" else "psij"
+        yield f"{system.title} {system.version} answers here{queues}: docs/{page}.md says how to use it."
+    runtimes = sorted({name for node in found.nodes for name in node.containers})
+    if runtimes:
+        yield f"Container runtimes: {', '.join(runtimes)} (docs/containers.md)."
+    for note in found.notes:
+        yield f"Not known: {note}."

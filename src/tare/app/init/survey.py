@@ -1,0 +1,225 @@
+"""Survey a place: call the finders one after the other, and ask its user what they cannot know."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shlex
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tare.app.init.draft import Choice
+from tare.core.errors import BackendError, UsageError
+from tare.discovery.batch_systems import find_batch_systems
+from tare.discovery.commands import Commands
+from tare.discovery.facts import Found, NodeFacts, Partition, SlurmFacts
+from tare.discovery.file_systems import candidates, read_mounts
+from tare.discovery.node_probe import probe_script
+from tare.discovery.nodes import ask_hosts, ask_slurm, ask_this_machine, srun_command
+from tare.discovery.slurm import find_slurm
+from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
+from tare.plugins.backends.ownership import sessions
+from tare.plugins.backends.process.backend import ProcessBackend
+
+_WAIT_S = 300
+_MOUNTINFO = Path("/proc/self/mountinfo")
+_STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
+_MOST_HOSTS = 16
+
+
+class Dialogue(Protocol):
+    """How the user is asked and told. With `--yes` or without a terminal, the default is the answer."""
+
+    def choose(self, question: str, options: Sequence[str], default: str) -> str:
+        """Return one of `options`."""
+        ...
+
+    def confirm(self, question: str) -> bool:
+        """Return whether the user agrees; without a terminal, only if `--yes` says so."""
+        ...
+
+    def say(self, *lines: str) -> None:
+        """Print lines."""
+        ...
+
+    def busy(self, what: str) -> AbstractContextManager[None]:
+        """Show that something takes a while."""
+        ...
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user said at the start. Without `allows_jobs`, nothing runs on nodes of a batch system."""
+
+    folder: Path
+    hosts: tuple[str, ...] = ()
+    partition: str = ""
+    account: str = ""
+    allows_jobs: bool = True
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found and chosen, and whether platforms may be tried on nodes."""
+
+    found: Found
+    choice: Choice
+    may_try: bool
+
+
+def survey(commands: Commands, wishes: Wishes, dialogue: Dialogue) -> Survey:
+    """Look around. Raises UsageError for a partition or account that is not there."""
+    return _Surveyor(commands, wishes, dialogue).run()
+
+
+class _Surveyor:
+    """The state of a survey."""
+
+    def __init__(self, commands: Commands, wishes: Wishes, dialogue: Dialogue) -> None:
+        self.commands, self.wishes, self.dialogue = commands, wishes, dialogue
+        self.notes: list[str] = []
+        self.user = getpass.getuser()
+        self.folders, self.prefixes = _folders(self.user), _prefixes()
+        self.origins: Mapping[str, str] = self.folders | self.prefixes
+
+    def run(self) -> Survey:
+        with self.dialogue.busy("batch systems"):
+            slurm = None if self.wishes.hosts else find_slurm(self.commands, self.user, self.notes.append)
+            others = tuple(find_batch_systems(self.commands, self.notes.append))
+        if slurm and not any(one.is_up and one.nodes for one in slurm.partitions):
+            self.notes.append("Slurm answers, but has no partition that is up")
+            slurm = None
+        if slurm:
+            names = ", ".join(one.name for one in slurm.partitions)
+            self.dialogue.say(f"found    Slurm {slurm.version}: partitions {names}")
+        for other in others:
+            self.dialogue.say(f"found    {other.title} {other.version}")
+        choice = self._choice(slurm) if slurm else Choice()
+        nodes, via, may_try = self._nodes(slurm, choice)
+        if self.wishes.hosts and not all(one.sees_folder for one in nodes):
+            choice = msgspec.structs.replace(choice, staging=_STAGING)
+        found = Found(
+            host=socket.gethostname(),
+            slurm=slurm,
+            batch_systems=others,
+            hosts=self.wishes.hosts,
+            nodes=nodes,
+            via=via,
+            notes=tuple(self.notes),
+        )
+        return Survey(found=found, choice=choice, may_try=may_try)
+
+    def _choice(self, slurm: SlurmFacts) -> Choice:
+        up = [one for one in slurm.partitions if one.is_up and one.nodes]
+        names = [one.name for one in up]
+        if self.wishes.partition and self.wishes.partition not in names:
+            raise UsageError(
+                f"no partition {self.wishes.partition!r} is up; --partition takes one of {', '.join(names)}"
+            )
+        name = self.wishes.partition or self.dialogue.choose("Partition for the runs", names, names[0])
+        partition = next(one for one in up if one.name == name)
+        return Choice(partition=partition, account=self._account(slurm, partition))
+
+    def _account(self, slurm: SlurmFacts, partition: Partition) -> str:
+        here = [one.name for one in slurm.accounts if one.partition in ("", partition.name)]
+        accounts = list(dict.fromkeys(here))
+        if self.wishes.account and accounts and self.wishes.account not in accounts:
+            raise UsageError(
+                f"no account {self.wishes.account!r}; --account takes one of {', '.join(accounts)}"
+            )
+        if self.wishes.account or len(accounts) < 2:
+            return self.wishes.account
+        default = "Slurm's default"
+        chosen = self.dialogue.choose("Account to charge", [default, *accounts], default)
+        return "" if chosen == default else chosen
+
+    def _nodes(self, slurm: SlurmFacts | None, choice: Choice) -> tuple[tuple[NodeFacts, ...], str, bool]:
+        """Return the facts of nodes, how they were asked, and whether platforms may be tried there."""
+        with _marker(self.wishes.folder) as marker:
+            if self.wishes.hosts:
+                with self.dialogue.busy("hosts over ssh"):
+                    nodes = self._ask_hosts(marker)
+                if not nodes:
+                    raise BackendError("; ".join(self.notes) or "no host could be asked")
+                return nodes, "over ssh", self._may("start two ranks of each MPI on two hosts")
+            if slurm and choice.partition:
+                return self._ask_slurm(choice, marker)
+            with self.dialogue.busy("this machine"):
+                return self._ask_here(marker), "this machine", True
+
+    def _ask_here(self, marker: Path) -> tuple[NodeFacts, ...]:
+        script = self._script("", marker)
+        return ask_this_machine(self.commands, script, self.origins, self.notes.append)
+
+    def _ask_hosts(self, marker: Path) -> tuple[NodeFacts, ...]:
+        hosts = self.wishes.hosts[:_MOST_HOSTS]
+        if len(hosts) < len(self.wishes.hosts):
+            self.notes.append(f"only the first {len(hosts)} of {len(self.wishes.hosts)} hosts were asked")
+        label = str(sessions.new_session("init"))
+        with ProcessBackend(label=label, agent=("ssh",), hosts=hosts) as backend:
+
+            def ask(host: str, script: str) -> str:
+                return backend.ask([host], script)[host]
+
+            def script(node: str) -> str:
+                return self._script(node, marker)
+
+            return ask_hosts(hosts, ask, script, self.origins, self.notes.append)
+
+    def _ask_slurm(self, choice: Choice, marker: Path) -> tuple[tuple[NodeFacts, ...], str, bool]:
+        partition = choice.partition
+        n_nodes = min(2, len(partition.nodes)) if partition else 0
+        options = {"partition": partition.name if partition else None, "account": choice.account or None}
+        command = srun_command(n_nodes, options, _WAIT_S)
+        self.dialogue.say(
+            f"To see networks, folders and MPIs of compute nodes, this job of seconds runs on {n_nodes}:",
+            f"  {shlex.join(command)} sh -c …",
+            "Then each MPI that is found starts two ranks on two nodes, in a job of its own.",
+        )
+        if not self._may("run these jobs"):
+            self.notes.append("networks, folders and MPIs of compute nodes, since no job was run")
+            return (), "", False
+        with self.dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"):
+            script = self._script("", marker)
+            nodes = ask_slurm(self.commands, command, _WAIT_S, script, self.origins, self.notes.append)
+        for one in nodes:
+            if not one.sees_folder:
+                self.notes.append(
+                    f"{one.node} does not see {self.wishes.folder}: campaigns must lie where it does"
+                )
+        return nodes, "in a job of Slurm", bool(nodes)
+
+    def _may(self, what: str) -> bool:
+        return self.wishes.allows_jobs and self.dialogue.confirm(f"May tare init {what}?")
+
+    def _script(self, node: str, marker: Path) -> str:
+        return probe_script(
+            node=node, marker=str(marker), folders=list(self.folders), prefixes=list(self.prefixes)
+        )
+
+
+def _folders(user: str) -> dict[str, str]:
+    """Return the folders that may be storage paths, and who names each."""
+    mounts = read_mounts(_MOUNTINFO.read_text(errors="replace")) if _MOUNTINFO.exists() else ()
+    named: dict[str, str] = {}
+    for path, origin in candidates(mounts, os.environ, user):
+        if path.isprintable():
+            named.setdefault(path, origin)
+    return named
+
+
+def _prefixes() -> dict[str, str]:
+    """Return where MPIs of `tare lab setup` are installed, and who names each."""
+    folder = mpi_folder()
+    return {str(folder / name): "`tare lab setup`" for name in DISTRIBUTIONS if is_installed(name, folder)}
+
+
+@contextmanager
+def _marker(folder: Path) -> Iterator[Path]:
+    """Have a file in `folder` that nodes see if they share the folder."""
+    with tempfile.NamedTemporaryFile(prefix=".tare-init.", dir=folder) as file:
+        yield Path(file.name).resolve()

@@ -1,0 +1,38 @@
+"""Try the platforms of a draft as `tare doctor --site` does, and mark those that do not work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tare.app.init.draft import PlatformDraft, SiteDraft
+from tare.app.init.files import SITE, site_text
+from tare.app.site_doctor import examine
+from tare.config import SiteSource
+from tare.config.site_file import site_from_text
+from tare.core.checks import Finding
+
+
+def try_out(draft: SiteDraft, host: str, *, starts_ranks: bool) -> Iterator[Finding]:
+    """Yield what `tare doctor --site` finds at the site of the draft (see site_doctor.examine)."""
+    text = site_text(draft, host, "")
+    source = SiteSource(site_from_text(text, SITE), text, SITE)
+    yield from examine(source, starts_ranks=starts_ranks)
+
+
+def marked(draft: SiteDraft, findings: list[Finding]) -> SiteDraft:
+    """Return the draft, with the fault of each platform that did not work.
+
+    If none works, all stay: a site has platforms, and its user sees their faults.
+    """
+    faults = {one.name: one.found for one in findings if one.is_met is False}
+    platforms = tuple(_marked(one, faults) for one in draft.platforms)
+    if all(one.fault for one in platforms):
+        return draft
+    return msgspec.structs.replace(draft, platforms=platforms)
+
+
+def _marked(one: PlatformDraft, faults: dict[str, str]) -> PlatformDraft:
+    found = faults.get(one.name)
+    return msgspec.structs.replace(one, fault=" ".join(found.split())[:300]) if found else one

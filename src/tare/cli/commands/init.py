@@ -1,0 +1,210 @@
+"""`tare init`: look around, and write a site file and a first study that run here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tare.cli.logs import log_options
+from tare.core.errors import CampaignError, UsageError
+from tare.core.redaction import redact_text
+from tare.core.visible_text import visible_line
+from tare.terminal.output import at_work, echo, json_option, print_json
+
+if TYPE_CHECKING:
+    from tare.app.init.draft import SiteDraft
+    from tare.app.init.survey import Survey
+    from tare.core.checks import Finding
+
+_MISSING_EXIT_CODE = 3
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--hosts", metavar="HOSTS", help="Hosts that ssh reaches, as n1,n2 or n[1-4].")
+@click.option(
+    "--partition", default="", help="Slurm's partition for the runs; default: the question, or Slurm's."
+)
+@click.option("--account", default="", help="Account that Slurm charges.")
+@click.option("--no-jobs", is_flag=True, help="Run nothing on compute nodes, not even a job of seconds.")
+@click.option(
+    "--yes", is_flag=True, help="Ask nothing: take the defaults, and run the jobs that are announced."
+)
+@click.option("--force", is_flag=True, help="Replace site.yaml and first.yaml if they are there.")
+@json_option
+@log_options
+def command(
+    folder: Path,
+    hosts: str | None,
+    partition: str,
+    account: str,
+    no_jobs: bool,
+    yes: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Look around, and write a site file and a first study: DIR/site.yaml and DIR/first.yaml (default: here).
+
+    It asks Slurm and other batch systems, hosts over ssh (--hosts), or this machine, and writes what it
+    finds: nodes, networks, MPIs, folders. Each line says where it comes from. Jobs on compute nodes are
+    announced and asked for first. Then it tries each platform with two ranks on two nodes, as
+    `tare doctor --site` does; those that do not work are left in the file as comments, with the reason.
+
+    Exits with 3 if something that was written does not work.
+
+    \b
+    Examples:
+      tare init
+      tare init venus --partition compute --account proj42
+      tare init venus --hosts 'n[1-4]'
+      tare init --no-jobs --json
+    """
+    from tare.app.init import files
+    from tare.app.init.survey import Wishes, survey
+    from tare.discovery.commands import OwnCommands
+
+    targets = _targets(folder, is_forced=force)
+    dialogue = _Terminal(is_silent=as_json, agrees=yes)
+    wishes = Wishes(
+        folder=folder.resolve(),
+        hosts=_expanded(hosts),
+        partition=partition,
+        account=account,
+        allows_jobs=not no_jobs,
+    )
+    found = survey(OwnCommands(), wishes, dialogue)
+    draft, findings = _tried(found, folder, dialogue)
+    tried = _how(found)
+    texts = (files.site_text(draft, found.found.host, tried), files.study_text(draft))
+    for path, text in zip(targets, texts, strict=True):
+        _write(path, text, is_forced=force)
+    if as_json:
+        shown = {"found": found.found, "files": [str(path) for path in targets], "findings": findings}
+        print_json("tare.init/1", shown)
+    else:
+        study = targets[1]
+        echo("", f"written  {targets[0]}", f"written  {study}")
+        within = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+        echo("", f"next: {within}tare plan {study.name} --show", f"      {within}tare run {study.name}")
+    if any(one.is_met is False for one in findings if not _is_left_out(one, draft)):
+        sys.exit(_MISSING_EXIT_CODE)
+
+
+def _targets(folder: Path, *, is_forced: bool) -> tuple[Path, Path]:
+    """Return the files to write. Raises UsageError if one is there already."""
+    from tare.app.init.files import SITE, STUDY
+
+    paths = folder / SITE, folder / STUDY
+    for path in paths:
+        if os.path.lexists(path) and not is_forced:
+            raise UsageError(f"{path} is there already; name another folder, or replace it with --force")
+    with CampaignError.for_writes(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return paths
+
+
+def _expanded(hosts: str | None) -> tuple[str, ...]:
+    """Return the hosts of ``n1,n[2-4]``. Raises UsageError."""
+    import re
+
+    from tare.config.expansion import expand_nodes
+
+    names: list[str] = []
+    for part in re.split(r",(?![^\[]*\])", hosts or ""):
+        try:
+            names += expand_nodes(part.strip()) if part.strip() else ()
+        except ValueError as error:
+            raise UsageError(f"--hosts: {error}") from error
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.:-]*", name):
+            raise UsageError(f"--hosts: {name!r} is not the name of a host; use letters, digits, - and .")
+    return tuple(dict.fromkeys(names))
+
+
+def _tried(found: Survey, folder: Path, dialogue: _Terminal) -> tuple[SiteDraft, list[Finding]]:
+    """Return the draft with the faults of its platforms, and all findings."""
+    from tare.app.init.draft import make_draft
+    from tare.app.init.trial import marked, try_out
+
+    draft = make_draft(found.found, found.choice)
+    findings: list[Finding] = []
+    with contextlib.chdir(folder):
+        trial = try_out(draft, found.found.host, starts_ranks=found.may_try)
+        while True:
+            with dialogue.busy("trying the site"):
+                finding = next(trial, None)
+            if finding is None:
+                return marked(draft, findings), findings
+            findings.append(_hidden(finding))
+            dialogue.say(*_lines(findings[-1]))
+
+
+def _lines(finding: Finding) -> list[str]:
+    from tare.cli.commands.doctor import finding_lines
+
+    return finding_lines(finding)
+
+
+def _hidden(finding: Finding) -> Finding:
+    """Return the finding without secrets that a program may have printed."""
+    import msgspec
+
+    return msgspec.structs.replace(finding, found=redact_text(finding.found), cure=redact_text(finding.cure))
+
+
+def _is_left_out(finding: Finding, draft: SiteDraft) -> bool:
+    """Return whether the finding is of a platform that is left out of the file."""
+    return any(one.fault and finding.name == one.name for one in draft.platforms)
+
+
+def _how(found: Survey) -> str:
+    if not found.may_try:
+        return "None was tried: no job was run on nodes."
+    return "Each was tried: two ranks of one program, on two nodes where there are two."
+
+
+def _write(path: Path, text: str, *, is_forced: bool) -> None:
+    """Write a file that is not there yet, or replace it; a link is replaced, not followed."""
+    with CampaignError.for_writes(path.parent):
+        if is_forced:
+            path.unlink(missing_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+
+class _Terminal:
+    """Asks and tells at the terminal; takes the defaults if the user `agrees` to all, or there is none."""
+
+    def __init__(self, *, is_silent: bool, agrees: bool) -> None:
+        self._is_silent, self._agrees = is_silent, agrees
+        self._asks = sys.stdin.isatty() and not agrees and not is_silent
+
+    def choose(self, question: str, options: Sequence[str], default: str) -> str:
+        if not self._asks or len(options) < 2:
+            return default
+        echo(f"{question}:", *(f"  {number}  {one}" for number, one in enumerate(options, 1)))
+        number = click.prompt(
+            "Number", type=click.IntRange(1, len(options)), default=options.index(default) + 1, err=True
+        )
+        return options[number - 1]
+
+    def confirm(self, question: str) -> bool:
+        if self._asks:
+            return click.confirm(visible_line(question), default=True, err=True)
+        if not self._agrees:
+            self.say("         not asked for: there is no terminal; --yes agrees")
+        return self._agrees
+
+    def say(self, *lines: str) -> None:
+        if not self._is_silent:
+            echo(*lines)
+
+    def busy(self, what: str) -> AbstractContextManager[None]:
+        return at_work(what)

@@ -1,0 +1,96 @@
+"""Run the commands of this machine: the one seam of all finders."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import msgspec
+
+from tare.core import log
+from tare.core.log import fields
+
+_LOG = log.of("discovery")
+_TIMEOUT_S = 20.0
+_GRACE_S = 5.0
+_TIMED_OUT = 124  # as timeout(1)
+
+Report = Callable[[str], None]
+"""Called with what could not be found out, and why."""
+
+
+class Output(msgspec.Struct, frozen=True):
+    """What a command printed, and its exit code; 124 if it did not end in time."""
+
+    code: int
+    out: str
+    err: str = ""
+
+    @property
+    def message(self) -> str:
+        """Return its error message on one line, at most 200 characters."""
+        text = " ".join((self.err.strip() or self.out.strip()).split())
+        return text[:200] or f"exit code {self.code}"
+
+
+class Commands(Protocol):
+    """Runs commands; tests have a double that answers with recorded outputs."""
+
+    def run(self, argv: Sequence[str], timeout_s: float = _TIMEOUT_S) -> Output | None:
+        """Return how a command ended; None where there is no such program."""
+        ...
+
+
+class OwnCommands:
+    """Runs commands on this machine, without input. An interrupt ends the command, too."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = {**os.environ, **(env or {}), "LC_ALL": "C"}
+
+    def run(self, argv: Sequence[str], timeout_s: float = _TIMEOUT_S) -> Output | None:
+        """Return how a command ended (see Commands)."""
+        try:
+            process = subprocess.Popen(  # noqa: S603  # argv is Tare's own
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._env,
+                start_new_session=True,
+            )
+        except OSError:
+            return None
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return Output(_TIMED_OUT, "", f"{argv[0]} did not answer within {timeout_s:g} s")
+        except BaseException:
+            _end(process)
+            raise
+        _LOG.debug("command", extra=fields(argv=list(argv), exit_code=process.returncode))
+        return Output(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command: SIGTERM lets srun cancel its job (srun(1)), then SIGKILL."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=_GRACE_S)
+        return
+    process.kill()
+    process.communicate()
+
+
+def text_of(commands: Commands, argv: Sequence[str], report: Report) -> str | None:
+    """Return the output of a command; None where it is not there, or fails, which is reported."""
+    done = commands.run(argv)
+    if done is None:
+        return None
+    if done.code != 0:
+        report(f"{' '.join(argv[:3])}: {done.message}")
+        return None
+    return done.out

@@ -1,0 +1,141 @@
+"""What finders return: facts about a place, each as the place states it."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes of a partition that are alike. `memory_mib` is what jobs may use."""
+
+    nodes: tuple[str, ...]
+    sockets: int = 1
+    cores_per_socket: int = 1
+    threads_per_core: int = 1
+    memory_mib: int = 0
+    features: tuple[str, ...] = ()
+    gres: str = ""
+
+    @property
+    def cores(self) -> int:
+        """Return its physical cores."""
+        return self.sockets * self.cores_per_socket
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition, or queue. `limits` are the entries of its configuration that restrict jobs."""
+
+    name: str
+    is_default: bool = False
+    is_up: bool = True
+    classes: tuple[NodeClass, ...] = ()
+    limits: dict[str, str] = {}
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return its nodes."""
+        return tuple(name for one in self.classes for name in one.nodes)
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """An account that this user may charge, in all partitions or in one, and the QoS that it may use."""
+
+    name: str
+    partition: str = ""
+    qos: tuple[str, ...] = ()
+
+
+class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A Slurm. `binds_ranks` says whether its task plug-in can bind; None where that is unknown."""
+
+    version: str
+    cluster: str = ""
+    partitions: tuple[Partition, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    mpi_types: tuple[str, ...] = ()
+    binds_ranks: bool | None = None
+
+
+class BatchSystem(msgspec.Struct, frozen=True, kw_only=True):
+    """Another batch system: the name of its executor or backend, its version and its queues."""
+
+    name: str
+    title: str
+    version: str
+    queues: tuple[str, ...] = ()
+
+
+class Interface(msgspec.Struct, frozen=True, kw_only=True):
+    """A network interface of a node.
+
+    `addresses` are in CIDR form; `names` are those that the node's resolver has for them. `ports` are its
+    RDMA ports, as DEVICE:PORT, and `link_layer` is theirs. `rate_mbit_per_s` is None where the node reports
+    none.
+    """
+
+    name: str
+    addresses: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    rate_mbit_per_s: int | None = None
+    ports: tuple[str, ...] = ()
+    link_layer: str = ""
+
+
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of a node, and the file system in which it lies. `origin` says who names it."""
+
+    path: str
+    file_system: str
+    source: str
+    is_writable: bool
+    origin: str = ""
+
+
+class Mpi(msgspec.Struct, frozen=True, kw_only=True):
+    """An MPI: its launcher in Tare's words, its version, and where it is installed.
+
+    `path` are the folders of its programs, and of benchmarks that were built with it. `programs` are those
+    found there. `origin` says who names it.
+    """
+
+    family: str
+    version: str
+    launcher: str
+    prefix: str
+    path: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    origin: str = ""
+
+
+class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node reports about itself.
+
+    `machine` is the same for two nodes that are one machine. `sees_folder` says whether it sees the folder in
+    which campaigns will be. `containers` are the container runtimes on its PATH.
+    """
+
+    node: str
+    machine: str = ""
+    cores: int = 1
+    memory_kib: int = 0
+    interfaces: tuple[Interface, ...] = ()
+    default_interface: str = ""
+    folders: tuple[Folder, ...] = ()
+    mpis: tuple[Mpi, ...] = ()
+    containers: tuple[str, ...] = ()
+    sees_folder: bool = False
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was found. `nodes` are facts of `n` nodes; `via` says how they were asked.
+
+    `notes` say what could not be found out, and why.
+    """
+
+    host: str
+    slurm: SlurmFacts | None = None
+    batch_systems: tuple[BatchSystem, ...] = ()
+    hosts: tuple[str, ...] = ()
+    nodes: tuple[NodeFacts, ...] = ()
+    via: str = ""
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,89 @@
+"""Ask nodes what they are: this machine, hosts over ssh, or nodes of Slurm in a job of seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from tare.core.errors import BackendError
+from tare.discovery.commands import Commands, Report
+from tare.discovery.facts import NodeFacts
+from tare.discovery.node_probe import read_node
+
+Asker = Callable[[str, str], str]
+"""Runs a script on a host, and returns its output. Raises BackendError."""
+ScriptOf = Callable[[str], str]
+"""Returns the script for a node of a name; the empty name is for nodes that know their own."""
+
+_LABELLED = re.compile(r" *([0-9]+): ?(.*)", re.DOTALL)
+_JOB_MARGIN_S = 60
+
+
+def ask_this_machine(
+    commands: Commands, script: str, origins: Mapping[str, str], report: Report
+) -> tuple[NodeFacts, ...]:
+    """Return the facts of this machine."""
+    done = commands.run(["sh", "-c", script], timeout_s=60)
+    return _read([("", done.out if done else "")], origins, report)
+
+
+def ask_hosts(
+    hosts: Sequence[str], ask: Asker, script: ScriptOf, origins: Mapping[str, str], report: Report
+) -> tuple[NodeFacts, ...]:
+    """Return the facts of hosts that `ask` reaches. One that cannot be reached is reported."""
+    answers = []
+    for host in hosts:
+        try:
+            answers.append((host, ask(host, script(host))))
+        except BackendError as error:
+            report(str(error))
+    return _read(answers, origins, report)
+
+
+def srun_command(n_nodes: int, options: Mapping[str, str | None], wait_s: int) -> list[str]:
+    """Return the command that starts a script once on each of `n_nodes` nodes, without the script.
+
+    `options` are srun's by their long names; None values are left out. It gives up after `wait_s` in the
+    queue (srun(1), --immediate).
+    """
+    given = [f"--{name}={value}" for name, value in options.items() if value]
+    nodes = [f"--nodes={n_nodes}", f"--ntasks={n_nodes}", "--ntasks-per-node=1"]
+    return ["srun", *nodes, *given, "--time=2", f"--immediate={wait_s}", "--label", "--job-name=tare-init"]
+
+
+def ask_slurm(
+    commands: Commands,
+    command: Sequence[str],
+    wait_s: int,
+    script: str,
+    origins: Mapping[str, str],
+    report: Report,
+) -> tuple[NodeFacts, ...]:
+    """Return the facts of the nodes that Slurm gives to `command` (see srun_command)."""
+    done = commands.run([*command, "sh", "-c", script], timeout_s=wait_s + _JOB_MARGIN_S + 120)
+    if done is None or done.code != 0:
+        report(f"the job on compute nodes: {done.message if done else 'there is no srun'}")
+        return ()
+    return _read([("", text) for text in split_labelled(done.out)], origins, report)
+
+
+def split_labelled(text: str) -> list[str]:
+    """Return the output of each task of `srun --label`, in the order of their numbers."""
+    tasks: dict[int, list[str]] = {}
+    for line in text.split("\n"):
+        if found := _LABELLED.fullmatch(line):
+            tasks.setdefault(int(found[1]), []).append(found[2])
+    return ["\n".join([*lines, ""]) for _, lines in sorted(tasks.items())]
+
+
+def _read(
+    answers: Sequence[tuple[str, str]], origins: Mapping[str, str], report: Report
+) -> tuple[NodeFacts, ...]:
+    found = []
+    for host, text in answers:
+        facts = read_node(text, origins, host)
+        if facts is None:
+            report(f"{host or 'a node'} did not report what it is: its answer is incomplete")
+        else:
+            found.append(facts)
+    return tuple(found)

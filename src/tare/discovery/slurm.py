@@ -1,0 +1,131 @@
+"""Find Slurm's partitions, classes of nodes, accounts and types of MPI (sinfo(1), scontrol(1), srun(1))."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tare.core.units import whole_number
+from tare.discovery.commands import Commands, Report, text_of
+from tare.discovery.facts import Account, NodeClass, Partition, SlurmFacts
+
+_NODES = ("sinfo", "--Node", "--noheader", "--format=%N|%R|%X|%Y|%Z|%m|%f|%G")
+_PARTITIONS = ("scontrol", "show", "partition", "--oneliner")
+_LIMITS = (
+    "MaxTime",
+    "DefaultTime",
+    "MaxNodes",
+    "MinNodes",
+    "AllowAccounts",
+    "DenyAccounts",
+    "AllowQos",
+    "QoS",
+    "OverSubscribe",
+)
+_NO_LIMIT = {"", "ALL", "NONE", "N/A", "NO", "UNLIMITED", "0", "(null)"}
+_NOT_TYPES = {"MPI", "plugin", "types", "are...", "specific", "versions", "available:"}
+_FIELD = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
+
+
+def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | None:
+    """Return the Slurm whose commands are here and whose controller answers; None where there is none."""
+    version = commands.run(["sinfo", "--version"])
+    if version is None or version.code != 0:
+        return None
+    nodes = text_of(commands, _NODES, report)
+    if nodes is None:
+        return None
+    partitions = text_of(commands, _PARTITIONS, report) or ""
+    settings = read_configuration(text_of(commands, ["scontrol", "show", "config"], report) or "")
+    associations = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={user}"]
+    accounts = text_of(commands, [*associations, "format=Account,Partition,QOS"], report) or ""
+    types = commands.run(["srun", "--mpi=list"])
+    plugin = settings.get("TaskPlugin")
+    return SlurmFacts(
+        version=(version.out.split() or [""])[-1],
+        cluster=settings.get("ClusterName", ""),
+        partitions=read_partitions(partitions, nodes),
+        accounts=tuple(read_accounts(accounts)),
+        mpi_types=read_mpi_types(types.out + types.err) if types else (),
+        binds_ranks=None if not plugin else "affinity" in plugin or "cgroup" in plugin,
+    )
+
+
+def read_partitions(partitions: str, nodes: str) -> tuple[Partition, ...]:
+    """Return the partitions of `scontrol show partition --oneliner`, the default first.
+
+    `nodes` is the output of `sinfo --Node`; lines of another form are left out.
+    """
+    classes = _classes(nodes)
+    found = []
+    for line in partitions.splitlines():
+        fields = dict(_FIELD.findall(line))
+        name = _partition_name(line)
+        if not name:
+            continue
+        found.append(
+            Partition(
+                name=name,
+                is_default=fields.get("Default") == "YES",
+                is_up=fields.get("State") == "UP",
+                classes=classes.get(name, ()),
+                limits={key: fields[key] for key in _LIMITS if fields.get(key, "") not in _NO_LIMIT},
+            )
+        )
+    return tuple(sorted(found, key=lambda one: not one.is_default))
+
+
+def _partition_name(line: str) -> str:
+    """Return the partition's name, which may hold blanks and signs: all before the next key."""
+    found = re.match(r"PartitionName=(.+?) AllowGroups=", line)
+    return found[1] if found else ""
+
+
+def _classes(text: str) -> dict[str, tuple[NodeClass, ...]]:
+    """Return the classes of nodes of each partition, those with the most nodes first."""
+    groups: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for line in text.splitlines():
+        node, *rest = line.strip().rsplit("|", 6)
+        name, _, partition = node.partition("|")
+        if len(rest) == 6 and partition:
+            groups.setdefault(partition, {}).setdefault(tuple(rest), []).append(name)
+    return {
+        partition: tuple(
+            sorted((_class(nodes, kind) for kind, nodes in kinds.items()), key=lambda one: -len(one.nodes))
+        )
+        for partition, kinds in groups.items()
+    }
+
+
+def _class(nodes: list[str], kind: tuple[str, ...]) -> NodeClass:
+    sockets, cores, threads, memory, features, gres = kind
+    return NodeClass(
+        nodes=tuple(dict.fromkeys(nodes)),
+        sockets=whole_number(sockets) or 1,
+        cores_per_socket=whole_number(cores) or 1,
+        threads_per_core=whole_number(threads) or 1,
+        memory_mib=whole_number(memory) or 0,
+        features=() if features in _NO_LIMIT else tuple(features.split(",")),
+        gres="" if gres in _NO_LIMIT else gres,
+    )
+
+
+def read_accounts(text: str) -> Iterator[Account]:
+    """Yield the accounts in the lines ``ACCOUNT|PARTITION|QOS,…`` of sacctmgr."""
+    for line in text.splitlines():
+        name, *rest = line.strip().split("|")
+        if name and len(rest) == 2:
+            yield Account(name=name, partition=rest[0], qos=tuple(one for one in rest[1].split(",") if one))
+
+
+def read_mpi_types(text: str) -> tuple[str, ...]:
+    """Return the types that `srun --mpi=list` names, without a prefix ``srun:`` of each line (Slurm < 22)."""
+    words = " ".join(line.removeprefix("srun:") for line in text.splitlines()).replace(",", " ").split()
+    known = [word for word in words if word not in _NOT_TYPES and re.fullmatch(r"[a-z][a-z0-9_]*", word)]
+    return tuple(dict.fromkeys(known))
+
+
+def read_configuration(text: str) -> dict[str, str]:
+    """Return the settings of `scontrol show config`, whose lines are ``Name = value``."""
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name.strip(): value.strip() for name, sign, value in pairs if sign}

@@ -1,0 +1,136 @@
+"""`tare init` as its users call it: on a machine with nothing, and on a login node of a real Slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare, standing_lab
+from tare.config import load_site
+from tare.core.attempt import State
+from tare.lab import Lab, slurm
+from tare.storage.campaign import read_campaign
+
+_NOT_HERE = ("mpi", "orte", "prte", "sinfo", "srun", "scontrol", "qstat", "qconf", "lsid", "flux", "kubectl")
+
+
+def on_login_node(lab: Lab, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command on the lab's first node, with records and MPIs of the test's own."""
+    own = [f"TARE_MPI={folder / 'none'}", f"XDG_STATE_HOME={folder / 'state'}"]
+    return subprocess.run(
+        lab.command("n1", ["env", "-C", str(folder), *own, *words]),
+        env=os.environ | lab.env,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+SPEC = "nodes: 2\nnetworks: {fast: {kind: bridge}, slow: {kind: bridge}}\n"
+
+
+@pytest.fixture
+def bare_machine(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a machine without MPI and batch system; its programs are links."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for folder in (Path("/usr/bin"), Path("/bin")):
+        for one in folder.iterdir():
+            if not one.name.startswith(_NOT_HERE) and not (programs / one.name).is_symlink():
+                (programs / one.name).symlink_to(one)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    return {"PATH": str(programs), "TARE_MPI": str(empty), "KUBECONFIG": str(empty / "none")}
+
+
+def test_a_machine_with_nothing_gets_a_site_and_a_study_that_run(
+    tare: Tare, tmp_path: Path, bare_machine: dict[str, str]
+) -> None:
+    done = tare("init", "here", "--yes", env=bare_machine)
+    assert done.returncode == 0, done.stdout + done.stderr
+    site = load_site(str(tmp_path / "here/site.yaml"))
+    assert (site.nodes, list(site.platforms)) == (("localhost",), ["bare"])
+    assert "tare run first.yaml" in done.stdout
+    ran = tare("run", "here/first.yaml", "--out", "c", "--no-boost", env=bare_machine)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert {one.state for one in read_campaign(tmp_path / "c").attempts} == {State.DONE}
+
+
+def test_no_file_is_overwritten_unless_it_is_forced(
+    tare: Tare, tmp_path: Path, bare_machine: dict[str, str]
+) -> None:
+    (tmp_path / "first.yaml").write_text("mine")
+    done = tare("init", "--yes", env=bare_machine)
+    assert done.returncode == 2
+    assert "first.yaml is there already; name another folder, or replace it with --force" in done.stderr
+    assert (tmp_path / "first.yaml").read_text() == "mine"
+    assert not (tmp_path / "site.yaml").exists()
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    (tmp_path / "site.yaml").symlink_to(kept)
+    done = tare("init", "--yes", "--force", "--json", env=bare_machine)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert kept.read_text() == "mine", "a link is replaced, not followed"
+    found = json.loads(done.stdout)
+    assert (found["schema"], found["files"]) == ("tare.init/1", ["site.yaml", "first.yaml"])
+    assert found["found"]["nodes"][0]["cores"] >= 1
+
+
+def test_hosts_that_are_no_names_are_refused(tare_here: Tare) -> None:
+    for hosts in ("-oProxyCommand=x", "n1,$(reboot)", "n[2-1]"):
+        done = tare_here("init", f"--hosts={hosts}")
+        assert done.returncode == 2
+        assert "--hosts" in done.stderr
+
+
+@pytest.fixture
+def login_node(tmp_path: Path) -> Iterator[Lab]:
+    """Have a lab with Slurm and two networks, whose first node is as a login node."""
+    if os.geteuid() != 0:
+        pytest.skip("Slurm's daemons need root")
+    if slurm.missing():
+        pytest.skip(f"no Slurm here; {slurm.CURE}")
+    if not Path("/usr/bin/mpicc").exists():
+        pytest.skip("no Open MPI of the distribution here; apt install libopenmpi-dev")
+    (tmp_path / "lab.yaml").write_text(SPEC)
+    with standing_lab("--spec", tmp_path / "lab.yaml", "--with", "slurm") as lab:
+        yield lab
+
+
+@pytest.mark.lab
+def test_on_a_login_node_of_slurm_the_written_study_runs_over_both_networks_without_an_edit(
+    login_node: Lab, tmp_path: Path
+) -> None:
+    def tare(*words: str) -> str:
+        done = on_login_node(login_node, tmp_path, TARE, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    out = tare("init", "venus", "--yes")
+    assert "--partition=lab" in out, "the job is announced"
+    site = load_site(str(tmp_path / "venus/site.yaml"))
+    assert {name: one.address for name, one in site.networks.items()} == {
+        "fast": "{node}.fast",
+        "slow": "{node}.slow",
+    }
+    assert site.management == ("mgmt0",)
+    assert [one for one in site.platforms if one.endswith("-srun")], "Open MPI starts by srun, too"
+    tare("run", "venus/first.yaml", "--out", "c", "--no-boost")
+    attempts = read_campaign(tmp_path / "c").attempts
+    assert {one.state for one in attempts} == {State.DONE}
+    assert all("needed" in one.transport_evidence for one in attempts)
+
+
+@pytest.mark.lab
+def test_without_jobs_nothing_is_started_on_compute_nodes(login_node: Lab, tmp_path: Path) -> None:
+    done = on_login_node(login_node, tmp_path, TARE, "init", "dry", "--yes", "--no-jobs")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no job was run" in (tmp_path / "dry/site.yaml").read_text()
+    jobs = on_login_node(login_node, tmp_path, "squeue", "--states=all", "--noheader")
+    assert (jobs.returncode, jobs.stdout) == (0, "")

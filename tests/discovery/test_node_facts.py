@@ -1,0 +1,134 @@
+"""What a node reports about itself, and which networks that makes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tare.discovery.facts import Interface, NodeFacts
+from tare.discovery.file_systems import candidates, file_system_of, read_mounts
+from tare.discovery.mpi import identify
+from tare.discovery.networks import find_networks
+from tare.discovery.node_probe import probe_script, read_node
+from tare.discovery.ranges import as_ranges
+
+MOUNTS = """\
+22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw
+80 22 0:60 / /scratch rw,relatime shared:30 - lustre 10.0.0.1@o2ib:/scratch rw,flock
+81 22 0:61 /export /home rw,relatime shared:31 - nfs4 nas:/export rw,vers=4.2
+82 22 0:62 / /mnt/with\\040blank rw - beegfs beegfs_nodev rw
+"""
+
+
+def node(name: str, *interfaces: Interface, machine: str = "") -> NodeFacts:
+    return NodeFacts(node=name, interfaces=interfaces, machine=machine or name)
+
+
+def interface(name: str, address: str, *names: str, rate: int | None = None) -> Interface:
+    return Interface(name=name, addresses=(address,), names=names, rate_mbit_per_s=rate)
+
+
+def test_this_machine_reports_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "seen").touch()
+    script = probe_script(marker=str(tmp_path / "seen"), folders=[str(tmp_path), "/no/such"], node="me")
+    answer = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False).stdout
+    found = read_node(answer, {str(tmp_path): "the test"})
+    assert found is not None
+    assert (found.node, found.sees_folder, found.cores > 0, found.memory_kib > 0) == ("me", True, True, True)
+    [folder] = found.folders
+    assert (folder.path, folder.is_writable, folder.origin) == (str(tmp_path), True, "the test")
+    assert read_node(answer[: len(answer) // 2], {}) is None, "a torn answer is none"
+
+
+def test_a_script_with_hostile_folders_runs_none_of_them(tmp_path: Path) -> None:
+    hostile = f"$(touch {tmp_path}/harm)"
+    script = probe_script(node=f"'; touch {tmp_path}/harm; '", folders=[hostile], prefixes=[hostile])
+    subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_networks_are_interfaces_of_one_name_and_subnet_on_all_nodes() -> None:
+    nodes = [
+        node(
+            f"n{i}",
+            interface("eth0", f"10.0.0.{i}/24", f"n{i}", rate=1000),
+            Interface(
+                name="ib0",
+                addresses=(f"10.1.0.{i}/24",),
+                names=(f"n{i}-ib0",),
+                rate_mbit_per_s=100_000,
+                ports=("mlx5_0:1",),
+                link_layer="InfiniBand",
+            ),
+            interface("eth1", f"10.{i}.9.1/24"),
+        )
+        for i in (2, 3)
+    ]
+    ib, eth = find_networks(nodes)
+    assert (ib.interface, ib.address, ib.provider, ib.is_control) == ("ib0", "{node}-ib0", "verbs", False)
+    assert (ib.name, ib.rate_mbit_per_s) == ("ib0", 100_000)
+    assert (eth.interface, eth.address, eth.provider, eth.is_control) == ("eth0", "", "tcp", True)
+
+
+def test_an_address_without_a_name_is_not_invented() -> None:
+    [one] = find_networks(
+        [node("n1", interface("eth1", "10.0.0.1/24")), node("n2", interface("eth1", "10.0.0.2/24"))]
+    )
+    assert one.address is None
+
+
+def test_the_name_of_another_node_is_no_pattern() -> None:
+    nodes = [
+        node("n1", interface("eth0", "10.0.0.1/24", "n11")),
+        node("n2", interface("eth0", "10.0.0.2/24", "n21")),
+    ]
+    assert [one.address for one in find_networks(nodes)] == [None]
+
+
+def test_shared_file_systems_are_found_by_the_mount_in_which_a_folder_lies() -> None:
+    mounts = read_mounts(MOUNTS)
+    found = file_system_of("/scratch/me", mounts)
+    assert found is not None
+    assert (found.file_system, found.path) == ("lustre", "/scratch")
+    assert [path for path, _ in candidates(mounts, {"SCRATCH": "/scratch/p/me"}, "me")][:4] == [
+        "/scratch/p/me",
+        "/scratch/me",
+        "/scratch",
+        "/home/me",
+    ]
+    blank = file_system_of("/mnt/with blank/x", mounts)
+    assert blank is not None
+    assert blank.file_system == "beegfs"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n\nReport bugs to", ("Open MPI", "4.1.4", "openmpi4")),
+        ("mpirun (Open MPI) 5.0.11\n", ("Open MPI", "5.0.11", "openmpi5")),
+        ("mpirun (Open MPI) 1.6.5\n", ("Open MPI", "1.6.5", "openmpi1.6")),
+        ("mpirun (Open MPI) 1.10.7\n", ("Open MPI", "1.10.7", "openmpi1.8")),
+        (
+            "HYDRA build details:\n    Version:                                 5.0.2\n",
+            ("MPICH", "5.0.2", "mpich"),
+        ),
+        (
+            "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20260101 (id: 0)\n",
+            ("Intel MPI", "2021.18", "intelmpi"),
+        ),
+        ("mpiexec_mpt: something else\n", None),
+    ],
+)
+def test_an_mpi_is_known_by_what_its_mpirun_prints(text: str, expected: tuple[str, str, str] | None) -> None:
+    assert identify(text) == expected
+
+
+def test_nodes_are_written_as_ranges_that_a_site_file_expands_again() -> None:
+    from tare.config.expansion import expand_nodes
+
+    names = ["n1", "n2", "n3", "n07", "n08", "gpu-1a", "login", "x[3", "n5"]
+    ranges = as_ranges(name for name in names if "[" not in name)
+    assert ranges == ("n[1-3,5]", "n[07-08]", "gpu-1a", "login")
+    assert sorted(one for text in ranges for one in expand_nodes(text)) == sorted(set(names) - {"x[3"})

@@ -1,0 +1,153 @@
+"""The site file and the study that are made of what was found: they are read back by Tare's own readers."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tare.app.init.draft import Choice, make_draft
+from tare.app.init.files import site_text, study_text
+from tare.app.init.trial import marked
+from tare.app.init.yaml_text import flow
+from tare.config.site_file import site_from_text
+from tare.core.checks import Finding
+from tare.core.errors import FileFaults
+from tare.core.site import Site
+from tare.discovery.facts import Folder, Found, Interface, Mpi, NodeClass, NodeFacts, Partition, SlurmFacts
+from tare.plugins.backends.slurm.options import SlurmOptions
+
+HOSTILE = [
+    "a: b",
+    "yes",
+    "# x",
+    "$(touch harm)",
+    'it\'s "quoted"',
+    "{a}",
+    "[b]",
+    "1e3",
+    "null",
+    "- c",
+    "ü*&!%@`",
+]
+MPI = Mpi(
+    family="Open MPI",
+    version="4.1.4",
+    launcher="openmpi4",
+    prefix="/usr",
+    path=("/usr/bin",),
+    programs=("mpicc",),
+    origin="/usr/bin/mpirun is on the PATH",
+)
+
+
+def facts(number: int) -> NodeFacts:
+    return NodeFacts(
+        node=f"n{number}",
+        machine=f"m{number}",
+        cores=16,
+        memory_kib=64 << 20,
+        interfaces=(
+            Interface(name="eth0", addresses=(f"10.0.0.{number}/24",), names=(f"n{number}",)),
+            Interface(name="ib0", addresses=(f"10.1.0.{number}/24",), names=(f"n{number}-ib0",)),
+        ),
+        folders=(
+            Folder(path="/scratch", file_system="lustre", source="x", is_writable=True, origin="$SCRATCH"),
+        ),
+        mpis=(MPI,),
+        sees_folder=True,
+    )
+
+
+def partition(name: str = "compute", *classes: NodeClass) -> Partition:
+    own = classes or (NodeClass(nodes=("n1", "n2"), sockets=2, cores_per_socket=8),)
+    return Partition(name=name, is_default=True, classes=own)
+
+
+def slurm_found(*, notes: tuple[str, ...] = (), has_nodes: bool = True) -> Found:
+    slurm = SlurmFacts(version="23.11", cluster="venus", mpi_types=("pmix", "none"), binds_ranks=True)
+    nodes = (facts(1), facts(2)) if has_nodes else ()
+    return Found(host="login1", slurm=slurm, nodes=nodes, via="in a job of Slurm", notes=notes)
+
+
+def read(found: Found, choice: Choice) -> Site:
+    return site_from_text(site_text(make_draft(found, choice), found.host, ""), "site.yaml")
+
+
+def options(site: Site, name: str) -> SlurmOptions:
+    found = site.platforms[name].options
+    assert isinstance(found, SlurmOptions)
+    return found
+
+
+def test_a_slurm_becomes_a_site_with_a_platform_for_each_way_to_start_an_mpi() -> None:
+    site = read(slurm_found(), Choice(partition=partition(), account="proj42"))
+    assert (site.name, site.nodes, site.slots_per_node) == ("venus", ("n1", "n2"), 16)
+    assert list(site.platforms) == ["openmpi-4.1.4", "openmpi-4.1.4-srun", "bare"]
+    assert options(site, "openmpi-4.1.4-srun").mpi == "pmix"
+    assert options(site, "openmpi-4.1.4").account == "proj42"
+    assert {name: one.address for name, one in site.networks.items()} == {"ib0": "{node}-ib0"}
+    assert site.management == ("eth0",)
+    assert site.storage == {"scratch": "/scratch"}
+    assert site.binds_ranks
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_come_back_as_they_are(name: str) -> None:
+    choice = Choice(partition=partition(name), account=name)
+    site = read(slurm_found(notes=(f"{name}\nsite: forged",)), choice)
+    assert (options(site, "bare").partition, options(site, "bare").account) == (name, name)
+    assert site.name == "venus"
+
+
+def test_without_a_job_the_site_has_no_networks_and_says_so() -> None:
+    found = slurm_found(notes=("networks of compute nodes, since no job was run",), has_nodes=False)
+    text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    assert list(site_from_text(text, "site.yaml").platforms) == ["bare"]
+    assert "Not known: networks of compute nodes, since no job was run." in text
+
+
+def test_of_several_classes_the_largest_is_asked_for_by_a_feature_of_its_own() -> None:
+    large = NodeClass(nodes=("n1", "n2"), sockets=2, cores_per_socket=8, features=("ib", "skylake"))
+    small = NodeClass(nodes=("o1",), cores_per_socket=4, features=("ib",))
+    site = read(slurm_found(), Choice(partition=partition("mixed", large, small)))
+    assert (options(site, "bare").constraint, site.nodes, site.slots_per_node) == (
+        "skylake",
+        ("n1", "n2"),
+        16,
+    )
+    bare = NodeClass(nodes=("o1",), cores_per_socket=4)
+    alike = msgspec.structs.replace(large, features=())
+    site = read(slurm_found(), Choice(partition=partition("mixed", alike, bare)))
+    assert (options(site, "bare").constraint, site.slots_per_node) == (None, 4)
+
+
+def test_a_platform_that_does_not_work_is_left_as_a_comment_with_its_reason() -> None:
+    draft = make_draft(slurm_found(), Choice(partition=partition()))
+    fault = Finding(name="openmpi-4.1.4", is_met=False, found="no PMI\nplatforms: {forged: {}}")
+    left = marked(draft, [fault])
+    text = site_text(left, "login1", "")
+    assert "# openmpi-4.1.4 does not work: no PMI platforms: {forged: {}}" in text
+    assert list(site_from_text(text, "site.yaml").platforms) == ["openmpi-4.1.4-srun", "bare"]
+    assert "mpicc of openmpi-4.1.4-srun" in study_text(left)
+
+
+def test_nodes_that_are_one_machine_bind_no_ranks() -> None:
+    nodes = tuple(msgspec.structs.replace(facts(number), machine="same") for number in (1, 2))
+    found = msgspec.structs.replace(slurm_found(), nodes=nodes)
+    assert not read(found, Choice(partition=partition())).binds_ranks
+
+
+def test_hosts_over_ssh_become_a_site_with_a_staging_folder_where_they_share_none() -> None:
+    found = Found(host="head", hosts=("n1", "n2"), nodes=(facts(1), facts(2)), via="over ssh")
+    site = read(found, Choice(staging="/var/tmp"))
+    assert (site.nodes, site.agent, site.staging) == (("n1", "n2"), ("ssh",), "/var/tmp")
+    assert list(site.platforms) == ["openmpi-4.1.4", "bare"]
+
+
+def test_a_site_key_that_binds_otherwise_is_refused() -> None:
+    with pytest.raises(FileFaults, match="bind"):
+        site_from_text("site: a\nnodes: [n1]\nbind: core\nplatforms: {bare: {}}\n", "site.yaml")
+
+
+def test_values_on_one_line_are_quoted_where_yaml_would_read_them_otherwise() -> None:
+    assert flow({"a": ["n[1-2]", "off", "1MiB", 3, True]}) == '{a: ["n[1-2]", "off", 1MiB, 3, true]}'
