@@ -1,3 +1,74 @@
-"""Tare: what a platform costs an HPC workload, against a reference, with its uncertainty."""
+"""Tare: what a platform costs an HPC workload, against a reference, with its uncertainty.
+
+From Python::
+
+    import tare
+
+    campaign = tare.open_campaign("campaigns/demo")
+    campaign.compare().to_polars()
+    campaign.measurements()
+
+`tare.plan_study` and `tare.run_study` plan and run a study. docs/python.md explains all names, and what is
+promised of them. Nothing but the version is imported before it is used.
+"""
+
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from tare.api.campaign import Campaign, open_campaign
+    from tare.api.results import Comparisons, Estimates, ScalingCurves
+    from tare.api.running import EventKind, RunEvent, run_study
+    from tare.api.study_plan import StudyPlan, plan_study
+    from tare.core.errors import CampaignError, FileFaults, TareError, UsageError
+
+_PLACES = {
+    "Campaign": "tare.api.campaign",
+    "CampaignError": "tare.core.errors",
+    "Comparisons": "tare.api.results",
+    "Estimates": "tare.api.results",
+    "EventKind": "tare.api.running",
+    "FileFaults": "tare.core.errors",
+    "RunEvent": "tare.api.running",
+    "ScalingCurves": "tare.api.results",
+    "StudyPlan": "tare.api.study_plan",
+    "TareError": "tare.core.errors",
+    "UsageError": "tare.core.errors",
+    "open_campaign": "tare.api.campaign",
+    "plan_study": "tare.api.study_plan",
+    "run_study": "tare.api.running",
+}
+"""The module of each public name, so that `import tare` need not import it."""
+
+__all__ = [
+    "Campaign",
+    "CampaignError",
+    "Comparisons",
+    "Estimates",
+    "EventKind",
+    "FileFaults",
+    "RunEvent",
+    "ScalingCurves",
+    "StudyPlan",
+    "TareError",
+    "UsageError",
+    "__version__",
+    "open_campaign",
+    "plan_study",
+    "run_study",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'tare' has no attribute {name!r}")
+    import importlib
+
+    found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -157,7 +157,7 @@ def _direct(
                 containers(folder.resolve(), loaded, env, prefix),
             ):
                 if options.rehearsed:
-                    rehearse(folder, loaded, backend.ask, options.rehearsed)
+                    rehearse(folder, loaded, backend.ask, options.rehearsed, options.note)
                 backend.adopt()
                 runner = AttemptRunner(
                     folder=folder.resolve(),

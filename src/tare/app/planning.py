@@ -10,6 +10,7 @@ import msgspec
 
 from tare import config
 from tare.config.site_file import SiteSource
+from tare.config.study_file import StudySource
 from tare.core.case import Case
 from tare.core.errors import CampaignError, Fault, FileFaults, UsageError
 from tare.core.plan import MOST_RUNS, Edition, Plan
@@ -18,7 +19,6 @@ from tare.core.pseudonyms import Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.core.site import Site
 from tare.core.study import Origin, Study
-from tare.core.user_files import read_given
 from tare.core.values import Scalar
 from tare.core.workload import InlineDefinition, Workload
 from tare.execution.compose import Composer
@@ -52,20 +52,18 @@ class Loaded(NamedTuple):
 
 
 def load(
-    path: Path, n_blocks: int | None = None, site_file: Path | None = None, like: Path | None = None
+    path: Path | StudySource,
+    n_blocks: int | None = None,
+    site_file: Path | SiteSource | None = None,
+    like: Path | None = None,
 ) -> Loaded:
     """Read and plan the study at `path`: a study file, or a campaign folder with its frozen study.
 
-    `n_blocks` overrides the study's repeats, `site_file` its site. If there is a campaign in the folder
-    `like`, cases are made by the rules of that campaign's version. Raises FileFaults with all faults of the
-    files.
+    It may also be the text of a study. `n_blocks` overrides the study's repeats, `site_file` its site. If
+    there is a campaign in the folder `like`, cases are made by the rules of that campaign's version. Raises
+    FileFaults with all faults of the files.
     """
-    study_path, site_path = path, site_file
-    if path.is_dir():
-        study_path, site_path = path / STUDY, site_file or path / SITE
-        if not study_path.is_file():
-            raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
-        require_frozen(path)
+    given, site_given = _given(path, site_file)
     known: Mapping[str, Workload] = {}
 
     def catalogue(inline: Sequence[InlineDefinition]) -> Mapping[str, Workload]:
@@ -73,18 +71,33 @@ def load(
         known = registry.workloads(inline)
         return known
 
-    study, source = config.load_study(study_path, catalogue, site_path)
+    study, source = config.load_study(given, catalogue, site_given)
     if n_blocks is not None:
         study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
     site = with_agent(source.site)
     composer = Composer(site, known, registry.launcher, registry.runtime, Pseudonyms(site.redact))
-    texts = {STUDY: read_given(study_path).decode("utf-8-sig"), SITE: source.text}
+    texts = {STUDY: given.raw.decode("utf-8-sig"), SITE: source.text}
     _require_plugins(source)
-    plan = make_plan(study, site, known, _edition(like or path))
+    folder = path if isinstance(path, Path) else None
+    plan = make_plan(study, site, known, _edition(like or folder))
     if len(plan.cases) * plan.repeats.max > MOST_RUNS:
-        raise UsageError(f"{study_path}: more than {MOST_RUNS} runs; give fewer levels or repeats")
-    _require_commands(plan, study, composer, study_path)
+        raise UsageError(f"{given.file_name}: more than {MOST_RUNS} runs; give fewer levels or repeats")
+    _require_commands(plan, study, composer, given.file_name)
     return Loaded(study, plan, composer, texts)
+
+
+def _given(
+    path: Path | StudySource, site: Path | SiteSource | None
+) -> tuple[StudySource, Path | SiteSource | None]:
+    """Return the text of the study at `path`, and its site: `site`, or that of a campaign folder."""
+    if not isinstance(path, Path):
+        return path, site
+    if not path.is_dir():
+        return StudySource.of(path), site
+    if not (path / STUDY).is_file():
+        raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
+    require_frozen(path)
+    return StudySource.of(path / STUDY), site or path / SITE
 
 
 def require_frozen(folder: Path) -> None:
@@ -110,7 +123,7 @@ def _require_plugins(source: SiteSource) -> None:
         raise FileFaults(faults)
 
 
-def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) -> None:
+def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: str) -> None:
     """Raise FileFaults if the command line of a case cannot be built."""
     faults: dict[str, Fault] = {}
     alike = {
@@ -124,7 +137,7 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, path: Path) 
             message = f"{case.workload} on platform {case.platform}: {error}"
             origin = _named_at(study, case)
             place = (
-                (origin.file, origin.line, origin.column, origin.path) if origin else (str(path), 1, 1, "")
+                (origin.file, origin.line, origin.column, origin.path) if origin else (file_name, 1, 1, "")
             )
             faults.setdefault(message, Fault(*place, message))
     if faults:
@@ -148,11 +161,11 @@ def _named_at(study: Study, case: Case) -> Origin | None:
     return study.origins.get("site")
 
 
-def _edition(folder: Path) -> Edition:
+def _edition(folder: Path | None) -> Edition:
     """Return the edition of the rules with which the campaign in `folder` was begun; else the current one."""
     from tare.storage.campaign import is_campaign, read_plan
 
-    return read_plan(folder).edition if is_campaign(folder) else Edition.USED
+    return read_plan(folder).edition if folder is not None and is_campaign(folder) else Edition.USED
 
 
 def with_agent(site: Site) -> Site:

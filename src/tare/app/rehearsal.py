@@ -27,7 +27,6 @@ from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.site import Platform
 from tare.execution.compose import Composer
-from tare.terminal.output import echo
 
 Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
 RECORD = "rehearsal.json"
@@ -51,10 +50,12 @@ class RehearsalResult(msgspec.Struct, frozen=True):
     storage: str = ""
 
 
-def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> None:
+def rehearse(
+    folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case], note: Callable[[str], None]
+) -> None:
     """Check whether `cases` can start, and write the results to ``rehearsal.json``.
 
-    Notes are printed on standard error. Raises UsageError with all faults.
+    `note` takes a sentence on what may go wrong. Raises UsageError with all faults.
     """
     composer = loaded.composer
     checked = [case for case in cases if _is_checked(composer, case)]
@@ -68,7 +69,7 @@ def rehearse(folder: Path, loaded: Loaded, ask: Ask, cases: Sequence[Case]) -> N
     )
     for one in found:
         if one.is_note:
-            echo(f"note: {_describe(one, folder, loaded)}", err=True)
+            note(f"note: {_describe(one, folder, loaded)}")
     faults = [one for one in found if one.fault and not one.is_note]
     if faults:
         lines = "\n".join(f"  {_describe(one, folder, loaded)}" for one in faults)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from tare.core.case import Case
 from tare.core.site import Site
+from tare.terminal.output import echo
 
 
 class RunOptions(NamedTuple):
@@ -17,6 +20,7 @@ class RunOptions(NamedTuple):
       do this, and programs that a batch system starts do not get it.
     - `is_rehearsing`: whether Tare checks before the first run that programs can start.
     - `rehearsed`: the cases that are checked.
+    - `announce` takes each sentence on the session, such as why runs wait, `note` those on what may go wrong.
     """
 
     jobs: int = 1
@@ -24,6 +28,8 @@ class RunOptions(NamedTuple):
     boosts: bool = True
     is_rehearsing: bool = False
     rehearsed: tuple[Case, ...] = ()
+    announce: Callable[[str], None] = echo
+    note: Callable[[str], None] = partial(echo, err=True)
 
 
 DEFAULT = RunOptions()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import FrameType
 
-import click
 import msgspec
 
 from tare import __version__
@@ -19,13 +16,13 @@ from tare.app import planning
 from tare.app.executors import make_executor, require_independent
 from tare.app.resuming import continues_last_session, describe_repeats
 from tare.app.run_options import DEFAULT, RunOptions
+from tare.app.signals import signals_as_interrupts
 from tare.config.changes import changed_entries
 from tare.core import log
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
-from tare.core.interrupts import not_ignored
 from tare.core.log import fields
 from tare.core.plan import Plan
 from tare.core.pseudonyms import NO_PSEUDONYMS
@@ -54,7 +51,6 @@ from tare.storage.log import keeping_log
 from tare.storage.manifest import write_manifest
 from tare.storage.pseudonymous import PseudonymousView, read_shown
 from tare.storage.pseudonyms import keep_pseudonyms
-from tare.terminal.output import echo, leave_dead_terminal
 
 _LOG = log.of("session")
 
@@ -83,16 +79,42 @@ def carry_out(
     options: RunOptions = DEFAULT,
     log_level: int = logging.INFO,
 ) -> Campaign:
+    """Run the part of the plan that remains in `folder` for a command, and return the campaign.
+
+    It does what `run_session` does. An interrupt, by any signal, exits with 130.
+    """
+    how = " --retry-failed" if is_retrying_failed else ""
+    with signals_as_interrupts(f"{folder}{how}"):
+        return run_session(
+            folder,
+            loaded,
+            display,
+            is_extending=is_extending,
+            is_retrying_failed=is_retrying_failed,
+            options=options,
+            log_level=log_level,
+        )
+
+
+def run_session(
+    folder: Path,
+    loaded: planning.Loaded,
+    display: Display,
+    *,
+    is_extending: bool = False,
+    is_retrying_failed: bool = False,
+    options: RunOptions = DEFAULT,
+    log_level: int = logging.INFO,
+) -> Campaign:
     """Run the part of the plan that remains in `folder`, and return the campaign.
 
     Writes the campaign's log, down to `log_level`. Raises UsageError if the folder holds another campaign, or
-    if the study now extends the campaign and `is_extending` is false. An interrupt ends all running attempts,
-    records them, and exits with 130.
+    if the study now extends the campaign and `is_extending` is false. KeyboardInterrupt ends all running
+    attempts, and they are recorded before it goes on.
     """
     require_independent(loaded, options)
     _require_installed(loaded)
-    how = " --retry-failed" if is_retrying_failed else ""
-    with _signals_as_interrupts(f"{folder}{how}"), open_journal(folder) as journal:
+    with open_journal(folder) as journal:
         old = read_plan(folder) if is_campaign(folder) else loaded.plan
         try:
             _require_same(old, loaded.plan, folder, is_extending=is_extending)
@@ -159,7 +181,7 @@ def _run(
             folder,
             loaded,
             options=_rehearsing(options, loaded, past.attempts),
-            on_wait=_Waits(log),
+            on_wait=_Waits(log, options.announce),
         ) as executor,
         display as progress,
     ):
@@ -174,8 +196,8 @@ def _run(
             passes=past.passes,
             rule=planning.stopping_rule(loaded.plan),
             on_progress=progress,
-            on_remaining=lambda left, warmup: print_repeats(left, warmup, past.attempts),
-            on_stopped=lambda reason: echo(f"stopped: {reason}"),
+            on_remaining=_announce_repeats(past.attempts, options.announce),
+            on_stopped=lambda reason: options.announce(f"stopped: {reason}"),
             is_retrying_failed=is_retrying_failed,
             started=_started(loaded) if options.is_rehearsing else None,
         ).run()
@@ -196,13 +218,19 @@ def _rehearsing(options: RunOptions, loaded: planning.Loaded, attempts: Sequence
     return options._replace(rehearsed=new if options.is_rehearsing else ())
 
 
-def print_repeats(left: Sequence[Passing], warmup: Sequence[str], attempts: Sequence[Attempt]) -> None:
-    """Print which runs are repeated although they have a result, why, and how long that takes.
+def _announce_repeats(
+    attempts: Sequence[Attempt], announce: Callable[[str], None]
+) -> Callable[[Sequence[Passing], Sequence[str]], None]:
+    """Return what announces which runs are repeated although they have a result, why, and how long it takes.
 
-    In most sessions this prints nothing.
+    In most sessions it announces nothing.
     """
-    for line in describe_repeats(left, warmup, attempts):
-        echo(line)
+
+    def announce_repeats(left: Sequence[Passing], warmup: Sequence[str]) -> None:
+        for line in describe_repeats(left, warmup, attempts):
+            announce(line)
+
+    return announce_repeats
 
 
 class _JournalLog:
@@ -237,17 +265,17 @@ class _JournalLog:
 
 
 class _Waits:
-    """Records why attempts wait, and prints a reason once even if several attempts wait for it."""
+    """Records why attempts wait, and announces a reason once even if several attempts wait for it."""
 
-    def __init__(self, log: _JournalLog) -> None:
-        self._log = log
-        self._printed = ""
+    def __init__(self, log: _JournalLog, announce: Callable[[str], None]) -> None:
+        self._log, self._announce = log, announce
+        self._announced = ""
 
     def __call__(self, attempt: Attempt, reason: str) -> None:
         self._log.attempt_waits(attempt, reason, time.time())
-        if reason and reason != self._printed:
-            echo(f"waiting: {reason}")
-        self._printed = reason
+        if reason and reason != self._announced:
+            self._announce(f"waiting: {reason}")
+        self._announced = reason
 
 
 _MOST_CHANGES = 5
@@ -345,25 +373,3 @@ def _extent(plan: Plan) -> str:
     repeats = plan.repeats
     blocks = str(repeats.min) if repeats.min == repeats.max else f"{repeats.min} to {repeats.max}"
     return f"{len(plan.cases)} cases × {blocks} blocks"
-
-
-@contextmanager
-def _signals_as_interrupts(arguments: str) -> Iterator[None]:
-    """Handle other signals as Ctrl-C, and print the command with `arguments` that resumes the campaign.
-
-    Signals that the parent process ignores, as nohup(1) does, stay ignored.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {one: signal.signal(one, interrupt) for one in not_ignored() if one is not signal.SIGINT}
-    try:
-        yield
-    except KeyboardInterrupt:
-        leave_dead_terminal()
-        echo(f"tare: interrupted; continue with: tare run {arguments}", err=True)
-        raise click.exceptions.Exit(130) from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -12,11 +12,12 @@ from tare.config.aa_study import as_aa_study
 from tare.config.schema import json_schema
 from tare.config.settings import setting_from_text
 from tare.config.site_file import SiteSource, load_lab_spec, load_site, read_site, site_from_text
-from tare.config.study_file import Catalogue, load_study, study_from_text
+from tare.config.study_file import Catalogue, StudySource, load_study, study_from_text
 
 __all__ = [
     "Catalogue",
     "SiteSource",
+    "StudySource",
     "as_aa_study",
     "json_schema",
     "load_lab_spec",

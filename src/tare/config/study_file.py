@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -41,23 +42,38 @@ _RUNS = re.compile(r"([0-9]{1,9})\s*runs?")
 _COMMON = tuple(name for name in (*DESIGN_SETTINGS, *PROGRAM_SETTINGS) if name != "workload")
 
 
-def load_study(path: Path, catalogue: Catalogue, site: Path | None = None) -> tuple[Study, SiteSource]:
-    """Return the study of a file, and its site: from the file `site`, or else the one that the study names.
+class StudySource(NamedTuple):
+    """The text of a study, the name of its file, and the folder in which it looks for its site."""
+
+    raw: bytes
+    file_name: str
+    near: Path
+
+    @classmethod
+    def of(cls, path: Path) -> StudySource:
+        """Return the study in the file at `path`. Raises UsageError when the file cannot be read."""
+        try:
+            return cls(read_given(path), str(path), path.parent)
+        except OSError as error:
+            raise UsageError(f"study {path} cannot be read: {error.strerror}; name a study file") from error
+
+
+def load_study(
+    path: Path | StudySource, catalogue: Catalogue, site: Path | SiteSource | None = None
+) -> tuple[Study, SiteSource]:
+    """Return the study of a file, and its site: `site`, or else the one that the study names.
 
     Raises FileFaults with every fault of both files, UsageError when the file cannot be read.
     """
-    faults = Faults(str(path))
-    try:
-        raw = read_given(path)
-    except OSError as error:
-        raise UsageError(f"study {path} cannot be read: {error.strerror}; name a study file") from error
-    text = decode_text(raw, faults)
+    given = StudySource.of(path) if isinstance(path, Path) else path
+    faults = Faults(given.file_name)
+    text = decode_text(given.raw, faults)
     root = read_document(text, faults) if text is not None else None
-    source, foreign = _read_site(root, path.parent, site, faults)
+    source, foreign = _read_site(root, given.near, site, faults)
     study = _StudyReader(faults, catalogue, source.site if source else None).read(root)
     faults.raise_any(foreign)
     if study is None or source is None:
-        raise UsageError(f"study {path} cannot be read")  # unreachable: what is missing is a fault
+        raise UsageError(f"study {given.file_name} cannot be read")  # unreachable: what is missing is a fault
     return study, source
 
 
@@ -75,9 +91,11 @@ def study_from_text(text: str, file_name: str, catalogue: Catalogue, site: Site)
 
 
 def _read_site(
-    root: Node | None, near: Path, site: Path | None, faults: Faults
+    root: Node | None, near: Path, site: Path | SiteSource | None, faults: Faults
 ) -> tuple[SiteSource | None, Sequence[Fault]]:
-    """Return the site of the file `site`, or the one that the study names; None with its file's faults."""
+    """Return `site`, or the one that the study names; None with its file's faults."""
+    if isinstance(site, SiteSource):
+        return site, ()
     node = child(root, "site")
     try:
         if site is not None:

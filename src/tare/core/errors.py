@@ -44,8 +44,8 @@ class UsageError(TareError):
 class Fault:
     """One fault of a file: where it is, what is wrong, and the cure.
 
-    `line` and `column` count from 1, as editors do. `path` names the place in terms of the file, such as
-    ``factors.nodes[2]``.
+    `line` and `column` count from 1, as editors do; both are 0 if `file` is no file but a Python object.
+    `path` names the place in terms of the file, such as ``factors.nodes[2]``.
     """
 
     file: str
@@ -56,7 +56,8 @@ class Fault:
 
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path else ""
-        return f"{self.file}:{self.line}:{self.column}: {where}{self.message}"
+        position = f":{self.line}:{self.column}" if self.line else ""
+        return f"{self.file}{position}: {where}{self.message}"
 
 
 class FileFaults(UsageError):

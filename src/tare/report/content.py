@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tare.analysis.common_base import common_base
 from tare.core.campaign import Campaign
-from tare.report.charts.figures import Figure, drawn_figures
+from tare.report.charts.figures import DrawnFigures, Figure, drawn_figures
 from tare.report.charts.kind import ChartFacts
 from tare.report.charts.packets import packet_sizes
 from tare.report.charts.painting import Painter
@@ -92,6 +92,18 @@ def content(
         margin=percent(plan.margin, is_signed=False, decimals=0),
         confidence=_confidence(statistics),
     )
+
+
+def figures(
+    campaign: Campaign,
+    statistics: ReportStatistics,
+    *,
+    read_timeline: ReadTimeline = lambda attempt: None,
+    selection: Selection = NO_SELECTION,
+) -> DrawnFigures:
+    """Return the figures of the report on `campaign`; no picture of them is made before it is used."""
+    facts = _section_facts(campaign, statistics, None, read_timeline, selection)
+    return drawn_figures(_chart_facts(facts, read_timeline, selection), selection.requests, Painter())
 
 
 def _section_facts(

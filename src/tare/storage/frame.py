@@ -9,6 +9,7 @@ import msgspec
 
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign
+from tare.core.plan import Plan
 from tare.core.values import Scalar
 from tare.core.workload import Better
 
@@ -47,12 +48,12 @@ def tidy(campaign: Campaign) -> pl.DataFrame:
     import polars as pl
 
     rows = _gather(campaign.attempts)
-    settings = _settings(campaign)
+    settings = settings_frame(campaign.plan)
     heads = pl.DataFrame(_head_columns(campaign, rows.heads)).join(
         settings, on="case", how="left", maintain_order="left"
     )
     named = _renamed(rows.coordinates, "at_", {*RUN_COLUMNS, *VALUE_COLUMNS, *settings.columns})
-    coordinates = [_column(named[name], values) for name, values in rows.coordinates.items()]
+    coordinates = [column(named[name], values) for name, values in rows.coordinates.items()]
     which = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
     return heads[which].select(
         *RUN_COLUMNS,
@@ -109,15 +110,15 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
     ]
 
 
-def _settings(campaign: Campaign) -> pl.DataFrame:
+def settings_frame(plan: Plan) -> pl.DataFrame:
     """Return one row for each case: its id and its settings, in the order in which cases name them."""
     import polars as pl
 
-    settings = [case.settings for case in campaign.plan.cases]
+    settings = [case.settings for case in plan.cases]
     names = list(dict.fromkeys(name for one in settings for name in one))
     named = _renamed(names, "setting_", {*RUN_COLUMNS, *VALUE_COLUMNS})
-    ids = pl.Series("case", [case.id for case in campaign.plan.cases], pl.Categorical)
-    return pl.DataFrame([ids, *(_column(named[name], [one.get(name) for one in settings]) for name in names)])
+    ids = pl.Series("case", [case.id for case in plan.cases], pl.Categorical)
+    return pl.DataFrame([ids, *(column(named[name], [one.get(name) for one in settings]) for name in names)])
 
 
 def _renamed(names: Iterable[str], prefix: str, taken: set[str]) -> dict[str, str]:
@@ -128,7 +129,7 @@ def _renamed(names: Iterable[str], prefix: str, taken: set[str]) -> dict[str, st
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
-def _column(name: str, values: Sequence[Scalar | None]) -> pl.Series:
+def column(name: str, values: Sequence[Scalar | None]) -> pl.Series:
     """Return values as one column: numbers as numbers, truth values as such, everything else as text.
 
     Whole numbers that do not fit into 64 bits become text, so that no value changes.

@@ -170,14 +170,9 @@ def read_reference(
 
 def require_known(foms: Sequence[str], campaign: Campaign) -> None:
     """Raise UsageError, with the figures to choose from, unless the campaign has all of `foms`."""
-    measured = {series.fom for attempt in campaign.attempts for series in attempt.series}
-    measured |= {series.fom for attempt in campaign.attempts for series in attempt.telemetry_series}
-    known = {fom.name for foms in campaign.plan.foms.values() for fom in foms} | measured
-    for fom in foms:
-        if fom not in known:
-            raise UsageError(
-                f"--fom {fom}: no workload of this campaign has it; choose from {', '.join(sorted(known))}"
-            )
+    from tare.analysis.known_figures import require_figures
+
+    require_figures(foms, campaign, "--fom")
 
 
 def _body(one: Comparison) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -13,11 +13,9 @@ import msgspec
 
 from tare.cli.commands.compare import read_reference, require_known
 from tare.cli.options import mean_option, redact_option, unpaired_option
-from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, DiskFull, UsageError
-from tare.core.telemetry import Timeline
 from tare.core.values import Settings
 from tare.terminal.output import at_work, echo, json_option, print_json
 
@@ -145,6 +143,7 @@ def command(
 
 def _write(folder: Path, target: Path, wanted: set[Format], options: _Options) -> dict[Format, Path]:
     """Write the report on the campaign in `folder` into `target`. Raises OSError if that is not possible."""
+    from tare.app.timelines import timelines
     from tare.report.charts.painting import Painter, parallel_painter
     from tare.report.charts.requested import Selection, read_request
     from tare.report.report_statistics import ReportStatistics
@@ -164,7 +163,7 @@ def _write(folder: Path, target: Path, wanted: set[Format], options: _Options) -
             target,
             options["template"],
             wanted,
-            _timelines(folder, campaign),
+            timelines(campaign),
             painter,
             Selection(foms, base, requests),
             lambda sentence: echo(f"tare: {sentence}", err=True),
@@ -179,22 +178,6 @@ def _campaign(folder: Path, options: _Options) -> Campaign:
         read_shown(folder, options["redacted"]), is_unpaired=options["unpaired"], mean=Mean(options["mean"])
     )
     return msgspec.structs.replace(campaign, altered=altered(campaign))
-
-
-def _timelines(folder: Path, campaign: Campaign) -> Callable[[Attempt], Timeline | None]:
-    """Return what reads the telemetry of an attempt's nodes over time."""
-    from tare.core.safe_folder import SafeFolder
-    from tare.plugins.collectors.sampler import read_timeline
-    from tare.storage.pseudonymous import PseudonymousView
-    from tare.storage.telemetry import imported_timeline
-
-    view, place = PseudonymousView(campaign.pseudonyms), SafeFolder(folder)
-
-    def read(attempt: Attempt) -> Timeline | None:
-        found = place / attempt.folder
-        return view.signed(read_timeline(found) or imported_timeline(found))
-
-    return read
 
 
 def _base(campaign: Campaign, texts: Sequence[str]) -> Settings | None:

@@ -35,7 +35,10 @@ _NAMES, _NO_NAMES = 32, 8
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """One kind of chart, with one panel per configuration; `specs` has the panels as Vega-Lite in JSON."""
+    """One kind of chart, with one panel per configuration.
+
+    `specs` has the panels as Vega-Lite in JSON, and `joint` all of them as one picture.
+    """
 
     name: str
     title: str
@@ -45,6 +48,7 @@ class Figure:
     picture: Picture
     panels: tuple[Panel, ...]
     columns: int = 3
+    joint: str = ""
 
     @property
     def points(self) -> list[tuple[Panel, Line, Point]]:
@@ -127,15 +131,17 @@ def _figure(painter: Painter, name: str, part: ChartPart, drawing: Drawing | Non
     charts = drawing.charts if drawing else panel_charts(panels, style)
     descriptions = drawing.descriptions if drawing else [describe(panel, style) for panel in panels]
     right = _NAMES if style.has_lines and not drawing else _NO_NAMES
+    joint = joint_spec(charts, right, style.columns)
     return Figure(
         name=name,
         title=part.title,
         text=part.text,
         specs=tuple(chart_spec(chart) for chart in charts),
         descriptions=tuple(descriptions),
-        picture=painter.paint(joint_spec(charts, right, style.columns), _scale(len(charts))),
+        picture=painter.paint(joint, _scale(len(charts))),
         panels=tuple(panels),
         columns=style.columns,
+        joint=joint,
     )
 
 

@@ -1,0 +1,42 @@
+"""The charts of a report as charts of Altair, with the data inside."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tare.app.timelines import timelines
+from tare.core.campaign import Campaign
+from tare.core.errors import UsageError
+from tare.report.charts.requested import Selection, read_request
+from tare.report.content import figures
+from tare.report.report_statistics import ReportStatistics
+
+if TYPE_CHECKING:
+    import altair
+
+
+def charts(
+    campaign: Campaign, foms: tuple[str, ...], extra: tuple[str, ...]
+) -> dict[str, altair.ConcatChart]:
+    """Return the charts of the report on `campaign` by name; `extra` are further ones.
+
+    Raises UsageError if Altair is missing, or if a chart of `extra` cannot be made.
+    """
+    try:
+        import altair
+    except ImportError as error:
+        raise UsageError("charts need Altair: python -m pip install 'tare-hpc[charts]'") from error
+    selection = Selection(foms, None, tuple(read_request(one, campaign) for one in extra))
+    drawn = figures(
+        campaign,
+        ReportStatistics.of(campaign, None, foms),
+        read_timeline=timelines(campaign),
+        selection=selection,
+    )
+    if extra and drawn.faults:
+        raise UsageError(" ".join(drawn.faults))
+    return {
+        one.name: altair.ConcatChart.from_dict(json.loads(one.joint) | {"title": one.title}, validate=False)
+        for one in drawn.figures
+    }

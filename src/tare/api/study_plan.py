@@ -1,0 +1,122 @@
+"""Plan a study from a file, or from values of Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare import config
+from tare.api.results import cases_frame
+from tare.app import planning
+from tare.config.document_text import document_text
+from tare.core.errors import Fault, FileFaults, UsageError
+from tare.core.values import Scalar
+from tare.storage.pseudonymous import PseudonymousView
+
+if TYPE_CHECKING:
+    import polars as pl
+
+StudyLike = str | os.PathLike[str] | Mapping[str, object]
+_STUDY, _SITE = "study", "site"
+"""How faults name what has no file."""
+
+
+def plan_study(
+    study: StudyLike,
+    *,
+    site: StudyLike | None = None,
+    blocks: int | None = None,
+    campaign: str | os.PathLike[str] | None = None,
+) -> StudyPlan:
+    """Plan `study`, as `tare plan` does, and run nothing.
+
+    `study` is the path of a study file or of a campaign folder, or a mapping with the keys of a study file
+    (docs/studies.md); a site that such a mapping names by a relative path is sought in the working folder.
+    `site` replaces the site that the study names: ``local``, ``lab``, the path of a site file, or a mapping
+    with the keys of a site file. `blocks` replaces the study's number of blocks.
+    `campaign` is the folder in which it will run: a campaign that is there keeps the ids of its cases.
+
+    Raises FileFaults with every fault of both, each with its place: line and column in a file, or the keys
+    that lead to it in a mapping.
+    """
+    if blocks is not None and blocks < 1:
+        raise UsageError(f"blocks={blocks}: use 1 or more")
+    given = _study(study)
+    mappings = {_STUDY} if isinstance(study, Mapping) else set()
+    mappings |= {_SITE} if isinstance(site, Mapping) else set()
+    folder = None if campaign is None else Path(campaign)
+    try:
+        return StudyPlan(planning.load(given, blocks, _site(site), folder))
+    except FileFaults as error:
+        raise FileFaults([_placed(one) if one.file in mappings else one for one in error.faults]) from None
+
+
+class StudyPlan:
+    """The cases of a study at a site, and the number of their runs."""
+
+    def __init__(self, loaded: planning.Loaded) -> None:
+        self._loaded = loaded
+        self._plan = PseudonymousView(loaded.composer.pseudonyms).plan(loaded.plan)
+
+    def __repr__(self) -> str:
+        return f"<tare.StudyPlan {self.study}: {len(self)} cases, {self.n_runs} runs>"
+
+    def __len__(self) -> int:
+        """Return the number of cases."""
+        return len(self._plan.cases)
+
+    @property
+    def study(self) -> str:
+        """Return the name of the study."""
+        return self._plan.study
+
+    @property
+    def n_runs(self) -> int:
+        """Return the number of measured runs, cases × least number of blocks; warm-up is not counted."""
+        return self._plan.n_runs
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences on how the cases were made, as `tare plan` prints them."""
+        return tuple(self._plan.notes)
+
+    def cases(self) -> pl.DataFrame:
+        """Return the cases, one row for each: its id as `case`, and a column for each setting."""
+        return cases_frame(self._plan)
+
+    def describe(self, case: str) -> str:
+        """Return the case with the id `case` in a few words, such as ``copy block=64KiB``.
+
+        Raises UsageError if the plan has no such case.
+        """
+        found = self._plan.cases_by_id.get(case)
+        if found is None:
+            raise UsageError(f"{case}: no case of study {self.study} has this id; see cases()")
+        return self._plan.describe(found)
+
+    def settings(self, case: str) -> dict[str, Scalar]:
+        """Return the settings of the case with the id `case`; empty if the plan has no such case."""
+        found = self._plan.cases_by_id.get(case)
+        return {} if found is None else found.settings
+
+
+def _study(study: StudyLike) -> Path | config.StudySource:
+    if not isinstance(study, Mapping):
+        return Path(study)
+    return config.StudySource(document_text(study, _STUDY).encode(), _STUDY, Path())
+
+
+def _site(site: StudyLike | None) -> Path | config.SiteSource | None:
+    if site is None:
+        return None
+    if not isinstance(site, Mapping):
+        return config.read_site(os.fspath(site))
+    text = document_text(site, _SITE)
+    return config.SiteSource(config.site_from_text(text, _SITE), text, _SITE)
+
+
+def _placed(fault: Fault) -> Fault:
+    """Return a fault of a mapping, which has no lines."""
+    return Fault(fault.file, 0, 0, fault.path, fault.message)

@@ -1,0 +1,35 @@
+"""Handle signals to a command that runs a campaign as Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from tare.core.interrupts import not_ignored
+from tare.terminal.output import echo, leave_dead_terminal
+
+
+@contextmanager
+def signals_as_interrupts(arguments: str) -> Iterator[None]:
+    """Handle other signals as Ctrl-C, and print the command with `arguments` that resumes the campaign.
+
+    Signals that the parent process ignores, as nohup(1) does, stay ignored.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, interrupt) for one in not_ignored() if one is not signal.SIGINT}
+    try:
+        yield
+    except KeyboardInterrupt:
+        leave_dead_terminal()
+        echo(f"tare: interrupted; continue with: tare run {arguments}", err=True)
+        raise click.exceptions.Exit(130) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
