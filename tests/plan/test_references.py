@@ -89,6 +89,43 @@ def test_the_binding_follows_where_it_is_the_default() -> None:
     assert held(made, "ranks_per_node", "bind") == [((16, "none"), (4, "core"))]
 
 
+def test_references_are_found_without_holding_every_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_each = 200
+    known = {"double": DoubleWorkload(stage_list=MPI, parameters=(whole("number", 0),))}
+    study = Study(
+        name="s",
+        factors=(factor("nodes", 1, 2), factor("number", *range(n_each))),
+        common={"workload": "double", "ranks": 4},
+        reference={"nodes": 1},
+    )
+    made = make_plan(study, SITE, known)
+    assert len(made.cases) == 2 * n_each, "each contender follows its reference: their ranks per node differ"
+    fresh, n_rows, row = msgspec.structs.replace(made), 0, Case.settings.fget  # type: ignore[attr-defined]  # a property
+
+    def counted(case: Case) -> dict[str, Scalar]:
+        nonlocal n_rows
+        n_rows += 1
+        settings: dict[str, Scalar] = row(case)
+        return settings
+
+    monkeypatch.setattr(Case, "settings", property(counted))
+    found = [fresh.reference_of(case) for case in fresh.cases]
+    assert n_rows < 20 * len(fresh.cases)
+    assert [one and one.parameters["number"] for one in found] == [*[None] * n_each, *range(n_each)]
+
+
+@pytest.mark.parametrize(
+    "name", ["workload", "network", "nodes", "ranks", "bind", "size", "storage", "other"]
+)
+def test_a_case_has_what_its_settings_say(name: str) -> None:
+    case = Case(id="1", workload="w", platform="p", network="host", parameters={"size": 4})
+    unknown = msgspec.structs.replace(case, unknown=("network", "ranks"))
+    for one in (case, unknown):
+        value = one.settings.get(name)
+        assert not one.has({name: "else"})
+        assert value is None or one.has({name: value, "workload": "w"})
+
+
 def whole(name: str, default: int) -> Parameter:
     return Parameter(name=name, kind=ParameterKind.WHOLE, default=default, summary="")
 

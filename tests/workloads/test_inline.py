@@ -313,6 +313,11 @@ def test_the_digest_follows_the_definition_and_nothing_else() -> None:
     )
 
 
+def test_the_digest_is_computed_once() -> None:
+    one = workload(fom("(1)"))
+    assert one.digest is one.digest
+
+
 def test_the_digest_is_the_same_on_every_machine() -> None:
     assert workload(fom("(1)")).digest == "461ac9ab93fb7080"
 

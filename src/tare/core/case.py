@@ -92,6 +92,23 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         known = {name: value for name, value in row.items() if value is not None and name not in self.unknown}
         return known | dict(self.parameters)
 
+    def has(self, wanted: Settings) -> bool:
+        """Return whether the case has every setting of `wanted`."""
+        return all(self._setting(name) == value for name, value in wanted.items())
+
+    def _setting(self, name: str) -> Scalar | None:
+        """Return ``settings.get(name)`` without making the other settings."""
+        if name in self.parameters:
+            return self.parameters[name]
+        if name in _OWN:
+            value: Scalar | None = getattr(self, name)
+            return None if name in self.unknown else value
+        return self.settings.get(name)
+
+
+_OWN = frozenset({"workload", "platform", "network", "storage", "io", "twin"})
+"""The settings that are fields of a case by the same name."""
+
 
 class Run(msgspec.Struct, frozen=True, order=True):
     """Repeat number `block` of a case. Blocks count from 1; block 0 and below are warm-up."""

@@ -6,6 +6,7 @@ import enum
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,6 +19,8 @@ from tare.core.workload import Fom, ParameterKind, written
 
 MOST_RUNS = 10_000_000
 """The most planned runs that fit in memory; at one second each they take four months."""
+
+_ByValues: TypeAlias = dict[tuple[Scalar | None, ...], list[Case]]
 
 
 class Edition(enum.IntEnum):
@@ -116,20 +119,33 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         free = names | {name for group in self.together if names & set(group) for name in group}
         workload = str(self.reference.get("workload", case.workload))
         free |= set(self.derived.get(case.workload, ())) | set(self.derived.get(workload, ()))
-        near: dict[int, list[Case]] = {}
         if free == names and workload == case.workload:
             return None  # such a case was looked up before
-        for one in self._references.get(workload, ()):
-            ours, theirs = case.settings, one.settings
-            fixed = ours.keys() | theirs.keys()
+        ours = case.settings
+        near: dict[int, list[Case]] = {}
+        for theirs in self._forms.get(workload, ()):
+            fixed = ours.keys() | theirs
             if workload != case.workload:
-                both = ours.keys() & theirs.keys()
+                both = ours.keys() & theirs
                 fixed = {name for name in both if name in DESIGN_SETTINGS or name in self.varied}
-            if all(ours.get(name) == theirs.get(name) for name in fixed - free):
-                n_alike = sum(ours.get(name) == theirs.get(name) for name in free)
+            equal = tuple(sorted(fixed - free))
+            for one in self._alike(workload, theirs, equal).get(tuple(map(ours.get, equal)), ()):
+                other = one.settings
+                n_alike = sum(ours.get(name) == other.get(name) for name in free)
                 near.setdefault(n_alike, []).append(one)
         best = near[max(near)] if near else []
         return best[0] if len(best) == 1 else None
+
+    def _alike(self, workload: str, names: frozenset[str], equal: tuple[str, ...]) -> _ByValues:
+        """Return the references of `workload` whose settings are `names`, by their values of `equal`."""
+
+        def index() -> _ByValues:
+            found: _ByValues = {}
+            for one in self._forms[workload][names]:
+                found.setdefault(tuple(map(one.settings.get, equal)), []).append(one)
+            return found
+
+        return self.memo.get((Plan._alike, workload, names, equal), index)
 
     def across_workloads(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
         """Yield each workload that is compared with another: common figures, and figures of only one of them.
@@ -146,8 +162,7 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
 
     def is_reference(self, case: Case) -> bool:
         """Return whether `case` has every setting of the reference."""
-        settings = case.settings
-        return all(settings.get(name) == value for name, value in self.reference.items())
+        return case.has(self.reference)
 
     def kind(self, name: str, workload: str | None = None) -> ParameterKind | None:
         """Return the kind of a parameter: of `workload`, or of all workloads that have it if they agree."""
@@ -185,11 +200,11 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         return {case.id: case for case in self.cases}
 
     @cached_property
-    def _references(self) -> dict[str, list[Case]]:
-        found: dict[str, list[Case]] = {}
-        for case in self.cases:
-            if self.is_reference(case):
-                found.setdefault(case.workload, []).append(case)
+    def _forms(self) -> dict[str, dict[frozenset[str], list[Case]]]:
+        """Return the references by workload and by the names of their settings."""
+        found: dict[str, dict[frozenset[str], list[Case]]] = {}
+        for case in filter(self.is_reference, self.cases):
+            found.setdefault(case.workload, {}).setdefault(frozenset(case.settings), []).append(case)
         return found
 
     @cached_property

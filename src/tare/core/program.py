@@ -105,6 +105,8 @@ def with_program(stages: tuple[Stage, ...], case: Case, workload: Workload) -> t
 
 def _asked(case: Case, workload: Workload) -> dict[str, str]:
     """Return the program settings that `case` sets to something."""
+    if PROGRAM_SETTINGS.keys().isdisjoint(case.parameters):
+        return {}
     found: dict[str, Scalar | None] = {
         one.name: case.parameters.get(one.name) for one in program_settings(workload)
     }

@@ -29,7 +29,7 @@ def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] =
         case.network,
         case.storage,
         case.io,
-        msgspec.structs.replace(case.layout, bind=case.layout.binding),
+        case.layout if case.layout.bind else msgspec.structs.replace(case.layout, bind=case.layout.binding),
         {name: value for name, value in case.parameters.items() if name not in late or value != late[name]},
     )
     if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns

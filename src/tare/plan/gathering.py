@@ -61,6 +61,7 @@ class Gathering:
             name: tuple((one, self._default(one)) for one in self._own_parameters(workload))
             for name, workload in _used_workloads(study, workloads)
         }
+        self._all_parameters = {name: all_parameters(workloads[name]) for name in self._parameters}
         self._dropped: Counter[str] = Counter()
 
     def add(self, combination: Combination) -> None:
@@ -139,9 +140,11 @@ class Gathering:
         if reason := host_fault(asked, platform, self.site):
             self._report(reason, combination, {"network"})
             return None
-        case = msgspec.structs.replace(asked, layout=layout)
-        workload = self.workloads[asked.workload]
-        return identified(case, workload.digest, all_parameters(workload))
+        return self._identified(msgspec.structs.replace(asked, layout=layout))
+
+    def _identified(self, case: Case) -> Case:
+        workload = self.workloads[case.workload]
+        return identified(case, workload.digest, self._all_parameters[case.workload])
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
@@ -171,7 +174,7 @@ class Gathering:
                 if level.name and factor.name != "cases"
             },
         )
-        return identified(case, workload.digest, all_parameters(workload))
+        return self._identified(case) if self.edition is Edition.ASKED else case
 
     def _own_parameters(self, workload: Workload) -> Iterator[Parameter]:
         """Yield the parameters of `workload`, then the program settings that the study sets anywhere."""
@@ -190,7 +193,7 @@ class Gathering:
         known = {**row, **self.workloads[case.workload].derive(row)}
         for number, one in enumerate(self.study.exclude):
             if one.holds(known) is True:
-                self.left_out.setdefault(number, set()).add(case.id)
+                self.left_out.setdefault(number, set()).add(self._identified(case).id)
                 self._dropped[f"exclude {one.text}"] += 1
                 return True
         for condition in self.study.where:

@@ -126,8 +126,10 @@ def storage_fault(case: Case, layout: Layout, stages: Sequence[Stage], site: Sit
     Ranks on several nodes cannot share files in shared memory, because each node has its own
     (shm_overview(7)).
     """
+    if layout.nodes == 1 or not any(one.shares_storage for one in stages):
+        return None
     path = PurePosixPath(site.storage.get(case.storage or "", ""))
-    if layout.nodes == 1 or not path.is_relative_to(_MEMORY) or not any(one.shares_storage for one in stages):
+    if not path.is_relative_to(_MEMORY):
         return None
     return (
         f"storage {case.storage!r} of site {site.name} is {path}, which is each node's own memory, and the "
@@ -163,6 +165,8 @@ def asked_names(settings: Settings) -> frozenset[str]:
 
 def difference(asked: Case, used: Case, names: frozenset[str]) -> dict[str, tuple[Scalar, Scalar]]:
     """Return those of the settings `names` whose used value is not the asked one: (asked, used) by name."""
+    if not names or asked.layout == used.layout:
+        return {}
     before, after = asked.settings, used.settings
     return {
         name: (before[name], after[name])

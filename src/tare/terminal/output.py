@@ -172,7 +172,9 @@ def print_table(
     columns = [_cell(name) for name in columns]
     widths = [len(name) for name in columns]
     for row in rows:
-        widths = [max(width, len(_cell(cell))) for width, cell in zip(widths, row, strict=True)]
+        for index, cell in enumerate(row):
+            if len(cell) > widths[index] or not cell.isprintable():  # what is made visible may be longer
+                widths[index] = max(widths[index], len(_cell(cell)))
     right = [name in numeric for name in columns]
 
     def line(cells: Sequence[str]) -> str:
@@ -188,6 +190,8 @@ def print_table(
 
 
 def _cell(text: str) -> str:
+    if text.isprintable():
+        return text
     return visible_line(text).replace("\t", "␉")
 
 

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Self
 
 import msgspec
@@ -49,6 +50,7 @@ class InlineWorkload:
         self._paths = [(one.fom, one.json) for one in own if one.json]
         self._must = [_compile(self.name, one.matches) for one in definition.checks if one.matches]
         self._must_not = [_compile(self.name, one.lacks) for one in definition.checks if one.lacks]
+        self._unfilled: dict[frozenset[str], tuple[str, ...]] = {}
 
     @property
     def others(self) -> tuple[InlineWorkload, ...]:
@@ -68,7 +70,7 @@ class InlineWorkload:
             if file is not None
         )
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Return a hash of the definition; it is the same on every machine and in every version of Tare."""
         text = msgspec.json.encode(_lasting(self._definition))
@@ -78,7 +80,7 @@ class InlineWorkload:
         """Return no derived settings."""
         return {}
 
-    @property
+    @cached_property
     def _spreads(self) -> bool:
         """Whether a placeholder for nodes or ranks is used: then the command can start processes itself."""
         one = self._definition
@@ -91,7 +93,7 @@ class InlineWorkload:
         Also yield a fault if the case has several nodes or ranks but the command would use only one: it is
         not started by MPI on each rank, and has no placeholder for nodes or ranks.
         """
-        definition, values = self._definition, case.settings
+        definition = self._definition
         if not definition.is_mpi and not self._spreads and max(case.layout.nodes, case.layout.ranks) > 1:
             asked = f"nodes: {case.layout.nodes} and ranks: {case.layout.ranks}"
             yield (
@@ -99,12 +101,19 @@ class InlineWorkload:
                 "true where the launcher is to start it on every rank; name {hosts}, {nodes} or {ranks} in "
                 "the command where it starts its processes itself; or leave out nodes and ranks"
             )
+        names = frozenset(case.settings)
+        if names not in self._unfilled:  # which placeholders are filled depends on the settings' names alone
+            self._unfilled[names] = tuple(self._template_faults(names))
+        yield from self._unfilled[names]
+
+    def _template_faults(self, names: frozenset[str]) -> Iterator[str]:
+        definition = self._definition
         for word in definition.command:
-            yield from template_faults("command", word, values, LATER)
+            yield from template_faults("command", word, names, LATER)
         for name, text in definition.env.items():
-            yield from template_faults(f"env.{name}", text, values, LATER)
+            yield from template_faults(f"env.{name}", text, names, LATER)
         for name, text in definition.files.items():
-            yield from template_faults(f"files.{name}", text, values, ())
+            yield from template_faults(f"files.{name}", text, names, ())
 
     def expecting(self, case: Case) -> Self:
         """Return the workload unchanged."""
