@@ -8,7 +8,7 @@ from tare.config.document import ListNode, MapNode, Node, ScalarNode
 from tare.config.expression import Expression
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import Vocabulary
-from tare.core.study import Condition, Exclusion, Factor, Level
+from tare.core.study import SITE_SETTINGS, Condition, Exclusion, Factor, Level
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Workload
 
@@ -85,6 +85,10 @@ class ConditionReader:
         """Return whether a case may have setting `name`, or a workload may derive it."""
         return self.vocabulary.is_known(name) or name in self.derived or self._has_secret_names
 
+    def _is_usable(self, name: str) -> bool:
+        """Return whether conditions may use `name`: a setting, or what the site says about a case."""
+        return name in SITE_SETTINGS or self.knows(name)
+
     @property
     def derived(self) -> frozenset[str]:
         """Return the names that the study's workloads derive from a case's settings."""
@@ -116,7 +120,7 @@ class ConditionReader:
         except ValueError as error:
             self.faults.add(node, path, str(error))
             return None
-        unknown = [name for name in sorted(expression.names) if not self.knows(name)]
+        unknown = [name for name in sorted(expression.names) if not self._is_usable(name)]
         for name in unknown:
             self.faults.add(node, path, f"unknown name {shown(name)}; {self._cure(name)}")
         return None if unknown else expression

@@ -39,7 +39,8 @@ PartFile = Annotated[
     str | dict[str, Values],
     Meta(
         description="The settings that leave a case out, or a condition such as 'nodes > 2 and size == 768', "
-        "which a mapping holds as 'where'; 'because' is the reason.",
+        "which a mapping holds as 'where'; 'because' is the reason. In conditions, 'slots' are the ranks "
+        "that have a core each on one node of the case, where the site gives its cores.",
         examples=[{"workload": "imb.pingpong", "nodes": 4, "because": "two ranks use two nodes"}],
     ),
 ]

@@ -42,6 +42,10 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     because: str = ""
     n_cases: int = 0
 
+    def __str__(self) -> str:
+        cases = "1 case" if self.n_cases == 1 else f"{self.n_cases} cases"
+        return f"{cases} with {self.condition}: {self.because or 'no reason given'}"
+
 
 class Plan(Design, frozen=True, kw_only=True, dict=True):
     """What a campaign will do.

@@ -26,6 +26,11 @@ DESIGN_SETTINGS = (
 )
 """The settings that every case has; every other setting is a parameter of its workload."""
 
+SITE_SETTINGS = ("slots",)
+"""What conditions know of a case from its site: the ranks that have a core each on one of its nodes.
+
+Absent where the site does not say how many cores its nodes have."""
+
 
 class Origin(msgspec.Struct, frozen=True):
     """A position in a file; line and column count from 1, and `path` is in terms of the file."""

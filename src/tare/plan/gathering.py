@@ -190,7 +190,7 @@ class Gathering:
         if not self.study.where and not self.study.exclude:
             return False
         row = {name: value for name, value in case.settings.items() if is_bound or name != "bind"}
-        known = {**row, **self.workloads[case.workload].derive(row)}
+        known = {**self._from_site(case), **row, **self.workloads[case.workload].derive(row)}
         for number, one in enumerate(self.study.exclude):
             if one.holds(known) is True:
                 self.left_out.setdefault(number, set()).add(self._identified(case).id)
@@ -201,6 +201,11 @@ class Gathering:
                 self._dropped[f"where {condition.text}"] += 1
                 return True
         return False
+
+    def _from_site(self, case: Case) -> Settings:
+        """Return what conditions know of `case` from its site (see core.study.SITE_SETTINGS)."""
+        is_known = self.site.slots_per_node > 1 or self.site.shared_cores is not None
+        return {"slots": self.site.slots(case.layout.nodes)} if is_known else {}
 
     def _layout(self, settings: Settings) -> Layout | str:
         key = tuple(settings.get(name) for name in ("nodes", "ranks", "ranks_per_node", "threads"))

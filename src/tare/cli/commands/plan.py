@@ -273,8 +273,7 @@ def plan_notes(plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         yield f"note: {note}"
     for one in plan.left_out:
-        cases = "1 case" if one.n_cases == 1 else f"{one.n_cases} cases"
-        yield f"left out: {cases} with {one.condition}: {one.because or 'no reason given'}"
+        yield f"left out: {one}"
     by_default = [case for case in plan.cases if "bind" in plan.derived.get(case.workload, ())]
     bound = Counter(case.layout.binding.value for case in by_default)
     if set(bound) - {"none"} or any(case.layout.ranks > 1 for case in by_default):

@@ -171,6 +171,8 @@ def command(
     shown = PseudonymousView(loaded.composer.pseudonyms).plan(loaded.plan)
     for note in shown.notes:
         echo(f"note: {note}")
+    for one in shown.left_out:
+        echo(f"left out: {one}")
     display = make_progress(shown)
     options = RunOptions(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
     is_ours = any(not loaded.composer.is_queued(case) for case in loaded.plan.cases)

@@ -244,7 +244,7 @@ class OsuLog(LogParser):
                 return
             if first in {"#", "["}:
                 self._read_fact(table, line)
-            if line.startswith("DATA VALIDATION ERROR"):
+            elif line.startswith("DATA VALIDATION ERROR"):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
             self._read_title(line)
@@ -313,11 +313,11 @@ class OsuLog(LogParser):
 
     def _read_fact(self, table: _Table, line: str) -> None:
         """Read a line between a title and its heads; a new data type begins a new table."""
-        if datatype := _DATATYPE.search(line):
+        if "Datatype" in line and (datatype := _DATATYPE.search(line)):
             if table.rows:
                 self._open = table = self._following(table)
             table.facts["datatype"] = datatype[1]
-        elif pairs := _PAIRS.search(line):
+        elif "pairs:" in line and (pairs := _PAIRS.search(line)):
             table.facts["pairs"] = int(pairs[1])
 
     def _read_row(self, table: _Table, line: str) -> None:
@@ -332,7 +332,7 @@ class OsuLog(LogParser):
                     f"{self._name(table)} has a row that failed its validation: {line.strip()}"
                 )
             return
-        words = line.split()
+        words = line.split(maxsplit=len(table.heads))
         if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
