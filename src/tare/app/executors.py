@@ -26,6 +26,7 @@ from tare.core.errors import UsageError
 from tare.core.job import Backend
 from tare.core.scheduler import NodeFiles
 from tare.core.site import Platform, Site
+from tare.core.software import Layers
 from tare.execution.attempt_runner import AttemptRunner
 from tare.execution.batch import BatchExecutor, BatchSetup
 from tare.execution.compose import Composer
@@ -282,11 +283,11 @@ def _environment(
 ) -> Callable[[Composer, Case], str]:
     """Return a function that records the facts of a case's hosts and returns their hash.
 
-    Each host is asked once in a session for each platform.
+    Each host is asked once in a session for each platform and its software.
     """
     one_at_a_time = Lock()
-    known: dict[tuple[tuple[str, ...], str], str] = {}
-    responses: dict[tuple[str, str], Mapping[str, str]] = {}
+    known: dict[tuple[tuple[str, ...], tuple[str, Layers]], str] = {}
+    responses: dict[tuple[str, tuple[str, Layers]], Mapping[str, str]] = {}
 
     def environment(composer: Composer, case: Case) -> str:
         with one_at_a_time:
@@ -294,13 +295,14 @@ def _environment(
 
     def collect(composer: Composer, case: Case) -> str:
         hosts = composer.hosts(case)
-        key = (hosts, case.platform)
+        subject = (case.platform, composer.software(case))
+        key = (hosts, subject)
         if key not in known:
             here = composer.reached_hosts(case)
-            new = [host for host in here if (host or hosts[0], case.platform) not in responses]
-            for host, response in ask_facts(backend, new, loaded, case.platform).items():
-                responses[host or hosts[0], case.platform] = response
-            files = {host or hosts[0]: responses[host or hosts[0], case.platform] for host in here}
+            new = [host for host in here if (host or hosts[0], subject) not in responses]
+            for host, response in ask_facts(backend, new, loaded, case).items():
+                responses[host or hosts[0], subject] = response
+            files = {host or hosts[0]: responses[host or hosts[0], subject] for host in here}
             nesting = read_nesting(composer, case.platform, here[0], backend, env)
             known[key] = _record(folder, composer, case, files, nesting, boost=boost)
         return known[key]

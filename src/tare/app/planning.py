@@ -127,7 +127,15 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: s
     """Raise FileFaults if the command line of a case cannot be built."""
     faults: dict[str, Fault] = {}
     alike = {
-        (one.platform, one.workload, one.network, one.storage is None, one.layout, *_program(one)): one
+        (
+            one.platform,
+            one.workload,
+            one.network,
+            one.storage is None,
+            one.layout,
+            one.software,
+            *_program(one),
+        ): one
         for one in plan.cases
     }
     for case in alike.values():

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from tare.app.planning import Loaded
 from tare.core.attempt import Attempt
+from tare.core.case import Case
 from tare.core.job import Backend
 from tare.core.site import Platform
 from tare.plugins.collectors.facts import facts_script
 from tare.plugins.collectors.source import Subject
 from tare.probes.records import read_records
+from tare.probes.software import asking, underlying
 from tare.storage.campaign import read_environment
 
 
@@ -33,7 +35,7 @@ def subject_of(loaded: Loaded, name: str) -> Subject:
             if platform.container is None and not any(character in stage.argv[0] for character in "{ \t\n"):
                 programs[stage.argv[0]] = None
             if stage.is_mpi and platform.launcher != "none":
-                starter = starter or invocation.argv[0]
+                starter = starter or underlying(invocation.argv)[0]
     return Subject(
         prefix=platform.prefix or "",
         starter=starter,
@@ -65,10 +67,13 @@ def hostnames_of(folder: Path, attempt: Attempt) -> Collection[str]:
 
 
 def ask_facts(
-    backend: Backend, hosts: Sequence[str | None], loaded: Loaded, platform: str
+    backend: Backend, hosts: Sequence[str | None], loaded: Loaded, case: Case
 ) -> Mapping[str | None, Mapping[str, str]]:
-    """Return the answer of each host about itself and a platform. Raises BackendError."""
-    script = facts_script(subject_of(loaded, platform))
+    """Return the answer of each host about itself, the platform of `case`, and its software.
+
+    Raises BackendError.
+    """
+    script = asking(facts_script(subject_of(loaded, case.platform)), loaded.composer.software(case))
     return {host: read_records(response) for host, response in backend.ask(hosts, script).items()}
 
 

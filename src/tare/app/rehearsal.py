@@ -23,14 +23,18 @@ import msgspec
 
 from tare.app.mixed_mpi import find_mixed, is_candidate, script
 from tare.app.planning import SITE, STUDY, Loaded
+from tare.app.unloaded import find_unloaded
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.site import Platform
+from tare.core.software import Layers
 from tare.execution.compose import Composer
+from tare.probes.software import asking, underlying
 
 Ask = Callable[[Sequence[str | None], str], Mapping[str | None, str]]
 RECORD = "rehearsal.json"
 _MOST_LIBRARIES = 3
+_LOADABLE = "correct modules, spack or setup of the study or the site, or install what they name"
 
 
 class RehearsalResult(msgspec.Struct, frozen=True):
@@ -59,7 +63,13 @@ def rehearse(
     """
     composer = loaded.composer
     checked = [case for case in cases if _is_checked(composer, case)]
-    found = [*_programs(composer, checked, ask), *_inputs(composer, checked, ask)]
+    unloaded = list(find_unloaded(composer, checked, ask))
+    found = [
+        RehearsalResult(one.case.workload, one.case.platform, "software", one.hosts, one.fault, _LOADABLE)
+        for one in unloaded
+    ]
+    ready = [case for case in checked if not any(one.concerns(composer, case) for one in unloaded)]
+    found += [*_programs(composer, ready, ask), *_inputs(composer, checked, ask)]
     found += _storage_paths(composer, checked, ask)
     found += _mixed_mpis(composer, cases, ask)
     hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
@@ -130,23 +140,25 @@ def _position_of(text: str, name: str, below: str = "") -> str:
 
 def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
     """Yield a result for each program of the cases: whether its hosts find it and its libraries."""
-    wanted: dict[tuple[str, str], tuple[Case, dict[str | None, None]]] = {}
+    wanted: dict[tuple[str, str, Layers], tuple[Case, dict[str | None, None]]] = {}
     unsure = set()  # programs whose launcher or stage may still add library folders
     for case in cases:
         hosts = composer.reached_hosts(case)
+        layers = composer.software(case)
         for stage, invocation in composer.compose(case):
+            starting = underlying(invocation.argv)
             ranks_on = hosts if stage.is_mpi else hosts[:1]
             if stage.is_mpi or "LD_LIBRARY_PATH" in stage.env or "LD_PRELOAD" in stage.env:
-                starter = () if stage.is_mpi else invocation.argv[:1]
+                starter = () if stage.is_mpi else starting[:1]
                 unsure |= {(case.platform, name) for name in (stage.argv[0], *stage.programs, *starter)}
             names = [(name, ranks_on) for name in (stage.argv[0], *stage.programs)]
-            if Path(invocation.argv[0]).name != stage.argv[0]:
-                names += [(invocation.argv[0], hosts[:1])]  # the command that starts the ranks
+            if Path(starting[0]).name != stage.argv[0]:
+                names += [(starting[0], hosts[:1])]  # the command that starts the ranks
             for name, on in names:
                 if "{" not in name and (os.sep not in name or name.startswith("/")):
-                    wanted.setdefault((case.platform, name), (case, {}))[1].update(dict.fromkeys(on))
-    for (platform, name), (case, places) in wanted.items():
-        outputs = ask(list(places), _script(name, composer.site.platforms[platform]))
+                    wanted.setdefault((case.platform, name, layers), (case, {}))[1].update(dict.fromkeys(on))
+    for (platform, name, layers), (case, places) in wanted.items():
+        outputs = ask(list(places), asking(_script(name, composer.site.platforms[platform]), layers))
         yield _finding(case, name, outputs, is_unsure=(platform, name) in unsure)
 
 

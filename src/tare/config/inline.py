@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tare.config.document import MapNode, Node, ScalarNode, find
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
+from tare.config.software import read_software
 from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
 from tare.core.program import SHELL_WORDS
 from tare.core.study import DESIGN_SETTINGS
@@ -78,6 +79,7 @@ class _Definition:
             output=file.output,
             is_mpi=file.mpi,
             needs_transport=file.mpi if file.needs_transport is None else file.needs_transport,
+            software=read_software(file, self._fault),
         )
 
     def _fault(self, path: Path, message: str) -> None:

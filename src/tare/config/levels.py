@@ -109,10 +109,13 @@ class LevelReader:
                 yield from self.workload(level, here)
             elif isinstance(level, MapNode):
                 yield from self._mapping(level, here, self.vocabulary.sole_workload(level))
-            elif is_setting and isinstance(level, ScalarNode):
+            elif is_setting and (isinstance(level, ScalarNode) or self.vocabulary.is_software(name)):
                 yield from self._plain(name, level, here)
+            elif isinstance(level, ListNode):
+                message = f"a list is no level of {shown(name)}; list its values one by one"
+                self.faults.add(level, here, message)
 
-    def _plain(self, name: str, node: ScalarNode, path: Path) -> list[Level]:
+    def _plain(self, name: str, node: Node, path: Path) -> list[Level]:
         value = self.vocabulary.read(name, node, path, self.faults)
         return [] if value is None else [Level(settings={name: value}, origin=self.faults.origin(node, path))]
 
@@ -153,6 +156,9 @@ class LevelReader:
             message = f"expected a value of {shown(name)} or a list of them, not a mapping"
             self.faults.add(node, path, message)
             return []
+        if self.vocabulary.is_software(name, workload):
+            value = self.vocabulary.read(name, node, path, self.faults, workload)
+            return [] if value is None else [value]
         if isinstance(node, ListNode) and not node.items:
             self.faults.add(node, path, "an empty list makes no case; give at least one value")
         items = [((*path, n), item) for n, item in enumerate(_items(node))] or [(path, node)]

@@ -30,7 +30,9 @@ class ReferenceReader:
         reference: dict[str, Scalar] = {}
         for name, entry in node.entries.items() if isinstance(node, MapNode) else ():
             path = ("reference", name)
-            if self.vocabulary.is_known(name):
+            if self.vocabulary.is_software(name) and self._names_level(name, entry.value):
+                reference.update(self._named_level(self.factors[name], entry.value))
+            elif self.vocabulary.is_known(name):
                 value = self.vocabulary.read(name, entry.value, path, self.faults)
                 if value is not None and self._is_had(name, value, entry.value):
                     reference[name] = value
@@ -43,8 +45,8 @@ class ReferenceReader:
     def _is_had(self, name: str, value: Scalar, node: Node) -> bool:
         """Return whether a case may have `value`; record a fault when none has it."""
         known = dict.fromkeys((*self._written.get(name, {}), *self._defaults(name)))
-        if not known or value in known:
-            return True  # if nothing sets it, the plan computes it
+        if not known or value in known or self.vocabulary.is_software(name):
+            return True  # if nothing sets it, or levels add up, the plan computes it
         message = f"no case has {name} {shown(str(value))}; {nearest(str(value), map(str, known))}"
         self.faults.add(node, ("reference", name), message)
         return False
@@ -56,6 +58,11 @@ class ReferenceReader:
         for parameter in self.vocabulary.parameters.get(name, ()):
             if parameter.default is not None:
                 yield parameter.default
+
+    def _names_level(self, name: str, node: Node) -> bool:
+        """Return whether `name` is a factor that has a level with the name in `node`."""
+        levels = self.factors[name].levels if name in self.factors else ()
+        return isinstance(node, ScalarNode) and any(one.name == node.text for one in levels)
 
     def _named_level(self, factor: Factor, node: Node) -> dict[str, Scalar]:
         text = node.text if isinstance(node, ScalarNode) else ""

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from tare.config.document import Node, ScalarNode, child, resolve
 from tare.config.faults import Faults, Path, nearest, shown
+from tare.config.software import software_text
 from tare.core.case import Binding
 from tare.core.errors import UsageError
 from tare.core.program import PROGRAM_SETTINGS, all_parameters, checked_setting
 from tare.core.site import Site
+from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import DESIGN_SETTINGS
 from tare.core.units import Dimension, parse_bytes, parse_quantity
 from tare.core.values import Scalar
@@ -78,7 +80,12 @@ class Vocabulary:
     @property
     def settings(self) -> tuple[str, ...]:
         """Return every name that a level may set."""
-        return (*DESIGN_SETTINGS, *self.parameters)
+        return (*DESIGN_SETTINGS, *SOFTWARE_SETTINGS, *self.parameters)
+
+    def is_software(self, name: str, workload: Workload | None = None) -> bool:
+        """Return whether `name` is a setting that loads software, and not a parameter of that name."""
+        own = {one.name for one in workload.parameters} if workload is not None else self.parameters
+        return name in SOFTWARE_SETTINGS and name not in own and name not in self.loose
 
     def read(
         self, name: str, node: Node, path: Path, faults: Faults, workload: Workload | None = None
@@ -88,6 +95,8 @@ class Vocabulary:
         A parameter is that of `workload`, or of any workload of the study. The result is None where a fault
         is recorded.
         """
+        if self.is_software(name, workload):
+            return self._software(name, node, path, faults)
         if not isinstance(node, ScalarNode) or node.value is None:
             return None  # the decoder has reported that a value is missing
         if name == "workload" and node.text in self.faulty:
@@ -102,9 +111,8 @@ class Vocabulary:
 
     def is_known(self, name: str, workload: Workload | None = None) -> bool:
         """Return whether `name` can be set, for `workload` or for any of the study."""
-        if workload is None:
-            return name in DESIGN_SETTINGS or name in self.parameters or name in self.loose
-        return name in DESIGN_SETTINGS or any(one.name == name for one in all_parameters(workload))
+        own = (one.name for one in all_parameters(workload)) if workload else (*self.parameters, *self.loose)
+        return name in (*DESIGN_SETTINGS, *SOFTWARE_SETTINGS, *own)
 
     def unknown(self, name: str, workload: Workload | None = None) -> str:
         """Return the message, with the cure, for a `name` that cannot be set."""
@@ -113,8 +121,16 @@ class Vocabulary:
                 f"{shown(name)} is neither a setting nor a parameter of this study's workloads; "
                 + nearest(name, self.settings)
             )
-        names = [*(parameter.name for parameter in all_parameters(workload)), *DESIGN_SETTINGS]
+        names = [*(one.name for one in all_parameters(workload)), *DESIGN_SETTINGS, *SOFTWARE_SETTINGS]
         return f"{workload.name} has no parameter {shown(name)}; {nearest(name, names)}"
+
+    @staticmethod
+    def _software(name: str, node: Node, path: Path, faults: Faults) -> str | None:
+        try:
+            return software_text(name, node)
+        except ValueError as error:
+            faults.add(node, path, str(error))
+            return None
 
     def _value(self, name: str, node: ScalarNode, workload: Workload | None) -> Scalar:
         if name in _COUNTS:

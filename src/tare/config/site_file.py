@@ -20,6 +20,7 @@ from tare.config.faults import Path as KeyPath
 from tare.config.lab_faults import check_lab
 from tare.config.pod_network_file import pod_network_faults
 from tare.config.site_types import SiteFile, site_file_type
+from tare.config.software import read_software
 from tare.config.watching import watching
 from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
@@ -188,6 +189,7 @@ class _SiteReader:
             reports_placement=file.attest is not False,
             reports_transport=file.attest is True,
             redact=self._redact(file),
+            software=read_software(file, self.fault),
             telemetry=watching(file.telemetry, TelemetryOptions(), self.root, self.faults),
         )
 
@@ -256,6 +258,7 @@ class _SiteReader:
             mpi=file.mpi,
             container=self._container(file, path),
             options=self._options(file, path, storage),
+            software=read_software(file, lambda at, message: self.fault((*path, *at), message)),
         )
 
     @staticmethod

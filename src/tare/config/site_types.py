@@ -11,6 +11,7 @@ from msgspec import NODEFAULT, Meta
 from tare.core.backend_plugin import BackendPlugin
 from tare.core.fields import ByteRate, Bytes, Count, FlopRate, Name, Seconds, Word, Words
 from tare.core.site import LabSpec, Network, PlatformFile
+from tare.core.software import Lines, Modules, Specs
 from tare.plugins.backend_registry import backends
 
 _FileT = TypeVar("_FileT", bound=msgspec.Struct)
@@ -131,6 +132,9 @@ class SiteFile(msgspec.Struct, frozen=True, kw_only=True):
             examples=[["acme", "/node[0-9]+/"]],
         ),
     ] = ()
+    modules: Modules = ()
+    spack: Specs = ()
+    setup: Lines = ()
     lab: Annotated[LabSpec | None, Meta(description="The lab to build for it.")] = None
 
 

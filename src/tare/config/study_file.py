@@ -26,6 +26,7 @@ from tare.core.case import Binding
 from tare.core.errors import Fault, FileFaults, UsageError
 from tare.core.program import PROGRAM_SETTINGS
 from tare.core.site import Site
+from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.units import Dimension, parse_quantity
@@ -211,6 +212,11 @@ class _StudyReader:
                 value = reader.vocabulary.read(name, node, (name,), self.faults)
                 if value is not None:
                     common[name] = value
+        for name in SOFTWARE_SETTINGS:
+            node = child(root, name)
+            value = reader.vocabulary.read(name, node, (name,), self.faults) if node is not None else None
+            if value is not None:
+                common[name] = value
         return common
 
     def _repeats(self, root: MapNode, file: int | RepeatsFile) -> Repeats:

@@ -13,6 +13,7 @@ from msgspec import Meta
 from tare.config.site_types import TelemetryFile
 from tare.core.case import Binding
 from tare.core.fields import Count, Fraction, Name, Scalar, Seconds, Variables, Word, Words
+from tare.core.software import Lines, Modules, Specs
 from tare.core.workload import Better, InlineCheck, ParameterKind, QuestionKind
 
 Amount = Annotated[float, Meta(gt=0)]
@@ -20,10 +21,10 @@ Amount = Annotated[float, Meta(gt=0)]
 Values = Scalar | list[Scalar]
 
 LevelFile = Annotated[
-    Scalar | dict[str, Scalar | list[Scalar] | dict[str, Values] | None],
+    Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Values] | None],
     Meta(
         description="A value; or a mapping that sets several things at once, "
-        "in which a list stands for each of its values."
+        "in which a list stands for each of its values. Of modules, spack and setup, a list is one value."
     ),
 ]
 
@@ -173,6 +174,9 @@ class WorkloadFile(msgspec.Struct, frozen=True, kw_only=True):
     needs_transport: Annotated[
         bool | None, Meta(description="Whether its ranks must use the network. Default: as 'mpi'.")
     ] = None
+    modules: Modules = ()
+    spack: Specs = ()
+    setup: Lines = ()
 
 
 class StudyTelemetryFile(TelemetryFile, frozen=True, kw_only=True, omit_defaults=True):
@@ -264,6 +268,9 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
             examples=["numactl --localalloc"],
         ),
     ] = None
+    modules: Modules = ()
+    spack: Specs = ()
+    setup: Lines = ()
     timeout: Annotated[Seconds, Meta(description="When a run is given up.", examples=["10 min"])] = 600.0
     retries: Annotated[
         int, Meta(ge=0, description="Further attempts after an infrastructure fault.", examples=[2])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.software import Layers, settings_of
 from tare.core.values import CaseId, Ordinal, Scalar, Settings
 
 
@@ -55,7 +56,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     chart names of levels that have one, by factor. `twin` distinguishes the two cases of an A/A study, which
     run exactly the same. `profile_of` is the id of the case that this one profiles: it runs the same with the
     profiling library, and is compared with no other. `unknown` names the layout settings of an imported case
-    that are not known; their values in `layout` are placeholders.
+    that are not known; their values in `layout` are placeholders. `software` is what the study loads, after
+    what the site and the platform load.
     """
 
     id: CaseId
@@ -70,6 +72,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     twin: str | None = None
     profile_of: CaseId | None = None
     unknown: tuple[str, ...] = ()
+    software: Layers = ()
 
     @property
     def settings(self) -> dict[str, Scalar]:
@@ -90,7 +93,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             "profiled": True if self.profile_of else None,
         }
         known = {name: value for name, value in row.items() if value is not None and name not in self.unknown}
-        return known | dict(self.parameters)
+        return known | (settings_of(self.software) if self.software else {}) | dict(self.parameters)
 
     def has(self, wanted: Settings) -> bool:
         """Return whether the case has every setting of `wanted`."""

@@ -12,6 +12,7 @@ from tare.core.case import Layout
 from tare.core.job import Exit
 from tare.core.launch import Invocation
 from tare.core.site import Network, Platform
+from tare.core.software import Layers
 from tare.core.telemetry import Epoch
 
 NodeFiles = Mapping[str, Mapping[str, str]]
@@ -60,6 +61,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     - `storage` is the name of the storage path, at `storage_path`, that the steps use.
     - `own_storage` is the task's own folder below it, empty where no step writes there. It is made before the
       first step, and removed after the last one unless the task `keeps_storage`.
+    - `software` is what its steps load; its nodes give their facts where it is loaded, too.
     - `labels` describe the task to people: its campaign, case and run.
     """
 
@@ -77,6 +79,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     sampler: SharedSampler | None = None
     counter: SharedCounter | None = None
+    software: Layers = ()
 
 
 class JobResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
 from tare.core.fields import BitRate, Bytes, Mtu, Name, Seconds, Variables, Word, Words
 from tare.core.pod_network import PodNetwork
+from tare.core.software import Lines, Modules, Software, Specs
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.token_bucket import burst_bytes
 
@@ -288,6 +289,9 @@ class PlatformFile(msgspec.Struct, frozen=True, kw_only=True):
     container: Annotated[
         ContainerOptions | None, Meta(description="What a runtime but native makes containers of.")
     ] = None
+    modules: Modules = ()
+    spack: Specs = ()
+    setup: Lines = ()
 
 
 class Platform(PlatformFile, frozen=True, kw_only=True):
@@ -295,6 +299,8 @@ class Platform(PlatformFile, frozen=True, kw_only=True):
 
     options: BackendOptions = BackendOptions()
     """Those of the backend."""
+    software: Software = Software()
+    """What is loaded on its nodes, after what the site loads."""
 
     @property
     def has_node_containers(self) -> bool:
@@ -333,6 +339,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     - `telemetry` is how its nodes are watched unless a study says otherwise.
     - `shared_cores` is set where the nodes are not separate machines, as in the lab: it is the number of
       cores that all nodes have together. `shared_cpus` are the CPUs of each of those cores.
+    - `software` is loaded on its nodes before launchers and ranks start.
     - `redact` holds words and patterns that others must not read (see tare.core.pseudonyms).
     """
 
@@ -355,6 +362,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     reports_transport: bool = True
     telemetry: TelemetryOptions = TelemetryOptions()
     redact: tuple[str, ...] = ()
+    software: Software = Software()
 
     @property
     def side_interfaces(self) -> tuple[str, ...]:

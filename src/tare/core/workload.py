@@ -16,6 +16,7 @@ from msgspec import Meta
 from tare.core.bounds import Resource
 from tare.core.case import Case, Layout
 from tare.core.site import SiteFact
+from tare.core.software import Software
 from tare.core.units import format_bytes, write_bytes
 from tare.core.values import Scalar, Settings
 
@@ -231,6 +232,7 @@ class InlineDefinition(msgspec.Struct, frozen=True, kw_only=True):
     output: str = "stdout"
     is_mpi: bool = False
     needs_transport: bool = True
+    software: Software = Software()
 
 
 @runtime_checkable

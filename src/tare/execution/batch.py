@@ -371,4 +371,5 @@ def make_task(
         storage_path=composer.storage_path(case),
         own_storage=composer.own_storage(case, owner) if composer.needs_own_storage(case) else "",
         labels={"case": case.id},
+        software=composer.software(case),
     )

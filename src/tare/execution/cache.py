@@ -69,6 +69,8 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
     platform = composer.site.platforms[case.platform]
     stages = with_profile(composer.workloads[case.workload].stages(case), case, platform)
     digest = hashlib.blake2b(_encode([case.platform, platform]), digest_size=12)
+    if software := composer.software(case):
+        digest.update(_encode(software))
     keys: list[str | None] = []
     for stage in stages[:-1]:
         layout = stage.layout or (case.layout if stage.is_mpi else None)  # one process makes the same in each

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -18,9 +19,12 @@ from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
 from tare.core.program import with_program
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
+from tare.core.software import Layers, layers_of
 from tare.core.user_files import open_given
 from tare.core.workload import Stage, Workload
 from tare.execution.profiling import LIBRARY_PLACE, is_outside, library_of, with_profile
+from tare.execution.software import require_host, started_with
+from tare.probes import software
 from tare.probes.core_binding import bound, chosen, with_script
 from tare.probes.placement import (
     can_run_probe,
@@ -115,6 +119,11 @@ class Composer(msgspec.Struct, frozen=True):
         stages = with_program(workload.stages(asked), asked, workload)
         return with_profile(stages, case, self.site.platforms[case.platform])
 
+    def software(self, case: Case) -> Layers:
+        """Return what is loaded before `case`: by the site, by the platform, and by the study."""
+        platform = self.site.platforms[case.platform]
+        return layers_of([self.site.software, platform.software, *case.software])
+
     def own_storage(self, case: Case, owner: str | None = None) -> str:
         """Return the folder of the attempt `owner` on the storage path of `case`; empty without a path."""
         path = self.storage_path(case)
@@ -129,6 +138,7 @@ class Composer(msgspec.Struct, frozen=True):
     def _with_files(self, case: Case, stage: Stage) -> Stage:
         if cpus := self._own_cpus(case, stage):
             stage = with_script(stage, self.hosts(case), cpus)
+        stage = software.with_script(stage, self.software(case))
         if not self.runs_placement_probe(case, stage):
             return stage
         return with_files(stage, reports_transport=self.reports_transport(case, stage))
@@ -165,6 +175,8 @@ class Composer(msgspec.Struct, frozen=True):
     ) -> Invocation:
         self._require_storage(case, stage)
         platform = self._platform(case, stage)
+        layers = self.software(case)
+        require_host(layers, platform)
         layout = stage.layout or case.layout
         places = {"{work}": self._folder(platform, work), **replacements}
         if any("{hosts}" in text for text in (*stage.argv, *stage.env.values())):
@@ -196,10 +208,14 @@ class Composer(msgspec.Struct, frozen=True):
             layout = msgspec.structs.replace(layout, bind=Binding.NONE)  # so the launcher must not bind too
         if engine is None:
             program = runtime.wrap(program, platform, folder)
+        launch = None
         if stage.is_mpi and not (stage.is_pair and platform.options.pods):  # a pair of pods needs no MPI
             is_asked = self.reports_transport(case, stage)
             reports = f"{folder}/{reports_folder(stage.name)}" if is_asked else None
-            program = self._launch(program, case, layout, engine, reports, folder)
+            launch = partial(
+                self._launch, case=case, layout=layout, engine=engine, reports=reports, folder=folder
+            )
+        program = started_with(layers, program, stage, folder, launch)
         if engine is None:
             return program
         prefix = self.container_prefix(case.platform)

@@ -38,6 +38,7 @@ from tare.execution.transport import Needs, prove
 from tare.execution.transport_reports.gathering import read_reports
 from tare.execution.transport_reports.verdict import confirms, contradiction, describe, named_devices
 from tare.probes.placement import ranks_folder, sampling_stride
+from tare.probes.software import faults_in
 
 _FATAL = (
     signal.SIGILL,
@@ -104,7 +105,8 @@ def judge(
     """
     workload = composer.workloads[case.workload]
     attempt = msgspec.structs.replace(attempt, elapsed_s=end.exit.elapsed_s)
-    outcome = judge_clocks(attempt) or judge_exit(end, timeout_s, work, workload.output)
+    outcome = judge_clocks(attempt) or judge_software(case, composer, work)
+    outcome = outcome or judge_exit(end, timeout_s, work, workload.output)
     network = NetworkEvidence()
     parsed = Parsed()
     if outcome is None:
@@ -181,6 +183,15 @@ def judge_clocks(attempt: Attempt) -> Outcome | None:
             f"run, which took {took_s:.3g} s: programs that time themselves by it print wrong figures"
         )
     return Outcome(State.FAILED, reason, "clock", is_infrastructure=True) if reason else None
+
+
+def judge_software(case: Case, composer: Composer, work: Path) -> Outcome | None:
+    """Return an infrastructure failure if software of the run could not be loaded; else None."""
+    faults = faults_in(work) if composer.software(case) else []
+    if not faults:
+        return None
+    others = f"; so did {len(faults) - 1} more of its processes" if len(faults) > 1 else ""
+    return Outcome(State.FAILED, f"{faults[0].describe()}{others}", "software", is_infrastructure=True)
 
 
 def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -> Outcome | None:

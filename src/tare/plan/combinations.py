@@ -23,6 +23,13 @@ class Combination(NamedTuple):
     settings: dict[str, Scalar]
     levels: tuple[Level, ...]
     numbers: tuple[int, ...]
+    ranking: tuple[int, ...] = ()
+    """The indices of the factors, the most special one last."""
+
+    @property
+    def ranked(self) -> tuple[Level, ...]:
+        """Return the levels, that of the most special factor last."""
+        return tuple(self.levels[index] for index in self.ranking)
 
 
 def all_factors(study: Study) -> tuple[Factor, ...]:
@@ -33,13 +40,13 @@ def all_factors(study: Study) -> tuple[Factor, ...]:
 def combinations(study: Study) -> Iterator[Combination]:
     """Yield the combinations of `study`; the levels of the last factor change fastest."""
     factors = all_factors(study)
-    ranking = sorted(range(len(factors)), key=lambda index: speciality(factors[index]))
+    ranking = tuple(sorted(range(len(factors)), key=lambda index: speciality(factors[index])))
     for numbers in itertools.product(*(range(len(factor.levels)) for factor in factors)):
         levels = tuple(factor.levels[number] for factor, number in zip(factors, numbers, strict=True))
         settings = dict(study.common)
         for index in ranking:
             _merge(settings, levels[index].settings)
-        yield Combination(settings, levels, numbers)
+        yield Combination(settings, levels, numbers, ranking)
 
 
 def _merge(settings: dict[str, Scalar], special: Settings) -> None:

@@ -36,6 +36,8 @@ def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] =
         content += (case.twin,)
     if case.profile_of is not None:
         content += (("profile of", case.profile_of),)
+    if case.software:  # as the study writes it: what a site or a platform loads does not count
+        content += (("software", case.software),)
     if case.unknown:
         content += (case.unknown,)
     return msgspec.structs.replace(case, id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest())

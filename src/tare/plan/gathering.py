@@ -14,6 +14,7 @@ from tare.core.errors import Fault
 from tare.core.plan import Edition
 from tare.core.program import PROGRAM_SETTINGS, all_parameters, program_faults, program_settings
 from tare.core.site import Platform, Site
+from tare.core.software import SOFTWARE_SETTINGS, Layers, layers_of, software_of
 from tare.core.study import Exclusion, Level, Origin, Study
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter, Workload
@@ -63,6 +64,10 @@ class Gathering:
         }
         self._all_parameters = {name: all_parameters(workloads[name]) for name in self._parameters}
         self._dropped: Counter[str] = Counter()
+        places = [study.common, *(level.settings for factor in all_factors(study) for level in factor.levels)]
+        self._has_software = any(place.keys() & set(SOFTWARE_SETTINGS) for place in places) or any(
+            layers_of(one.software for one in study.workloads)
+        )
 
     def add(self, combination: Combination) -> None:
         """Add the case of `combination`, unless the study leaves it out or it is impossible."""
@@ -168,6 +173,7 @@ class Gathering:
             io=_text(settings.get("io")),
             layout=msgspec.structs.replace(layout, bind=Binding(str(settings.get("bind", "none")))),
             parameters=parameters,
+            software=self._software(workload, combination),
             names={
                 factor.name: level.name
                 for factor, level in zip(factors, combination.levels, strict=True)
@@ -180,6 +186,18 @@ class Gathering:
         """Yield the parameters of `workload`, then the program settings that the study sets anywhere."""
         yield from workload.parameters
         yield from (one for one in program_settings(workload) if one.name in self._program_settings)
+
+    def _software(self, workload: Workload, combination: Combination) -> Layers:
+        """Return what the study loads: for all cases, then by levels, then for the workload that it declares.
+
+        Software adds up, while of other settings the most special one wins.
+        """
+        if not self._has_software:
+            return ()
+        own = [one.name for one in workload.parameters]
+        places = [self.study.common, *(level.settings for level in combination.ranked)]
+        declared = [one.software for one in self.study.workloads if one.name == workload.name]
+        return layers_of([*(software_of(place, without=own) for place in places), *declared])
 
     def _default(self, parameter: Parameter) -> Scalar | None:
         fact = self.site.fact(parameter.fact) if parameter.fact else None

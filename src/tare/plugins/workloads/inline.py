@@ -167,8 +167,8 @@ class InlineWorkload:
         return findings.parsed(is_complete=is_complete and not document.is_cut)
 
 
-_NEWER = frozenset({"limit", "answers", "is_late"})
-"""Fields that later versions added to figures of merit and parameters; they do not change what a run does."""
+_NEWER = frozenset({"limit", "answers", "is_late", "software"})
+"""Fields that later versions added. They do not change what a run does, or belong to the case (software)."""
 
 
 _ADDED = frozenset({"csv", "file"})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tare.core.scheduler import Step, Task
 from tare.plugins.backends.ownership.stray_processes import SWEEP, of_task
+from tare.probes.software import asking
 from tare.probes.storage_space import storage_script
 from tare.probes.traffic import traffic_script
 
@@ -29,8 +30,10 @@ def render(tasks: Sequence[Task], directives: Iterable[str], nodes: str, facts: 
     lines.append(f"facts={shlex.quote(facts)}")
     lines.append(f"sweep={shlex.quote(SWEEP)}")
     lines.append(f"counters={shlex.quote(traffic_script().rstrip())}")
+    has_software = any(task.software for task in tasks)
     for number, task in enumerate(tasks, 1):
-        lines += ["", f"# {task.name}: {number} of {len(tasks)}", *_task(task)]
+        own = [f"facts={shlex.quote(asking(facts, task.software))}"] if has_software else []
+        lines += ["", f"# {task.name}: {number} of {len(tasks)}", *own, *_task(task)]
     return "\n".join([*lines, ""])
 
 

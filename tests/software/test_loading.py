@@ -1,0 +1,187 @@
+"""What is loaded before a program, by real module systems."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.modules import environment_modules, lmod, write_module
+from tare.core.launch import Invocation
+from tare.core.software import Layers, Software
+from tare.core.workload import Stage
+from tare.plugins.collectors.facts import collect_facts, facts_script
+from tare.plugins.collectors.source import Subject
+from tare.probes.records import read_records
+from tare.probes.software import asking, faults_in, loaded, with_script
+
+SYSTEMS = pytest.mark.parametrize("system", [lmod, environment_modules])
+System = Callable[[], Path]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    return tmp_path / "attempts/case/1.1"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree as hierarchies have it: MPIs are seen only when a compiler is loaded."""
+    tree = tmp_path / "modules"
+    write_module(tree / "core", "gcc/13", f"setenv COMPILER gcc-13\nprepend-path MODULEPATH {tree}/gcc13")
+    write_module(tree / "core", "gcc/12", f"setenv COMPILER gcc-12\nprepend-path MODULEPATH {tree}/gcc12")
+    write_module(tree / "gcc13", "openmpi/5.0", "prepend-path PATH /opt/mpi/bin\nsetenv OMP_NUM_THREADS 1")
+    write_module(tree / "core", "loud/1", 'puts stderr "Welcome to loud"')
+    return tree
+
+
+def using(system: System, tree: Path, *modules: str) -> Layers:
+    setup = f". {system()}\nmodule use {tree}/core"
+    return (Software(setup=setup), Software(modules=modules))
+
+
+def run(
+    work: Path, layers: Layers, *argv: str, role: str = "run", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    stage = with_script(Stage(argv=argv), layers)
+    for name, text in stage.files.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    command = loaded(Invocation(argv=argv, env=env or {}), role, str(work))
+    variables = {**os.environ, **command.env}
+    return subprocess.run(command.argv, capture_output=True, text=True, check=False, env=variables)
+
+
+SHOW = ("sh", "-c", "echo $COMPILER $OMP_NUM_THREADS $PATH; cat")
+
+
+@SYSTEMS
+def test_a_hierarchy_is_loaded_in_its_order(system: System, work: Path, tree: Path) -> None:
+    done = run(work, using(system, tree, "gcc/13", "openmpi/5.0"), *SHOW)
+    assert done.stderr == ""
+    assert done.stdout.startswith("gcc-13 1 ")
+    assert "/opt/mpi/bin" in done.stdout.split()[2].split(":")
+
+
+@SYSTEMS
+def test_a_module_does_not_change_what_a_case_asks_for(system: System, work: Path, tree: Path) -> None:
+    layers = using(system, tree, "gcc/13", "openmpi/5.0")
+    assert run(work, layers, *SHOW, env={"OMP_NUM_THREADS": "4"}).stdout.startswith("gcc-13 4 ")
+
+
+@SYSTEMS
+@pytest.mark.parametrize(
+    ("modules", "fault", "words"),
+    [
+        (("gcc/13", "openmpi/9"), "module load openmpi/9 failed on ", "openmpi/9"),
+        (("openmpi/5.0",), "module load openmpi/5.0 failed on ", "openmpi/5.0"),
+        (("$(touch pwned)", "x'y"), "module load '$(touch pwned)' failed on ", "touch"),
+    ],
+)
+def test_a_module_that_fails_is_a_fault_with_its_own_words(
+    system: System, work: Path, tree: Path, modules: tuple[str, ...], fault: str, words: str
+) -> None:
+    done = run(work, using(system, tree, *modules), "echo", "never")
+    assert (done.stdout, done.returncode) == ("", 1)
+    (found,) = faults_in(work)
+    assert found.describe().startswith(fault.replace("'", "")), found.describe()
+    said = found.describe().partition(": ")[2]
+    own = "Unable to locate a modulefile" if system is environment_modules else "module(s) are unknown"
+    assert own in said or "cannot be loaded as requested" in said
+    assert words in said
+    assert not list(work.parents[2].rglob("pwned"))
+    assert not Path("pwned").exists()
+
+
+@SYSTEMS
+def test_what_is_printed_meanwhile_is_kept_apart(system: System, work: Path, tree: Path) -> None:
+    layers = (*using(system, tree, "loud/1"), Software(setup="echo banner; echo warning >&2"))
+    done = run(work, layers, "echo", "42")
+    assert (done.stdout, done.stderr) == ("42\n", "")
+    log = (work / "software/run.log").read_text()
+    assert all(one in log for one in ("Welcome to loud", "banner", "warning"))
+
+
+@SYSTEMS
+def test_what_was_loaded_is_recorded(system: System, tree: Path) -> None:
+    script = asking(facts_script(Subject()), using(system, tree, "gcc/13", "openmpi/5.0"))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert collect_facts(read_records(done.stdout))["software.modules"] == "gcc/13, openmpi/5.0"
+
+
+@pytest.mark.parametrize(
+    ("setup", "fault"),
+    [
+        ("true\nfalse hello\necho later", "false hello failed on "),
+        ("exit 3", "setup (which ended the shell) failed on "),
+        ("if ; then", "setup failed on "),
+        ("nonexistent-command", "nonexistent-command failed on "),
+    ],
+)
+def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) -> None:
+    done = run(work, (Software(setup=setup),), "echo", "never")
+    assert (done.stdout, done.returncode != 0) == ("", True)
+    (found,) = faults_in(work)
+    assert found.describe().startswith(fault)
+
+
+def test_a_condition_that_does_not_hold_is_no_fault(work: Path) -> None:
+    done = run(work, (Software(setup="[ -d /nowhere ] && export A=1\nif false; then :; fi"),), "echo", "ran")
+    assert (done.stdout, done.returncode) == ("ran\n", 0)
+
+
+def test_a_rank_that_inherits_the_environment_loads_nothing_again(work: Path) -> None:
+    layers = (Software(setup="echo x >>count"),)
+    stage = with_script(Stage(argv=("true",)), layers)
+    work.mkdir(parents=True)
+    for name, text in stage.files.items():
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text(text)
+    rank = loaded(Invocation(argv=("echo", "ran")), "rank", str(work))
+    both = loaded(rank, "launcher.run", str(work))
+    done = subprocess.run(both.argv, capture_output=True, text=True, check=False, cwd=work)
+    assert (done.stdout, (work / "count").read_text()) == ("ran\n", "x\n")
+
+
+def test_the_program_gets_its_own_input(work: Path) -> None:
+    run(work, (Software(setup="cat"),), "true")
+    command = loaded(Invocation(argv=("cat",)), "run", str(work))
+    done = subprocess.run(command.argv, input="figures", capture_output=True, text=True, check=False)
+    assert done.stdout == "figures"
+
+
+def test_without_a_module_system_the_fault_says_so(work: Path) -> None:
+    (work / "etc").mkdir(parents=True)
+    layers = (
+        Software(setup="tare_find_module() { echo 'no module command' && return 127; }", modules=("a",)),
+    )
+    run(work, layers, "true")
+    (found,) = faults_in(work)
+    assert "no module command" in found.describe()
+
+
+def spack_double(folder: Path) -> Path:
+    """Stand-in for Spack's shell support: what matters is how it is called."""
+    path = folder / "share/spack/setup-env.sh"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        f"export SPACK_ROOT={folder}\n"
+        'spack() { [ "$1" = load ] || return 2; shift; case $* in *missing*)\n'
+        "  echo \"==> Error: Spec '$*' matches no installed packages.\" >&2; return 1;; esac\n"
+        '  export SPACK_LOADED="$*"; }\n'
+    )
+    return folder
+
+
+def test_spack_loads_specs_by_its_shell_function(work: Path, tmp_path: Path) -> None:
+    root = spack_double(tmp_path / "spack root")
+    setup = f"export SPACK_ROOT='{root}'"
+    layers = (Software(setup=setup, spack=("gromacs@2024", "+mpi", "cflags=-O3 -g")),)
+    done = run(work, layers, "sh", "-c", "echo $SPACK_LOADED")
+    assert done.stdout == "gromacs@2024 +mpi cflags=-O3 -g\n", done.stderr
+    run(work, (Software(setup=setup, spack=("missing",)),), "true")
+    (found,) = faults_in(work)
+    assert found.describe().endswith("Spec 'missing' matches no installed packages.")
