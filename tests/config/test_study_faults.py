@@ -103,7 +103,7 @@ BROKEN: list[tuple[str, str]] = [
     ),
     (
         HEAD + "factors: {nodes: [2, ~]}\n",
-        "study.yaml:3:22: factors.nodes[1]: expected a value or a mapping, not nothing",
+        "study.yaml:3:22: factors.nodes[1]: expected a value, a list or a mapping, not nothing",
     ),
     (
         "study: s\nfactors: {workload: [hpcg: {nxx: 3}]}\n",

@@ -30,7 +30,7 @@ class ReferenceReader:
         reference: dict[str, Scalar] = {}
         for name, entry in node.entries.items() if isinstance(node, MapNode) else ():
             path = ("reference", name)
-            if self.vocabulary.is_software(name) and self._names_level(name, entry.value):
+            if self.vocabulary.is_software(name) and self._is_name_alone(name):
                 reference.update(self._named_level(self.factors[name], entry.value))
             elif self.vocabulary.is_known(name):
                 value = self.vocabulary.read(name, entry.value, path, self.faults)
@@ -59,10 +59,10 @@ class ReferenceReader:
             if parameter.default is not None:
                 yield parameter.default
 
-    def _names_level(self, name: str, node: Node) -> bool:
-        """Return whether `name` is a factor that has a level with the name in `node`."""
+    def _is_name_alone(self, name: str) -> bool:
+        """Return whether `name` is a factor whose levels do not set a setting of this name."""
         levels = self.factors[name].levels if name in self.factors else ()
-        return isinstance(node, ScalarNode) and any(one.name == node.text for one in levels)
+        return bool(levels) and not any(name in one.settings for one in levels)
 
     def _named_level(self, factor: Factor, node: Node) -> dict[str, Scalar]:
         text = node.text if isinstance(node, ScalarNode) else ""
