@@ -27,7 +27,7 @@ _TIMES = ("latency_p50", "hours_per_ns")
 
 _PING_PONG = """
 workload:
-  tare.p2p: {max_bytes: 8, min_bytes: 8, operations: latency, iterations: 50000, time_s: 3 s}
+  tare.p2p: {max_bytes: 8, min_bytes: 8, operations: pingpong, iterations: 50000, time_s: 3 s}
 """
 _GROMACS = """
 workload:
