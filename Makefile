@@ -14,6 +14,7 @@
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
 # make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
 # make test-kubernetes-all   the same, with large results, lost nodes and OpenShift's users with four MPIs; twice as long
+# make docs    build the documentation site, in artefacts/site: no network is needed to read it
 # make lock    write requirements/*.txt anew, with hashes, where pyproject.toml asks for more; UPGRADE=1 takes newer versions
 # make audit   look for known vulnerabilities of what is locked;  make sbom   list it, as CycloneDX, in artefacts/
 # make rootfs   build, as root, the Debian in which containers of studies run; 'make test' does it, too
@@ -24,12 +25,13 @@ TARE := $(VENV)/bin/tare
 STAMP := $(VENV)/.ready
 MPI := $(VENV)/.mpi-ready
 TOOLS := $(VENV)/tools
+DOCS := $(VENV)/docs
 # What is installed is what is locked: these files, at these versions.
 LOCKED := --quiet --disable-pip-version-check --require-hashes --only-binary :all:
 COMPILE = $(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: \
   --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
 MPI_LOCKS := src/tare/lab/locks
-LOCKS := requirements/build.txt requirements/dev.txt requirements/tools.txt $(wildcard $(MPI_LOCKS)/*.txt)
+LOCKS := requirements/build.txt requirements/dev.txt requirements/docs.txt requirements/tools.txt $(wildcard $(MPI_LOCKS)/*.txt)
 DEMO := campaigns/demo
 # What runs without a cluster, each with the programs that it needs.
 STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromacs-networks:gmx_mpi \
@@ -53,7 +55,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
   runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat texlive-latex-recommended texlive-science
 
-.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer why screenshots lock audit sbom programs kubelab rootfs \
+.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer why screenshots docs lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
@@ -73,6 +75,11 @@ $(STAMP): pyproject.toml requirements/build.txt requirements/dev.txt
 $(TOOLS)/.ready: requirements/tools.txt
 	$(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/python -m pip install $(LOCKED) --requirement requirements/tools.txt
+	@touch $@
+
+$(DOCS)/.ready: requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install $(LOCKED) --requirement requirements/docs.txt
 	@touch $@
 
 $(MPI): $(STAMP) $(wildcard $(MPI_LOCKS)/*.txt)
@@ -140,9 +147,13 @@ why: setup
 screenshots: setup
 	$(VENV)/bin/python -m pytest -q tests/report/test_accessibility.py tests/live/test_live_browser.py
 
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/python docs/build_site.py artefacts/site
+
 lock: $(TOOLS)/.ready
 	$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.txt
 	$(COMPILE) --constraint requirements/dev.txt requirements/build.in --output-file requirements/build.txt
+	$(COMPILE) requirements/docs.in --output-file requirements/docs.txt
 	$(COMPILE) requirements/tools.in --output-file requirements/tools.txt
 	@for pair in intelmpi:impi-rt mpich:mpich openmpi:openmpi; do lock=$(MPI_LOCKS)/$${pair%%:*}.txt; \
 	  echo $${pair##*:} | $(COMPILE) --no-annotate - --output-file $$lock || exit; done

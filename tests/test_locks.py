@@ -51,7 +51,7 @@ def installed_by(lock: str, python: str) -> Iterator[Pin]:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("lock", ["build", "dev", "tools"])
+@pytest.mark.parametrize("lock", ["build", "dev", "docs", "tools"])
 def test_all_that_is_asked_for_is_locked_at_a_version_that_will_do(lock: str, python: str) -> None:
     versions = {canonicalize_name(one.name): one.version for one in installed_by(lock, python)}
 
@@ -65,7 +65,7 @@ def test_all_that_is_asked_for_is_locked_at_a_version_that_will_do(lock: str, py
     assert not wrong, f"pyproject.toml and the lock disagree: {'; '.join(wrong)}; cure: {CURE}"
 
 
-@pytest.mark.parametrize("lock", ["build", "dev", "tools"])
+@pytest.mark.parametrize("lock", ["build", "dev", "docs", "tools"])
 def test_nothing_stays_locked_that_is_no_longer_asked_for(lock: str) -> None:
     """uv names who wants a package; what the project itself wants must still be in pyproject.toml."""
     text = (ROOT / f"requirements/{lock}.txt").read_text()
@@ -84,7 +84,7 @@ def test_nothing_stays_locked_that_is_no_longer_asked_for(lock: str) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("lock", ["build", "dev", "tools"])
+@pytest.mark.parametrize("lock", ["build", "dev", "docs", "tools"])
 def test_a_package_has_one_version(lock: str, python: str) -> None:
     names = [one.name for one in installed_by(lock, python)]
 
@@ -108,7 +108,7 @@ def test_a_lock_names_packages_versions_and_hashes_and_no_place(path: Path) -> N
 
 
 def test_every_lock_is_found() -> None:
-    assert {path.stem for path in LOCKS} == {"build", "dev", "tools", "intelmpi", "mpich", "openmpi"}
+    assert {path.stem for path in LOCKS} == {"build", "dev", "docs", "tools", "intelmpi", "mpich", "openmpi"}
 
 
 @pytest.mark.parametrize(
