@@ -1,7 +1,8 @@
 """Build the documentation site: `make docs`, or `python docs/build_site.py artefacts/site`.
 
-The pages of docs/ link to files of the repository: studies, tests, sources. All that they reach is laid out in a folder
-beside the site, so that every link leads somewhere within it; then Zensical builds the site, and fails at a dead link.
+The pages of docs/ link to files of the repository: studies, tests, sources. All that they reach is laid out in a
+folder beside the site, so that every link leads somewhere within it. Zensical builds the site of that folder,
+and fails at a dead link.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def pages() -> list[PurePosixPath]:
 
 
 def place(path: PurePosixPath) -> PurePosixPath:
-    """Return where the site has a file of the repository: docs/ is the site's root, and a source is a page."""
+    """Return where the site has a file of the repository: docs/ is its root, and a source is a page."""
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS)
     if (ROOT / path).is_dir():
@@ -45,7 +46,9 @@ def staged_text(path: PurePosixPath) -> tuple[str, list[PurePosixPath]]:
     """Return the page that the site has of `path`, and the files of the repository to which it links."""
     source = ROOT / path
     if source.is_dir():
-        names = "".join(f"- `{one.name}`\n" for one in sorted(source.iterdir()) if not one.name.startswith("__"))
+        names = "".join(
+            f"- `{one.name}`\n" for one in sorted(source.iterdir()) if not one.name.startswith("__")
+        )
         return f"{_PAGE_HEAD}# {path}\n\n{names}", []
     text = source.read_text()
     if path.suffix != ".md":
@@ -96,7 +99,8 @@ def stage(folder: Path) -> None:
 def let_files_search(site: Path) -> None:
     """Write the script that gives pages opened as files a worker for the search.
 
-    Browsers start no worker from file://, but they start one from a blob. So the script holds the worker's source.
+    Browsers start no worker from file://, but they start one from a blob. So the script holds the
+    worker's source.
     """
     [worker] = (site / "assets/javascripts/workers").glob("search.*.js")
     (site / WORKER).write_text(
@@ -123,7 +127,10 @@ def outside_files(site: Path) -> Iterator[str]:
 
 
 def build(site: Path, zensical: Path) -> int:
-    """Build the site in the folder `site`. Returns 0, or the exit code of Zensical, or 1 if a page loads from elsewhere."""
+    """Build the site in the folder `site`.
+
+    Returns 0, or the exit code of Zensical, or 1 if a page would load something from elsewhere.
+    """
     staged = site.with_name(f"{site.name}-source")
     stage(staged)
     shutil.rmtree(site, ignore_errors=True)
@@ -142,5 +149,6 @@ def build(site: Path, zensical: Path) -> int:
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()
     ended = build(folder, Path(sys.executable).parent / "zensical")
-    print(f"{folder}/index.html" if not ended else "the site is not built", file=sys.stderr if ended else sys.stdout)
+    if not ended:
+        print(folder / "index.html")
     sys.exit(ended)
