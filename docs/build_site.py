@@ -1,8 +1,8 @@
 """Build the documentation site: `make docs`, or `python docs/build_site.py artefacts/site`.
 
-The pages of docs/ link to files of the repository: studies, tests, sources. All that they reach is laid out in a
-folder beside the site, so that every link leads somewhere within it. Zensical builds the site of that folder,
-and fails at a dead link.
+The pages of docs/ link to files of the repository: studies, tests, sources. All that they reach is laid out
+in a folder beside the site, so that every link leads somewhere within it. Zensical builds the site of that
+folder, and fails at a dead link.
 """
 
 from __future__ import annotations
