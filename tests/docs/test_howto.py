@@ -19,7 +19,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VARIANTS = Path(__file__).parent / "variants"
-PAGES = {path.stem: path for path in sorted((ROOT / "docs" / "howto").glob("*.md"))}
+PAGES = {
+    path.stem: path
+    for path in (*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "coming-from.md")
+}
+SOLVER = """#!/bin/sh
+begin=$(date +%s%N)
+seq "$2" >/dev/null
+echo converged
+echo "took $(($(date +%s%N) - begin))e-9 s"
+"""
+"""What stands for the program of docs/coming-from.md."""
 IN_THE_LAB = sorted(path.name for path in VARIANTS.iterdir())
 HERE = [name for name in PAGES if name not in IN_THE_LAB]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -77,9 +87,13 @@ def play(page: Path, folder: Path, env: dict[str, str]) -> None:
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """An environment in which `tare` is found, with a lab of its own."""
+    """An environment in which `tare` and a solver are found, with a lab of its own."""
     (tmp_path / "run").mkdir()
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    (tmp_path / "bin").mkdir()
+    solver = tmp_path / "bin" / "solver"
+    solver.write_text(SOLVER)
+    solver.chmod(0o755)
+    path = f"{Path(sys.executable).parent}:{solver.parent}:{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "XDG_RUNTIME_DIR": str(tmp_path / "run")}
 
 
