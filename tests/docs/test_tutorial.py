@@ -16,16 +16,16 @@ TEXT = (ROOT / "docs" / "tutorial.md").read_text()
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, a word on what it needs, and its lines."""
+    """A fenced block: its language, its title, and its lines."""
 
     language: str
-    need: str
+    title: str
     lines: list[str]
 
 
 def blocks() -> list[Block]:
-    found = re.findall(r"^```(\w+) ?(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    return [Block(language, need, body.splitlines()) for language, need, body in found]
+    found = re.findall(r'^```(\w+)(?: title="(.*?)")?\n(.*?)^```$', TEXT, re.MULTILINE | re.DOTALL)
+    return [Block(language, title, body.splitlines()) for language, title, body in found]
 
 
 def commands(block: Block) -> list[tuple[str, list[str]]]:
@@ -46,7 +46,7 @@ def test_the_tutorial_does_what_it_says(tmp_path: Path) -> None:
         if block.language == "yaml":
             name = block.lines[0].removeprefix("# file: ")
             (tmp_path / name).write_text("\n".join(block.lines) + "\n")
-        elif block.need != "lab":
+        elif block.title != "In the lab":
             for command, expected in commands(block):
                 done = subprocess.run(
                     command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
@@ -63,7 +63,7 @@ def test_the_part_on_the_lab_does_what_it_says(tmp_path: Path) -> None:
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     env["XDG_RUNTIME_DIR"] = str(tmp_path)  # a lab of its own, whatever is up
     for block in blocks():
-        if block.need == "lab":
+        if block.title == "In the lab":
             for command, expected in commands(block):
                 done = subprocess.run(
                     command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
