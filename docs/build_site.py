@@ -35,11 +35,10 @@ def pages() -> list[PurePosixPath]:
 
 def place(path: PurePosixPath) -> PurePosixPath:
     """Return where the site has a file of the repository: docs/ is its root, and a source is a page."""
-    if path.is_relative_to(DOCS):
-        return path.relative_to(DOCS)
+    target = path.relative_to(DOCS) if path.is_relative_to(DOCS) else path
     if (ROOT / path).is_dir():
-        return path / "index.md"
-    return path if path.suffix in {".md", ".png", ".svg"} else path.with_name(f"{path.name}.md")
+        return target / "index.md"
+    return target if path.suffix in {".md", ".png", ".svg"} else target.with_name(f"{path.name}.md")
 
 
 def staged_text(path: PurePosixPath) -> tuple[str, list[PurePosixPath]]:
@@ -51,10 +50,18 @@ def staged_text(path: PurePosixPath) -> tuple[str, list[PurePosixPath]]:
         )
         return f"{_PAGE_HEAD}# {path}\n\n{names}", []
     text = source.read_text()
+    if path.suffix == ".ipynb":
+        return _notebook(text), []
     if path.suffix != ".md":
         fence = "`" * (1 + max((len(run) for run in re.findall("`{3,}", text)), default=3))
         return f"{_PAGE_HEAD}# {path}\n\n{fence}{_LANGUAGES.get(path.suffix, 'text')}\n{text}\n{fence}\n", []
     return _with_links_of_the_site(path, text)
+
+
+def _notebook(text: str) -> str:
+    """Return the cells of a notebook as a page, without what they printed."""
+    parts = [("".join(cell["source"]), cell["cell_type"]) for cell in json.loads(text)["cells"]]
+    return "\n\n".join(body if kind == "markdown" else f"```python\n{body}\n```" for body, kind in parts)
 
 
 def _with_links_of_the_site(path: PurePosixPath, text: str) -> tuple[str, list[PurePosixPath]]:
