@@ -7,7 +7,7 @@ import pytest
 
 from tare.app.init.draft import Choice, make_draft
 from tare.app.init.files import site_text, study_text
-from tare.app.init.trial import marked
+from tare.app.init.trial import how_tried, marked
 from tare.app.init.yaml_text import flow
 from tare.config.site_file import site_from_text
 from tare.core.checks import Finding
@@ -129,6 +129,15 @@ def test_a_platform_that_does_not_work_is_left_as_a_comment_with_its_reason() ->
     assert "# openmpi-4.1.4 does not work: no PMI platforms: {forged: {}}" in text
     assert list(site_from_text(text, "site.yaml").platforms) == ["openmpi-4.1.4-srun", "bare"]
     assert "mpicc of openmpi-4.1.4-srun" in study_text(left)
+
+
+def test_only_a_platform_that_started_its_ranks_is_said_to_have() -> None:
+    draft = make_draft(slurm_found(), Choice(partition=partition()))
+    untried = Finding(name="openmpi-4.1.4", is_met=None, found="no program to try it with")
+    bare = Finding(name="bare", is_met=True, found="starts programs without MPI")
+    assert how_tried(draft, [untried, bare]) == "Nothing shows that one of them starts two ranks."
+    good = Finding(name="openmpi-4.1.4-srun", is_met=True, found="2 ranks on n1 and n2")
+    assert how_tried(draft, [untried, good, bare]).endswith("two: openmpi-4.1.4-srun.")
 
 
 def test_nodes_that_are_one_machine_bind_no_ranks() -> None:

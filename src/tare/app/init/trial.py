@@ -36,3 +36,12 @@ def marked(draft: SiteDraft, findings: list[Finding]) -> SiteDraft:
 def _marked(one: PlatformDraft, faults: dict[str, str]) -> PlatformDraft:
     found = faults.get(one.name)
     return msgspec.structs.replace(one, fault=" ".join(found.split())[:300]) if found else one
+
+
+def how_tried(draft: SiteDraft, findings: list[Finding]) -> str:
+    """Return which platforms started two ranks of one program, as a sentence of the site file."""
+    good = {one.name for one in findings if one.is_met}
+    tried = [one.name for one in draft.working if one.is_mpi and one.name in good]
+    if not tried:
+        return "Nothing shows that one of them starts two ranks."
+    return f"These started two ranks of one program, on two nodes where there are two: {', '.join(tried)}."

@@ -68,6 +68,7 @@ def command(
     """
     from tare.app.init import files
     from tare.app.init.survey import Wishes, survey
+    from tare.app.init.trial import how_tried
     from tare.discovery.commands import OwnCommands
 
     targets = _targets(folder, is_forced=force)
@@ -81,7 +82,7 @@ def command(
     )
     found = survey(OwnCommands(), wishes, dialogue)
     draft, findings = _tried(found, folder, dialogue)
-    tried = _how(found)
+    tried = how_tried(draft, findings)
     texts = (files.site_text(draft, found.found.host, tried), files.study_text(draft))
     for path, text in zip(targets, texts, strict=True):
         _write(path, text, is_forced=force)
@@ -162,12 +163,6 @@ def _hidden(finding: Finding) -> Finding:
 def _is_left_out(finding: Finding, draft: SiteDraft) -> bool:
     """Return whether the finding is of a platform that is left out of the file."""
     return any(one.fault and finding.name == one.name for one in draft.platforms)
-
-
-def _how(found: Survey) -> str:
-    if not found.may_try:
-        return "None was tried: no job was run on nodes."
-    return "Each was tried: two ranks of one program, on two nodes where there are two."
 
 
 def _write(path: Path, text: str, *, is_forced: bool) -> None:
