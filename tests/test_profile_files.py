@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,11 @@ def test_profiles_of_real_programs_are_read_and_their_parts_are_the_whole(name: 
     parts = components(found)
     assert sum(parts.values()) == pytest.approx(sum(found.wall_s) / found.ranks)
     assert abs(parts[UNEXPLAINED]) <= 0.01 * sum(parts.values())  # the library's own cost
+
+
+def test_a_pipe_or_a_link_in_its_place_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / STORED)
+    assert "cannot be read: a pipe, not a file" in str(read(tmp_path))
+    (tmp_path / STORED).unlink()
+    (tmp_path / STORED).symlink_to("/proc/self/environ")
+    assert "cannot be read: a symbolic link, which is not followed" in str(read(tmp_path))

@@ -7,6 +7,7 @@ one number per rank.
 from __future__ import annotations
 
 import enum
+import errno
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from tare.core.errors import NOT_JSON
+from tare.core.safe_folder import SafeFolder
 
 STORED = "profile.json"
 """The file in an attempt's folder."""
@@ -131,14 +133,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(folder: Path) -> Profile | str:
     """Return the profile of the attempt in `folder`, or why there is none: ``no profile, because …``."""
-    file = folder / STORED
     try:
-        if file.stat().st_size > MOST_BYTES:
-            return f"no profile, because {STORED} has more than {MOST_BYTES >> 20} MiB"
-        return parse(file.read_bytes())
+        return parse(SafeFolder(folder, STORED).read(MOST_BYTES))
     except FileNotFoundError:
         return f"no profile, because the run left no {STORED}"
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            return f"no profile, because {STORED} has more than {MOST_BYTES >> 20} MiB"
         return f"no profile, because {STORED} cannot be read: {error.strerror}"
 
 
