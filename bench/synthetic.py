@@ -27,10 +27,10 @@ _FOMS = (
 _COST = {"host": 1.0, "macvlan": 1.004, "overlay": 1.5, "rate-limited": 2.2}
 
 
-def write_campaign(folder: Path, *, n_blocks: int, n_workloads: int) -> Path:
+def write_campaign(folder: Path, *, n_blocks: int, n_workloads: int, has_evidence: bool = True) -> Path:
     """Write a campaign of `n_workloads` × 4 networks × `n_blocks` runs; one run in 200 failed.
 
-    The folder of each run has its command and its output, as evidence.
+    The folder of each run has its command and its output, if it `has_evidence`.
     """
     cases = tuple(
         _case(f"synthetic.w{number:03}", network) for number in range(n_workloads) for network in _COST
@@ -54,7 +54,8 @@ def write_campaign(folder: Path, *, n_blocks: int, n_workloads: int) -> Path:
             for case in order:
                 attempt = _attempt(case, block, random)
                 journal.append(AttemptEnded(attempt), is_synced=False)
-                _write_evidence(folder / attempt.folder, attempt)
+                if has_evidence:
+                    _write_evidence(folder / attempt.folder, attempt)
     return folder
 
 

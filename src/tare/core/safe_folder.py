@@ -125,6 +125,18 @@ class SafeFolder:
             raise self._too_large(limit)
         return data
 
+    def lines(self, limit: int = MOST_BYTES) -> Iterator[bytes]:
+        """Yield the lines of the file, each with its end. Raises OSError (EFBIG) above `limit` bytes."""
+        n_bytes = 0
+        with self.reader() as file:
+            if os.fstat(file.fileno()).st_size > limit:
+                raise self._too_large(limit)
+            for line in file:
+                n_bytes += len(line)
+                if n_bytes > limit:  # it grew meanwhile
+                    raise self._too_large(limit)
+                yield line
+
     def unpack(self, limit: int = MOST_BYTES) -> bytes:
         """Return the content of a gzip file (RFC 1952).
 

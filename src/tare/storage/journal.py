@@ -29,6 +29,7 @@ from tare.core.attempt import Attempt
 from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked
 from tare.core.safe_folder import SafeFolder
 from tare.core.values import CaseId, EpochSeconds, Ordinal
+from tare.storage.alike import Alike
 
 VERSION = 2
 """Version of the journal's format; a reader refuses a higher one."""
@@ -219,28 +220,41 @@ def read_events(path: Path) -> tuple[Event, ...]:
 
 def _read(path: Path) -> tuple[tuple[Event, ...], int]:
     """Return the events, and the offset at which the last readable line ends."""
+    reader, alike, events, end = LineReader(), Alike(), list[Event](), 0
+    damaged: CampaignError | None = None
     try:
-        data = _file(path).read(MOST_BYTES)
+        for number, line in enumerate(_file(path).lines(MOST_BYTES), 1):
+            if not line.endswith(b"\n"):
+                break  # a torn line, which can only be the last
+            if damaged is not None:
+                raise damaged
+            try:
+                event = reader.read(line[:-1])
+            except (
+                DamagedLine
+            ) as error:  # no error in the last line: a torn one may reach the disk in any order
+                damaged = _damaged(path, number, error)
+                continue
+            if isinstance(event, SessionBegan) and event.version > VERSION:
+                raise CampaignError(
+                    f"{path}:{number}: written by tare {event.tare}; use that version or newer"
+                )
+            if isinstance(event, AttemptEnded):
+                alike.share(event.attempt)
+            events.append(event)
+            end += len(line)
     except OSError as error:
         raise CampaignError(f"{path}: cannot read: {error.strerror}; is this a campaign folder?") from error
-    lines = data.split(b"\n")
-    lines.pop()  # the part after the last newline: empty, or a torn line
-    reader, events, end = LineReader(), list[Event](), 0
-    for number, line in enumerate(lines, 1):
-        try:
-            event = reader.read(line)
-        except DamagedLine as error:
-            if number == len(lines):
-                break  # blocks of a torn line may reach the disk in any order
-            raise CampaignError(
-                f"{path}:{number}: this line is damaged ({error}); restore it from a copy, or delete the "
-                "line: its run will be run again"
-            ) from error
-        if isinstance(event, SessionBegan) and event.version > VERSION:
-            raise CampaignError(f"{path}:{number}: written by tare {event.tare}; use that version or newer")
-        events.append(event)
-        end += len(line) + 1
     return tuple(events), end
+
+
+def _damaged(path: Path, number: int, error: DamagedLine) -> CampaignError:
+    found = CampaignError(
+        f"{path}:{number}: this line is damaged ({error}); restore it from a copy, or delete the "
+        "line: its run will be run again"
+    )
+    found.__cause__ = error
+    return found
 
 
 def is_held(path: Path) -> bool:
