@@ -26,7 +26,8 @@ _COMPARED = f"{_STUDY}reference: {{a: 0}}\n"
 _DERIVED = f"""\
 {_STUDY.replace("command:", "mpi: true" + chr(10) + "    command:")}
 site: lab
-common: {{network: host, ranks: 4}}
+network: host
+ranks: 4
 reference: {{nodes: 1}}
 """.replace("workload: [echo]\n  a", "workload: [echo]\n  nodes: [1, 2]\n  a")
 """Cases differ from their reference in a setting that is derived, too: in their ranks per node."""
@@ -52,4 +53,4 @@ def _planned(study: str, n: int, options: list[str]) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "study.yaml")
         path.write_text(study % tuple(", ".join(map(str, range(size))) for size in (n, 100, 10)))
-        return cpu_s_and_peak_mib([TARE, "plan", *options, str(path)])
+        return cpu_s_and_peak_mib([TARE, "plan", *options, str(path)], must_succeed=True)

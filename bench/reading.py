@@ -30,4 +30,4 @@ def _read(n_runs: int) -> tuple[float, float]:
         folder = write_campaign(
             Path(name, "campaign"), n_blocks=n_runs // _N_CASES, n_workloads=_N_CASES // 4, has_evidence=False
         )
-        return cpu_s_and_peak_mib([sys.executable, "-c", _READ, str(folder), str(n_runs)])
+        return cpu_s_and_peak_mib([sys.executable, "-c", _READ, str(folder), str(n_runs)], must_succeed=True)

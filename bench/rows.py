@@ -40,9 +40,14 @@ def peak_mib(argv: Sequence[str], cwd: Path | None = None) -> float:
     return peak
 
 
-def cpu_s_and_peak_mib(argv: Sequence[str]) -> tuple[float, float]:
-    """Return the CPU time of a command in seconds and its peak memory in MiB, even if it fails."""
-    cpu_s, peak, _ = _usage(argv, None)
+def cpu_s_and_peak_mib(argv: Sequence[str], *, must_succeed: bool = False) -> tuple[float, float]:
+    """Return the CPU time of a command in seconds and its peak memory in MiB, even if it fails.
+
+    Raises CalledProcessError where it fails and `must_succeed`.
+    """
+    cpu_s, peak, code = _usage(argv, None)
+    if code and must_succeed:
+        raise subprocess.CalledProcessError(code, argv)
     return cpu_s, peak
 
 
