@@ -75,7 +75,15 @@ def load(
     if n_blocks is not None:
         study = msgspec.structs.replace(study, repeats=study.repeats.exactly(n_blocks))
     site = with_agent(source.site)
-    composer = Composer(site, known, registry.launcher, registry.runtime, Pseudonyms(site.redact))
+    composer = Composer(
+        site,
+        known,
+        registry.launcher,
+        registry.runtime,
+        Pseudonyms(site.redact),
+        prologue=study.prologue,
+        epilogue=study.epilogue,
+    )
     texts = {STUDY: given.raw.decode("utf-8-sig"), SITE: source.text}
     _require_plugins(source)
     folder = path if isinstance(path, Path) else None

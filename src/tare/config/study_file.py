@@ -24,7 +24,7 @@ from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyF
 from tare.config.watching import watching
 from tare.core.case import Binding
 from tare.core.errors import Fault, FileFaults, UsageError
-from tare.core.program import PROGRAM_SETTINGS
+from tare.core.program import PROGRAM_SETTINGS, split_words
 from tare.core.site import Site
 from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
@@ -186,6 +186,8 @@ class _StudyReader:
             telemetry=self._telemetry(root, file.telemetry),
             is_profiled=file.profile,
             is_aa=file.twins,
+            prologue=self._commands(root, "prologue"),
+            epilogue=self._commands(root, "epilogue"),
             origins={name: self.faults.origin(entry.value, (name,)) for name, entry in root.entries.items()},
         )
 
@@ -218,6 +220,23 @@ class _StudyReader:
             if value is not None:
                 common[name] = value
         return common
+
+    def _commands(self, root: MapNode, name: str) -> tuple[tuple[str, ...], ...]:
+        """Return the commands of a prologue or an epilogue, each split into words."""
+        node = child(root, name)
+        commands: list[tuple[str, ...]] = []
+        for number, item in enumerate(node.items if isinstance(node, ListNode) else ()):
+            try:
+                words = _words(item)
+            except ValueError as error:
+                self.faults.add(item, (name, number), str(error))
+                continue
+            if not words:
+                self.faults.add(
+                    item, (name, number), "the command is empty; write a program and its arguments"
+                )
+            commands.append(words)
+        return tuple(commands)
 
     def _repeats(self, root: MapNode, file: int | RepeatsFile) -> Repeats:
         if isinstance(file, int):
@@ -296,6 +315,13 @@ def _joined(node: Node | None) -> Node | None:
         return node
     text = shlex.join(item.text for item in node.items if isinstance(item, ScalarNode))
     return ScalarNode(node.line, node.column, text, text)
+
+
+def _words(node: Node) -> tuple[str, ...]:
+    """Return a command's words. Raises ValueError as split_words does."""
+    if isinstance(node, ListNode):
+        return tuple(item.text for item in node.items if isinstance(item, ScalarNode))
+    return split_words(node.text) if isinstance(node, ScalarNode) else ()
 
 
 def _keys(node: Node | None) -> tuple[str, ...]:

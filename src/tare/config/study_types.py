@@ -271,6 +271,20 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
     modules: Modules = ()
     spack: Specs = ()
     setup: Lines = ()
+    prologue: Annotated[
+        list[Word | list[Word]],
+        Meta(
+            description="Commands before each run's programs, on its first node; their time does not count.",
+            examples=[["cp /data/mesh.dat ."]],
+        ),
+    ] = []
+    epilogue: Annotated[
+        list[Word | list[Word]],
+        Meta(
+            description="Commands after each run's programs, where these succeeded.",
+            examples=[["cmp result.dat /data/expected.dat"]],
+        ),
+    ] = []
     timeout: Annotated[Seconds, Meta(description="When a run is given up.", examples=["10 min"])] = 600.0
     retries: Annotated[
         int, Meta(ge=0, description="Further attempts after an infrastructure fault.", examples=[2])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -101,6 +102,45 @@ def with_program(stages: tuple[Stage, ...], case: Case, workload: Workload) -> t
         programs=(*measured.programs, *called),
     )
     return (*before, changed)
+
+
+class Around(NamedTuple):
+    """A command around the programs of each run: its kind, prologue or epilogue, and its number from 1."""
+
+    kind: str
+    number: int
+
+
+PROLOGUE, EPILOGUE = "prologue", "epilogue"
+Commands = tuple[tuple[str, ...], ...]
+"""The words of several commands."""
+
+
+def around_of(stage: str) -> Around | None:
+    """Return which command of the prologue or epilogue the stage with this name is; None for a program."""
+    kind, _, number = stage.partition("-")
+    return Around(kind, int(number)) if kind in {PROLOGUE, EPILOGUE} and number.isdecimal() else None
+
+
+def is_epilogue(stage: Stage) -> bool:
+    """Return whether `stage` is a command of the epilogue."""
+    found = around_of(stage.name)
+    return found is not None and found.kind == EPILOGUE
+
+
+def commands_as_stages(kind: str, commands: Commands, case: Case) -> tuple[Stage, ...]:
+    """Return the commands of a prologue or epilogue as stages of `case`, one process each."""
+    return tuple(
+        Stage(name=f"{kind}-{number}", argv=tuple(fill(word, case.settings) for word in words), is_mpi=False)
+        for number, words in enumerate(commands, 1)
+    )
+
+
+def command_faults(kind: str, commands: Commands, case: Case) -> Iterator[str]:
+    """Yield why placeholders of the commands of a prologue or epilogue cannot be filled in."""
+    for number, words in enumerate(commands):
+        for word in words:
+            yield from template_faults(f"{kind}[{number}]", word, case.settings, LATER)
 
 
 def _asked(case: Case, workload: Workload) -> dict[str, str]:

@@ -159,7 +159,8 @@ class Study(Design, frozen=True, kw_only=True):
     `common` holds the settings that all cases share. A case takes each setting from the most special place
     that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
     `common`. If it `is_aa`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
-    Exclusion, which gives a reason. `origins` says where the top entries of its file are, by name.
+    Exclusion, which gives a reason. `prologue` and `epilogue` are commands before and after each run's
+    programs. `origins` says where the top entries of its file are, by name.
     """
 
     name: str
@@ -171,6 +172,8 @@ class Study(Design, frozen=True, kw_only=True):
     exclude: tuple[Condition, ...] = ()
     where: tuple[Condition, ...] = ()
     is_aa: bool = False
+    prologue: tuple[tuple[str, ...], ...] = ()
+    epilogue: tuple[tuple[str, ...], ...] = ()
     origins: Mapping[str, Origin] = {}
 
     def fault(self, origin: Origin | None, message: str) -> Fault:

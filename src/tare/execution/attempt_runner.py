@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from tare.core.errors import BackendError, CampaignError, StorageError, TareErro
 from tare.core.job import Backend, Counters, Job
 from tare.core.launch import Engine
 from tare.core.plan import Plan
+from tare.core.program import around_of, is_epilogue
 from tare.core.workload import Stage
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
@@ -178,6 +179,10 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         runtime = self.composer.runtime(self.composer.site.platforms[case.platform].runtime)
         return self._is_here(head) and not isinstance(runtime, Engine)
 
+    def _is_followed(self, case: Case, staged: StagedFolder, head: str | None) -> bool:
+        """Return whether the control group of a stage shows what the run's programs use."""
+        return around_of(staged.stage.name) is None and self._is_whole(case, head)
+
     def _run_stages(
         self,
         case: Case,
@@ -206,19 +211,22 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
                 hosts=tuple(hosts),
                 n_boosted=self._n_boosted(case, one.stage),
                 ranks=ranks_folder(one.stage),
-                on_group=partial(record.follow, head) if self._is_whole(case, head) else None,
+                on_group=partial(record.follow, head) if self._is_followed(case, one, head) else None,
             )
-            with record.stage(one.stage.name):
+            around = around_of(one.stage.name)
+            with nullcontext() if around else record.stage(one.stage.name):
                 ended = self.backend.run(job)
-            if one.stage.name not in {BUILD, HOST_BUILD}:
+            if one.stage.name not in {BUILD, HOST_BUILD} and not around:
                 elapsed_s += ended.elapsed_s
             settle_outputs(one, work)
             missing = keep(cache, one, work) if ended.code == 0 else ""
-            if ended.code != 0 or ended.is_timeout or ended.fault or missing:
+            has_failed = ended.code != 0 or ended.is_timeout or bool(ended.fault or missing)
+            if has_failed or not is_epilogue(one.stage):
+                name = one.stage.name if len(stages) > 1 else ""
+                end = StagesEnd(ended, one.stdout, one.stderr, name, missing)
+            if has_failed:
                 break
-        ended = msgspec.structs.replace(ended, elapsed_s=elapsed_s)
-        name = one.stage.name if len(stages) > 1 else ""
-        return StagesEnd(ended, one.stdout, one.stderr, name, missing)
+        return end._replace(exit=msgspec.structs.replace(end.exit, elapsed_s=elapsed_s))
 
 
 def difference(before: Traffic, after: Traffic) -> Traffic:

@@ -18,6 +18,7 @@ from tare.core.case import Case, Run
 from tare.core.clock import SteadyClock
 from tare.core.errors import BackendError, CampaignError, DiskFull
 from tare.core.plan import Plan
+from tare.core.program import around_of, is_epilogue
 from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, NodeFiles, Scheduler, SharedCounter, SharedSampler, Step, Task
 from tare.core.site import Network
@@ -272,6 +273,9 @@ class BatchExecutor:
         setup, case = self._setup, in_flight_job.case
         work = in_flight_job.task.folder
         last, missing = self._keep_products(in_flight_job, job_result)
+        if is_epilogue(last.stage) and job_result.exit.code == 0 and not job_result.exit.is_timeout:
+            last = [one for one in in_flight_job.stages if not is_epilogue(one.stage)][-1]
+        job_result = _without_around(job_result)
         if in_flight_job.task.counter is not None:
             setup.gather(work, job_result.nodes)
         attempt = msgspec.structs.replace(
@@ -306,6 +310,19 @@ class BatchExecutor:
                 series=[],
             )
         return judged
+
+
+def _without_around(job_result: JobResult) -> JobResult:
+    """Return `job_result` without the time and the epochs of prologue and epilogue."""
+    around = [one for one in job_result.epochs if around_of(one.stage)]
+    if not around:
+        return job_result
+    elapsed_s = job_result.exit.elapsed_s - sum(one.ended_at - one.began_at for one in around)
+    return msgspec.structs.replace(
+        job_result,
+        exit=msgspec.structs.replace(job_result.exit, elapsed_s=max(elapsed_s, 0.0)),
+        epochs=tuple(one for one in job_result.epochs if one not in around),
+    )
 
 
 class _Spans(TypedDict):

@@ -62,13 +62,14 @@ class StageCache(msgspec.Struct, frozen=True):
 
 
 def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
-    """Return the cache key of each stage of `case`; None for a stage without products and for the last one.
+    """Return the cache key of each stage of `case`; None for a stage without products.
 
-    The last stage is measured, so it always runs.
+    The last program has none either: it is measured, so it always runs. So do prologue and epilogue.
     """
     platform = composer.site.platforms[case.platform]
     stages = with_profile(composer.workloads[case.workload].stages(case), case, platform)
-    digest = hashlib.blake2b(_encode([case.platform, platform]), digest_size=12)
+    before = [composer.prologue] if composer.prologue else []
+    digest = hashlib.blake2b(_encode([case.platform, platform, *before]), digest_size=12)
     if software := composer.software(case):
         digest.update(_encode(software))
     keys: list[str | None] = []
@@ -80,7 +81,8 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
             for chunk in _content(Path(path)):
                 digest.update(chunk)
         keys.append(digest.copy().hexdigest() if stage.keeps else None)
-    return (*keys, None)
+    around = [(None,) * len(commands) for commands in (composer.prologue, composer.epilogue)]
+    return (*around[0], *keys, None, *around[1])
 
 
 def _programs(stage: Stage, platform: Platform) -> Iterator[str]:

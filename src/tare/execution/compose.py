@@ -16,7 +16,7 @@ from tare.core.backend_options import PodPlacement
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
 from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
-from tare.core.program import with_program
+from tare.core.program import EPILOGUE, PROLOGUE, Commands, commands_as_stages, with_program
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
 from tare.core.software import Layers, layers_of
@@ -39,7 +39,8 @@ class Composer(msgspec.Struct, frozen=True):
     """Builds the commands of cases at one site.
 
     `launcher` and `runtime` look up a plug-in by its name. `pseudonyms` replace the names which the site
-    hides, in the records of these commands.
+    hides, in the records of these commands. `prologue` and `epilogue` are commands around the programs of
+    each run.
     """
 
     site: Site
@@ -47,6 +48,8 @@ class Composer(msgspec.Struct, frozen=True):
     launcher: Callable[[str], Launcher]
     runtime: Callable[[str], Runtime]
     pseudonyms: Pseudonyms = Pseudonyms()
+    prologue: Commands = ()
+    epilogue: Commands = ()
 
     def hosts(self, case: Case) -> tuple[str, ...]:
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
@@ -117,7 +120,11 @@ class Composer(msgspec.Struct, frozen=True):
         workload = self.workloads[case.workload]
         asked = msgspec.structs.replace(case, parameters=requested)
         stages = with_program(workload.stages(asked), asked, workload)
-        return with_profile(stages, case, self.site.platforms[case.platform])
+        return (
+            *commands_as_stages(PROLOGUE, self.prologue, case),
+            *with_profile(stages, case, self.site.platforms[case.platform]),
+            *commands_as_stages(EPILOGUE, self.epilogue, case),
+        )
 
     def software(self, case: Case) -> Layers:
         """Return what is loaded before `case`: by the site, by the platform, and by the study."""

@@ -19,6 +19,7 @@ from tare.core.case import Case
 from tare.core.job import Exit
 from tare.core.printed_secrets import without_secrets
 from tare.core.profile import read as read_profile
+from tare.core.program import PROLOGUE, around_of
 from tare.core.units import format_seconds
 from tare.core.workload import Parsed, Workload
 from tare.execution.compose import Composer
@@ -197,10 +198,23 @@ def judge_software(case: Case, composer: Composer, work: Path) -> Outcome | None
 def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -> Outcome | None:
     """Return why the programs failed, or None if all of them succeeded.
 
-    `output` is the file to which the workload writes its figures. It may also hold the error message.
+    `output` is the file to which the workload writes its figures. It may also hold the error message. A
+    failure of the prologue is one of the infrastructure. One of the epilogue is not, since it may check the
+    results.
     """
+    around = around_of(end.stage)
+    if around is None:
+        return _judge_exit(end, timeout_s, work, output, f"stage {end.stage} " if end.stage else "")
+    failed = _judge_exit(end, timeout_s, work, "", f"command {around.number} of the {around.kind}: ")
+    is_before = around.kind == PROLOGUE  # no program has run: this says nothing about it
+    return failed and failed._replace(
+        check=around.kind, is_infrastructure=failed.is_infrastructure or is_before
+    )
+
+
+def _judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str, where: str) -> Outcome | None:
+    """Return why the programs failed, with `where` in front of the reason, or None (see judge_exit)."""
     ended = end.exit
-    where = f"stage {end.stage} " if end.stage else ""
     names = list(outputs_of(work, end.stdout, end.stderr, output))
     if ended.fault:
         return Outcome(

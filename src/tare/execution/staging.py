@@ -15,6 +15,7 @@ from tare.core.case import Case
 from tare.core.errors import CampaignError, DiskFull
 from tare.core.launch import Invocation
 from tare.core.log import fields
+from tare.core.program import is_epilogue
 from tare.core.safe_folder import SafeFolder
 from tare.core.workload import Stage
 from tare.execution.cache import StageCache, stage_keys
@@ -92,7 +93,7 @@ def _input(folder: SafeFolder, name: str, workload: str) -> SafeFolder:
 def compose_stages(
     composer: Composer, case: Case, work: Path, owner: str | None = None, *, is_cached: bool = True
 ) -> tuple[StagedFolder, ...]:
-    """Return the stages of `case`; the output files of the last one, which is measured, have no prefix.
+    """Return the stages of `case`; the output files of the last program, which is measured, have no prefix.
 
     They have no keys unless they are to be cached, since a key takes reading all that a stage depends on.
     """
@@ -161,5 +162,5 @@ def _drop_if_empty(path: Path) -> None:
 
 
 def _prefixes(composed: tuple[tuple[Stage, Invocation], ...]) -> Iterator[str]:
-    last = composed[-1][0]
+    last = [stage for stage, _ in composed if not is_epilogue(stage)][-1]
     return ("" if stage is last else f"{stage.name}." for stage, _ in composed)

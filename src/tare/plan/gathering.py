@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 from collections import Counter
@@ -12,7 +13,15 @@ import msgspec
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import Fault
 from tare.core.plan import Edition
-from tare.core.program import PROGRAM_SETTINGS, all_parameters, program_faults, program_settings
+from tare.core.program import (
+    EPILOGUE,
+    PROGRAM_SETTINGS,
+    PROLOGUE,
+    all_parameters,
+    command_faults,
+    program_faults,
+    program_settings,
+)
 from tare.core.site import Platform, Site
 from tare.core.software import SOFTWARE_SETTINGS, Layers, layers_of, software_of
 from tare.core.study import Exclusion, Level, Origin, Study
@@ -78,6 +87,10 @@ class Gathering:
         reasons = [*workload.faults(asked), *program_faults(asked, workload)]
         for reason in reasons:
             self._report(f"{workload.name}: {reason}", combination)
+        for kind, commands in ((PROLOGUE, self.study.prologue), (EPILOGUE, self.study.epilogue)):
+            for reason in command_faults(kind, commands, asked):
+                fault = self.study.fault(self.study.origins.get(kind), f"{workload.name}: {reason}")
+                self.faults.setdefault((fault.message, None), fault)
         case = asked if reasons else self._running(asked, combination)
         if case is None or (case is not asked and self._is_left_out(case)):
             return
@@ -149,7 +162,7 @@ class Gathering:
 
     def _identified(self, case: Case) -> Case:
         workload = self.workloads[case.workload]
-        return identified(case, workload.digest, self._all_parameters[case.workload])
+        return identified(case, self._digest(workload), self._all_parameters[case.workload])
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
@@ -198,6 +211,14 @@ class Gathering:
         places = [self.study.common, *(level.settings for level in combination.ranked)]
         declared = [one.software for one in self.study.workloads if one.name == workload.name]
         return layers_of([*(software_of(place, without=own) for place in places), *declared])
+
+    def _digest(self, workload: Workload) -> str | None:
+        """Return the digest of `workload` and of the commands around its programs, if the study has some."""
+        around = self.study.prologue, self.study.epilogue
+        if not any(around):
+            return workload.digest
+        text = msgspec.json.encode([workload.digest, *around])
+        return hashlib.blake2b(text, digest_size=8).hexdigest()
 
     def _default(self, parameter: Parameter) -> Scalar | None:
         fact = self.site.fact(parameter.fact) if parameter.fact else None
