@@ -27,6 +27,7 @@ SITE = """\
 site: hosts
 nodes: [n1, n2]
 agent: {agent}
+attest: false
 setup: ['. {init}', module use {tree}/core]
 platforms:
   plain: {{}}

@@ -168,7 +168,7 @@ def faults_in(work: Path) -> list[Fault]:
 
 def read_fault(text: str) -> Fault:
     """Return the fault in `text`: the lines of the step, the node and the code, then what was printed."""
-    step, node, code, printed = [*text.split("\n", 3), "", "", "", ""][:4]
+    step, node, code, printed = [*text.lstrip("\n").split("\n", 3), "", "", "", ""][:4]
     return Fault(visible(step), visible(node), visible(code), printed)
 
 
