@@ -14,6 +14,7 @@ from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.report.variants import Variant, Variants
 from tare.report.words.causes import cause_sentence, is_told, silence
+from tare.report.words.mean_and_scatter import mean_and_scatter_sentence
 from tare.report.words.network_need import prediction_sentence, tolerance_sentence
 from tare.report.words.numbers import visible
 from tare.report.words.scatter_causes import scatter_sentence
@@ -64,6 +65,8 @@ def _attributed(
 ) -> Iterator[WhyLine]:
     for one, text in zip(found, sentences, strict=True):
         variant, label = variants.variant_of[one.contender_case], variants.case_label(one.contender_case)
+        if both := mean_and_scatter_sentence(one, variants):
+            yield WhyLine(variant, both)
         waits = bool(one.refusal) and one.n_blocks < MIN_BLOCKS
         yield WhyLine(variant, text or f"{label}: {silence(one)}", is_waiting=waits)
         if scattered := scatter_sentence(one, variants):

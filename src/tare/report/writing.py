@@ -14,7 +14,7 @@ from tare.report.charts.painting import Painter
 from tare.report.charts.requested import NO_SELECTION, Selection
 from tare.report.charts.telemetry import ReadTimeline
 from tare.report.content import Content, content
-from tare.report.formats import latex, markdown, tables
+from tare.report.formats import latex, markdown, tables, why_tables
 from tare.report.formats.page import render
 from tare.report.report_statistics import ReportStatistics
 
@@ -29,7 +29,7 @@ class Format(enum.StrEnum):
     LATEX = "latex"
     """Tables for a paper."""
     CSV = "csv"
-    """The measured values, and the numbers behind each chart, for other programs."""
+    """The measured values, the numbers behind each chart, and those of *Why?*, for other programs."""
 
 
 NAMES = {
@@ -51,7 +51,8 @@ def write_report(
     selection: Selection = NO_SELECTION,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> dict[Format, Path]:
-    """Write the report into `folder`, and return the files by format; HTML and CSV also write ``charts/``.
+    """Write the report into `folder`, and return the files by format; HTML and CSV also write ``charts/``,
+    and CSV writes ``why/`` if there are profiled runs.
 
     `template` is a folder whose files replace those of the same name in TEMPLATES. `read_timeline` returns
     the telemetry of an attempt's nodes over time, or None. `painter` draws the pictures; by default this
@@ -87,6 +88,8 @@ def write_report(
         _write_charts(found, target / "charts")
     if {Format.HTML, Format.CSV} & texts.keys():
         _write_numbers(found, target / "charts")
+    if Format.CSV in texts:
+        _write_why(statistics, found, target / why_tables.FOLDER)
     return {one: folder / NAMES[one] for one in texts}
 
 
@@ -123,3 +126,8 @@ def _write_numbers(found: Content, folder: SafeFolder) -> None:
     folder.make_folder()
     for figure in found.figures:
         (folder / f"{figure.name}.csv").replace(tables.figure_csv(figure).encode(), is_synced=False)
+
+
+def _write_why(statistics: ReportStatistics, found: Content, folder: SafeFolder) -> None:
+    for name, text in why_tables.why_csv(statistics, found.variants).items():
+        (folder / name).replace(text.encode(), is_synced=False)

@@ -35,14 +35,14 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare predict campaigns/all-in-one --json
     """
     from tare.analysis.prediction import predictions
+    from tare.cli.network_records import prediction_records
     from tare.report.words.network_need import prediction_sentence
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
     found = predictions(campaign, read_shown(curves) if curves else None)
     if as_json:
-        rows = [{"sentence": plain(prediction_sentence(one)), "prediction": one} for one in found]
-        print_json("tare.predict/1", {"predictions": rows})
+        print_json("tare.predict/1", {"predictions": prediction_records(found)})
         return
     if not found:
         what = f"in {curves}" if curves else "in this campaign; name another one with --curves"

@@ -101,7 +101,8 @@ def command(
     The page is one file that can be mailed, printed and read offline. Secrets, and what --redact names, are
     removed from it. They are not removed from DIR itself, which holds the outputs as printed. A campaign
     that still runs, or has not begun, gives a page that states this. summary.md is for a pull request,
-    tables.tex for a paper, with \\input, and values.csv has every measured value.
+    tables.tex for a paper, with \\input, and values.csv has every measured value;
+    why/ has what profiled runs say, as CSV.
 
     \b
     Examples:
@@ -134,7 +135,9 @@ def command(
         has_charts = bool(wanted & {Format.HTML, Format.CSV})
         drawn = sorted(str(path) for path in (target / "charts").iterdir()) if has_charts else []
         named = {kind.value: str(path) for kind, path in files.items()}
-        print_json("tare.report/1", {"page": page and str(page), "charts": drawn, "files": named})
+        why = sorted(str(path) for path in (target / "why").glob("*.csv")) if Format.CSV in wanted else []
+        document = {"page": page and str(page), "charts": drawn, "why": why, "files": named}
+        print_json("tare.report/1", document)
     else:
         echo(*map(str, files.values()))
     if is_opened and page:

@@ -31,6 +31,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare tolerance campaigns/openfoam --curves campaigns/network-tools
     """
     from tare.analysis.tolerance import tolerances
+    from tare.cli.network_records import tolerance_records
     from tare.report.words.network_need import bandwidth_words, latency_words, tolerance_sentence
     from tare.report.words.numbers import number, percent, scaled
     from tare.storage.pseudonymous import read_shown
@@ -38,8 +39,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
     campaign = read_shown(folder)
     found = tolerances(campaign, read_shown(curves) if curves else None)
     if as_json:
-        rows = [{"sentence": plain(tolerance_sentence(one)), "tolerance": one} for one in found]
-        print_json("tare.tolerance/1", {"tolerances": rows})
+        print_json("tare.tolerance/1", {"tolerances": tolerance_records(found)})
         return
     if not found:
         why = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -11,7 +12,17 @@ from tare.terminal.output import echo, json_option, plain, print_json, print_tab
 
 if TYPE_CHECKING:
     from tare.core.attribution import Attribution
+    from tare.core.campaign import Campaign
     from tare.report.variants import Variants
+
+
+class _Told(NamedTuple):
+    """An attribution with its sentences, each empty where nothing is certain."""
+
+    attribution: Attribution
+    sentence: str
+    scatter: str
+    both: str
 
 
 @click.command()
@@ -23,6 +34,7 @@ def command(folder: Path, as_json: bool) -> None:
     Each difference in wall time is parted into computation, each MPI function by message size, waiting for
     late ranks, file I/O, and what the profile does not cover. The parts sum to the difference; intervals are
     95 %, paired by block. Profiled runs are made by 'profile: true' in the study, or 'tare run --profile'.
+    Where the campaign has curves too, what they predict follows; then how much network the programs need.
 
     \b
     Examples:
@@ -31,37 +43,81 @@ def command(folder: Path, as_json: bool) -> None:
       tare why campaigns/gromacs-networks --json
     """
     from tare.analysis.attribution import attributions
-    from tare.analysis.correlates import explanations
-    from tare.report.variants import lay_out
-    from tare.report.words.causes import cause_sentence, silence
-    from tare.report.words.scatter_causes import scatter_sentence
+    from tare.analysis.prediction import predictions
+    from tare.analysis.tolerance import tolerances
+    from tare.cli.network_records import network_lines, prediction_records, tolerance_records
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
-    found = attributions(campaign)
-    variants = lay_out(campaign, ())
-    reasons = explanations(campaign)
-    sentences = [plain(cause_sentence(one, variants, reasons)) for one in found]
+    found, predicted, tolerated = attributions(campaign), predictions(campaign), tolerances(campaign)
     if as_json:
-        rows = [
-            {"sentence": text, "scatter_sentence": plain(scatter_sentence(one, variants)), "attribution": one}
-            for text, one in zip(sentences, found, strict=True)
-        ]
-        print_json("tare.why/1", {"differences": rows})
+        document = {
+            "differences": _records(campaign, found),
+            "predictions": prediction_records(predicted),
+            "tolerances": tolerance_records(tolerated),
+        }
+        print_json("tare.why/1", document)
         return
-    if not found:
+    lines = network_lines(predicted, tolerated)
+    if found:
+        _print_differences(campaign, found)
+    elif lines:
+        echo("None of the profiled runs is of a case that is compared, so no difference is attributed.")
+    else:
         echo(
             "No run of this campaign has a profile, so no cause is known. Run it with 'tare run --profile', "
             "or set 'profile: true' in the study."
         )
-        return
-    for index, (text, one) in enumerate(zip(sentences, found, strict=True)):
+    for line in lines:
+        echo()
+        echo(line)
+
+
+def _told(campaign: Campaign, found: Sequence[Attribution]) -> Iterator[_Told]:
+    from tare.analysis.correlates import explanations
+    from tare.report.variants import lay_out
+    from tare.report.words.causes import cause_sentence
+    from tare.report.words.mean_and_scatter import mean_and_scatter_sentence
+    from tare.report.words.scatter_causes import scatter_sentence
+
+    variants = lay_out(campaign, ())
+    reasons = explanations(campaign)
+    for one in found:
+        yield _Told(
+            one,
+            plain(cause_sentence(one, variants, reasons)),
+            plain(scatter_sentence(one, variants)),
+            plain(mean_and_scatter_sentence(one, variants)),
+        )
+
+
+def _records(campaign: Campaign, found: Sequence[Attribution]) -> list[dict[str, object]]:
+    return [
+        {
+            "sentence": told.sentence,
+            "scatter_sentence": told.scatter,
+            "mean_and_scatter_sentence": told.both,
+            "attribution": told.attribution,
+        }
+        for told in _told(campaign, found)
+    ]
+
+
+def _print_differences(campaign: Campaign, found: Sequence[Attribution]) -> None:
+    from tare.report.variants import lay_out
+    from tare.report.words.causes import silence
+
+    variants = lay_out(campaign, ())
+    for index, told in enumerate(_told(campaign, found)):
+        one = told.attribution
         if index:
             echo()
         label = variants.case_label(one.contender_case)
-        echo(f"{text}." if text else plain(f"{label}: {silence(one)}."))
-        if scattered := scatter_sentence(one, variants):
-            echo(plain(f"{label}: {scattered}."))
+        if told.both:
+            echo(f"{told.both}.")
+        echo(f"{told.sentence}." if told.sentence else plain(f"{label}: {silence(one)}."))
+        if told.scatter:
+            echo(f"{plain(label)}: {told.scatter}.")
         _print_parts(one, variants)
 
 

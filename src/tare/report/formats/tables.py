@@ -35,7 +35,7 @@ _POINT_COLUMNS = ("panel", "figure", "side", "along", "x", "at", "value", "low",
 
 def values_csv(tables: Iterable[ValueTable]) -> str:
     """Return every measured value with its interval, one row for each variant and figure."""
-    return _written(
+    return written(
         _VALUE_COLUMNS,
         (
             (
@@ -64,7 +64,7 @@ def values_csv(tables: Iterable[ValueTable]) -> str:
 
 def figure_csv(figure: Figure) -> str:
     """Return every point of a figure, with the ends of its interval."""
-    return _written(
+    return written(
         _POINT_COLUMNS,
         (
             (
@@ -88,10 +88,10 @@ def figure_csv(figure: Figure) -> str:
 def table_csv(table: SectionTable) -> str:
     """Return a table of a section as it is shown."""
     head = [one.text for one in table.head]
-    return _written(head, ([one.text for one in row] for row in table.rows))
+    return written(head, ([one.text for one in row] for row in table.rows))
 
 
-def _written(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def written(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV; numbers have all their digits, and no text acts as a formula in a spreadsheet."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

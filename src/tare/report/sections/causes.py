@@ -9,6 +9,7 @@ from tare.core.prediction import Prediction, Tolerance
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.variants import Variants
 from tare.report.words.causes import cause_sentence, cause_words, part_words, share_words, silence
+from tare.report.words.mean_and_scatter import mean_and_scatter_sentence
 from tare.report.words.network_need import (
     bandwidth_words,
     change_words,
@@ -40,6 +41,8 @@ def _made(facts: SectionFacts) -> SectionText | None:
 
 def _sentences(one: Attribution, facts: SectionFacts) -> Iterator[Sentence]:
     label = facts.variants.case_label(one.contender_case)
+    if both := mean_and_scatter_sentence(one, facts.variants):
+        yield Sentence(both, one.contender_case, label)
     text = cause_sentence(one, facts.variants, facts.statistics.reasons)
     yield Sentence(text or f"{label}: {silence(one)}", one.contender_case, label)
     if scattered := scatter_sentence(one, facts.variants):

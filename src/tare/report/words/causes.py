@@ -51,7 +51,7 @@ def cause_sentence(one: Attribution, variants: Variants, reasons: Sequence[Reaso
     contender = variants.variant_of[one.contender_case].name
     configuration = variants.configuration_of[one.contender_case]
     nodes = f" on {count(configuration.nodes, 'node')}" if configuration.nodes else ""
-    lead = f"{contender} makes {configuration.title}{nodes} take {_change(one.ratio)}"
+    lead = f"{contender} makes {configuration.title}{nodes} take {change_said(one.ratio)}"
     return f"{lead} from MPI_Init to MPI_Finalize: {_causes(one, reasons)}{_coverage(one)}"
 
 
@@ -76,7 +76,7 @@ def silence(one: Attribution) -> str:
     return "runs without the profile do not differ for certain, so nothing is attributed"
 
 
-def _change(ratio: Bounded) -> str:
+def change_said(ratio: Bounded) -> str:
     """Return a change of times: ``62 % [58, 66] longer``; of times several times as long, the ratio.
 
     A change that is less than the width of its interval is given by the ends of that alone.

@@ -31,7 +31,7 @@ def scatter_sentence(one: Attribution, variants: Variants) -> str:
     nodes = f" on {count(configuration.nodes, 'node')}" if configuration.nodes else ""
     return (
         f"from run to run, times of {configuration.title}{nodes} scatter "
-        f"{_times(_noisier(scatter.ratio))} as much on {names[0]} as on {names[1]}"
+        f"{times_said(noisier(scatter.ratio))} as much on {names[0]} as on {names[1]}"
         f"{_without_profile(scatter)}: {_causes(scatter)}"
     )
 
@@ -43,7 +43,7 @@ def is_scatter_told(one: ScatterAttribution) -> bool:
     return one.plain_ratio is None or (one.plain_ratio.value > 1) == (one.ratio.value > 1)
 
 
-def _noisier(ratio: Bounded) -> Bounded:
+def noisier(ratio: Bounded) -> Bounded:
     """Return a ratio of scatters, that of the side which scatters more over the other's."""
     if ratio.value >= 1:
         return ratio
@@ -51,7 +51,7 @@ def _noisier(ratio: Bounded) -> Bounded:
     return Bounded(1 / ratio.value, low, high)
 
 
-def _times(ratio: Bounded) -> str:
+def times_said(ratio: Bounded) -> str:
     """Return a ratio with its interval; of one that is known within a factor of 4 at best, the ends alone."""
     low, high = ratio.low, ratio.high
     if low is not None and high is not None and high > 4 * low:
@@ -67,7 +67,7 @@ def _without_profile(one: ScatterAttribution) -> str:
     if one.ratio.value < 1:
         low, high = (None if end is None else 1 / end for end in (plain.high, plain.low))
         plain = Bounded(1 / plain.value, low, high)
-    return f" (without the profile {_times(plain)})"
+    return f" (without the profile {times_said(plain)})"
 
 
 def _causes(one: ScatterAttribution) -> str:
