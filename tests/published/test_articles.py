@@ -196,7 +196,7 @@ def test_a_number_that_a_range_bounds_is_one_row_with_its_worse_outcome() -> Non
     campaign = campaigns(article, by_network({"macvlan": 1.2}))["demo"]
     (found,) = [one for one in judge(article, {"demo": campaign}).parts if one.part == "1a"]
     (row,) = found.evidence
-    assert (row.verdict, row.against, row.n) == (DOES_NOT, "network=host", 9)
+    assert (row.verdict, row.against, row.n) == (DOES_NOT, "network=host", 12)
     assert row.measured.startswith("+19.95 %")
     assert row.why
 
