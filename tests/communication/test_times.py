@@ -24,7 +24,7 @@ def test_large_messages_are_what_takes_the_time(truth: Run) -> None:
     ended = truth("sends")
     sent, received = ended.row("MPI_Send"), ended.row("MPI_Recv")
     assert (sent.size_class, sent.calls, received.bytes) == (1 << 20, [300, 0], [0, 300 << 20])
-    assert share(ended, sent, received) > 0.8, "the rest is computation, with what a busy machine takes from it"
+    assert share(ended, sent, received) > 0.8, "the rest is what a busy machine takes"
 
 
 def test_waiting_for_a_slow_rank_is_no_transfer(truth: Run) -> None:

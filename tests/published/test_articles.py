@@ -36,7 +36,7 @@ HOLDS, DOES_NOT, UNDECIDED = Verdict.HOLDS, Verdict.DOES_NOT, Verdict.UNDECIDED
 NOT_MEASURED = Verdict.NOT_MEASURED
 
 COORDINATES: dict[str, list[Scalar]] = {
-    "bytes": [1, 1024, 4194304],
+    "bytes": [1, 1024, 1048576],
     "operation": ["read"],
     "direction": ["client to server", "server to client"],
 }
@@ -197,7 +197,7 @@ def test_a_number_that_a_range_bounds_is_one_row_with_its_worse_outcome() -> Non
     (found,) = [one for one in judge(article, {"demo": campaign}).parts if one.part == "1a"]
     (row,) = found.evidence
     assert (row.verdict, row.against, row.n) == (DOES_NOT, "network=host", 12)
-    assert row.measured.startswith("+19.95 %")
+    assert row.measured.startswith("+19.99 %")
     assert row.why
 
 
@@ -215,7 +215,7 @@ def test_a_cost_that_rises_with_the_message_differs_from_one_that_falls(
     at_large: float, verdict: Verdict
 ) -> None:
     def truth(case: Case, _fom: str, at: Scalar) -> float:
-        return (at_large if at == 4194304 else 2.0) if case.network == "overlay" else 1.0
+        return (at_large if at == 1048576 else 2.0) if case.network == "overlay" else 1.0
 
     assert verdicts("red-hat", truth)["1d"] is verdict
 
@@ -237,7 +237,7 @@ def test_a_neighbour_is_judged_by_speed_and_by_scatter(noisy: str, slow: float, 
 
 def test_a_cost_that_seems_to_rise_within_the_noise_is_undecided() -> None:
     def truth(case: Case, _fom: str, at: Scalar) -> float:
-        return (2.4 if at == 4194304 else 2.0) if case.network == "overlay" else 1.0
+        return (2.4 if at == 1048576 else 2.0) if case.network == "overlay" else 1.0
 
     article = ARTICLES["red-hat"]
     study = next(one for one in article.studies if one.name == "demo")
