@@ -15,6 +15,7 @@
 # make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
 # make test-kubernetes-all   the same, with large results, lost nodes and OpenShift's users with four MPIs; twice as long
 # make docs    build the documentation site, in artefacts/site: no network is needed to read it
+# make dist    build the wheel and the sdist of the last commit, in dist/: twice, and the same both times
 # make lock    write requirements/*.txt anew, with hashes, where pyproject.toml asks for more; UPGRADE=1 takes newer versions
 # make audit   look for known vulnerabilities of what is locked;  make sbom   list it, as CycloneDX, in artefacts/
 # make rootfs   build, as root, the Debian in which containers of studies run; 'make test' does it, too
@@ -55,7 +56,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
   runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat texlive-latex-recommended texlive-science
 
-.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer why screenshots docs lock audit sbom programs kubelab rootfs \
+.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer why screenshots docs dist lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
@@ -149,6 +150,9 @@ screenshots: setup
 
 docs: $(DOCS)/.ready
 	$(DOCS)/bin/python docs/build_site.py artefacts/site
+
+dist: $(STAMP)
+	$(VENV)/bin/python -m requirements.dist
 
 lock: $(TOOLS)/.ready
 	$(COMPILE) --extra dev pyproject.toml --output-file requirements/dev.txt

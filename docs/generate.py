@@ -1,4 +1,4 @@
-"""Write docs/reference.md from the code: `python docs/generate.py`. A test checks that it is current."""
+"""Write docs/reference.md and the manual pages from the code: `python docs/generate.py`. Tests check that they are current."""
 
 from __future__ import annotations
 
@@ -141,4 +141,7 @@ def _workloads() -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    from manual import write
+
+    write()
     REFERENCE.write_text(reference())
