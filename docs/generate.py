@@ -1,4 +1,7 @@
-"""Write docs/reference.md and the manual pages from the code: `python docs/generate.py`. Tests check that they are current."""
+"""Write docs/reference.md and the manual pages from the code: `python docs/generate.py`.
+
+Tests check that they are current.
+"""
 
 from __future__ import annotations
 

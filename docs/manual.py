@@ -1,7 +1,7 @@
 """Write the manual pages, deploy/share/man/man1/*.1, from the code: `python docs/generate.py`.
 
-Click writes the parts of a help text to a formatter; the one here writes roff with the macros of man(7). So a page has what
-`--help` says, in the same words. No page has a date, so that the same code makes the same page on any day.
+Click writes the parts of a help text to a formatter; the one here writes roff, with the macros of man(7). So a
+page says what `--help` says. No page has a date: the same code makes the same page on any day.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ class RoffFormatter(click.HelpFormatter):
         for number, paragraph in enumerate(paragraphs):
             self.write(".PP\n" if number else "")
             as_is, body = paragraph.lstrip().startswith("\b"), roff(paragraph.replace("\b\n", ""))
-            self.write(f".nf\n{body}\n.fi\n" if as_is else re.sub(r"\n +", "\n", body.strip()) + "\n")
+            flowing = re.sub(r"\n +", "\n", body.strip())
+            self.write(f".nf\n{body}\n.fi\n" if as_is else f"{flowing}\n")
 
     def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write a list of terms, each with its definition."""
         for term, definition in rows:
-            self.write(f'.TP\n\\fB{roff(term)}\\fR\n{roff(" ".join(definition.split()))}\n')
+            self.write(f".TP\n\\fB{roff(term)}\\fR\n{roff(' '.join(definition.split()))}\n")
 
 
 def roff(text: str) -> str:
@@ -58,10 +59,15 @@ def manual() -> dict[str, str]:
     """Return the manual pages by their file names."""
     group = make_group()
     with click.Context(group, info_name="tare") as context:
-        return {f"{name}.1": page for name, page in _pages(group, "tare", context, "measure what a platform costs")}
+        return {
+            f"{name}.1": page
+            for name, page in _pages(group, "tare", context, "measure what a platform costs")
+        }
 
 
-def _pages(command: click.Command, name: str, context: click.Context, summary: str) -> Iterator[tuple[str, str]]:
+def _pages(
+    command: click.Command, name: str, context: click.Context, summary: str
+) -> Iterator[tuple[str, str]]:
     below: list[str] = []
     if isinstance(command, click.Group):
         for sub in command.list_commands(context):
@@ -77,7 +83,7 @@ def _pages(command: click.Command, name: str, context: click.Context, summary: s
 
 def _page(command: click.Command, name: str, context: click.Context, summary: str, others: list[str]) -> str:
     out = RoffFormatter(width=10_000)
-    out.write(f'.\\" Generated from the code by "python docs/generate.py"; do not edit.\n')
+    out.write('.\\" Generated from the code by "python docs/generate.py"; do not edit.\n')
     out.write(f'.TH "{roff(name.upper())}" 1 "" "tare {__version__}" "User Commands"\n')
     out.write_heading("name")
     out.write(f"{roff(name)} \\- {roff(summary)}\n")

@@ -1,8 +1,8 @@
 """Build the wheel and the sdist of the last commit, in dist/: python -m requirements.dist
 
-They are built twice: both from what git holds, and the wheel once more from the sdist alone. Nothing is left in dist/ if the two
-differ. Times within are that of the commit (https://reproducible-builds.org/specs/source-date-epoch/). It needs no network:
-hatchling is the one that is locked. Compressed bytes also depend on the zlib that Python was built with.
+They are built twice: both from what git holds, and the wheel once more from the sdist alone. dist/ stays as it
+was if the two differ. Times within are that of the commit (https://reproducible-builds.org/specs/source-date-epoch/).
+It needs no network: hatchling is the one that is locked. Compressed bytes also depend on the zlib of Python.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def build_twice(root: Path, target: Path) -> dict[str, str]:
-    """Put the wheel and the sdist of the last commit of `root` into `target`; return their SHA-256 by name."""
+    """Put the wheel and the sdist of the last commit of `root` into `target`; return SHA-256 by name."""
     epoch = _git(root, "log", "-1", "--format=%ct").decode().strip()
     with tempfile.TemporaryDirectory() as temporary:
         first, second = Path(temporary) / "first", Path(temporary) / "another place"
@@ -56,7 +56,14 @@ def hatchling(source: Path, epoch: str, *targets: str, into: Path | None = None)
     Raises:
         BuildError: Hatchling failed.
     """
-    command = [sys.executable, "-m", "hatchling", "build", "--directory", str((into or source / "dist").absolute())]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--directory",
+        str((into or source / "dist").absolute()),
+    ]
     command += [part for one in targets for part in ("--target", one)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": epoch}
     done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
@@ -102,7 +109,9 @@ def _git(root: Path, *arguments: str) -> bytes:
         raise BuildError("there is no git; install it") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
-        raise BuildError(f"git {arguments[0]} failed: {said}; releases are built in a clone of the repository")
+        raise BuildError(
+            f"git {arguments[0]} failed: {said}; releases are built in a clone of the repository"
+        )
     return done.stdout
 
 

@@ -1,0 +1,112 @@
+"""The recipes for images, Spack and conda ask for what pyproject.toml asks for, at its version."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+
+from tare import __version__
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+BUILD = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+SPACK = ast.parse((ROOT / "deploy" / "spack" / "package.py").read_text())
+CONDA = yaml.safe_load((ROOT / "deploy" / "conda" / "recipe.yaml").read_text())
+IMAGE = (ROOT / "deploy" / "Containerfile").read_text()
+
+
+def lowest(names: list[str]) -> dict[str, str]:
+    """Return the lowest version of each requirement, each of which is `name>=version`."""
+    found = {one.name: str(one.specifier) for one in map(Requirement, names)}
+    assert all(re.fullmatch(r">=[\d.]+", one) for one in found.values())
+    return {name: one.removeprefix(">=") for name, one in found.items()}
+
+
+def calls(name: str) -> list[ast.Call]:
+    """Return the calls of a directive in the recipe for Spack."""
+    return [one for one in ast.walk(SPACK) if isinstance(one, ast.Call) and ast.unparse(one.func) == name]
+
+
+def spack(when: str | None, kind: str = "('build', 'run')") -> dict[str, str]:
+    """Return the Python packages that Spack needs with a variant, each with its lowest version."""
+    found = {}
+    for one in calls("depends_on"):
+        given = {str(keyword.arg): ast.unparse(keyword.value) for keyword in one.keywords}
+        if given.get("when") == (repr(when) if when else None) and given["type"] == kind:
+            name, _, version = ast.literal_eval(one.args[0]).partition("@")
+            found[name.removeprefix("py-")] = version.removesuffix(":")
+    return found
+
+
+def test_spack_builds_and_runs_with_what_the_project_asks_for() -> None:
+    python = {"python": PROJECT["requires-python"].removeprefix(">=")}
+    assert spack(None) == python | lowest(PROJECT["dependencies"])
+    assert spack(None, "'build'") == lowest(BUILD)
+
+
+def test_each_extra_is_a_variant_of_spack() -> None:
+    extras = {
+        name: lowest(asked) for name, asked in PROJECT["optional-dependencies"].items() if name != "dev"
+    }
+    assert {str(ast.literal_eval(one.args[0])) for one in calls("variant")} == {*extras}
+    for name, asked in extras.items():
+        assert spack(f"+{name}") == asked
+
+
+def test_spack_has_this_version_and_the_name_of_the_sdist() -> None:
+    assert [ast.literal_eval(one.args[0]) for one in calls("version")] == [__version__]
+    assert f"/tare_hpc-{__version__}.tar.gz" in ast.unparse(SPACK)
+
+
+def test_conda_has_this_version_and_what_the_project_asks_for() -> None:
+    context = CONDA["context"]
+    assert context == {"version": __version__, "python_min": PROJECT["requires-python"].removeprefix(">=")}
+    run = {"__linux", "python >=${{ python_min }}"}
+    run |= {f"{name} >={version}" for name, version in lowest(PROJECT["dependencies"]).items()}
+    assert {*CONDA["requirements"]["run"]} == run
+    host = {
+        "python ${{ python_min }}.*",
+        "pip",
+        *(f"{name} >={version}" for name, version in lowest(BUILD).items()),
+    }
+    assert {*CONDA["requirements"]["host"]} == host
+
+
+def test_conda_has_the_commands_and_the_licence_of_the_project() -> None:
+    commands = [f"{name} = {place}" for name, place in PROJECT["scripts"].items()]
+    assert CONDA["build"]["python"]["entry_points"] == commands
+    assert CONDA["about"]["license"] == PROJECT["license"]
+    assert (ROOT / CONDA["about"]["license_file"]).is_file()
+    assert (ROOT / "deploy" / "conda" / CONDA["source"]["path"] / "pyproject.toml").is_file()
+
+
+def test_the_image_copies_files_that_are_there_and_has_this_version() -> None:
+    copied = [
+        source
+        for one in re.findall(r"^COPY (?!--from)(.+)$", IMAGE, re.MULTILINE)
+        for source in one.split()[:-1]
+    ]
+    assert {"pyproject.toml", "src", "deploy/share", "README.md", "LICENSE"} <= {*copied}
+    assert not [one for one in copied if not (ROOT / one).exists()]
+    assert f'image.version="{__version__}"' in IMAGE
+    assert f"tare:{__version__}" in IMAGE
+
+
+def test_the_image_installs_locked_versions_of_all_dependencies() -> None:
+    """Its `sed` leaves versions and markers, as pip takes them for constraints: no hash, no comment."""
+    script = re.search(r"sed -E '(.*?)' requirements/dev.txt", IMAGE)
+    assert script is not None
+    assert script[1] == r"/^ +(--hash|#)/d; s/ *\\$//"
+    lines = re.sub(
+        r"^ +(?:--hash|#).*\n", "", (ROOT / "requirements" / "dev.txt").read_text(), flags=re.MULTILINE
+    )
+    pins = [Requirement(line.removesuffix("\\").strip()) for line in lines.splitlines()]
+    assert {*lowest(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["kubernetes"])} <= {
+        one.name for one in pins
+    }
+    assert all(str(one.specifier).startswith("==") for one in pins)
