@@ -1,14 +1,14 @@
 """Write the manual pages, deploy/share/man/man1/*.1, from the code: `python docs/generate.py`.
 
-Click writes the parts of a help text to a formatter; the one here writes roff, with the macros of man(7). So a
-page says what `--help` says. No page has a date: the same code makes the same page on any day.
+Click writes the parts of a help text to a formatter; the one here writes roff, with macros of man(7). So a page
+says what `--help` says. No page has a date: the same code makes the same page on any day.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -43,14 +43,14 @@ class RoffFormatter(click.HelpFormatter):
             flowing = re.sub(r"\n +", "\n", body.strip())
             self.write(f".nf\n{body}\n.fi\n" if as_is else f"{flowing}\n")
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write a list of terms, each with its definition."""
         for term, definition in rows:
             self.write(f".TP\n\\fB{roff(term)}\\fR\n{roff(' '.join(definition.split()))}\n")
 
 
 def roff(text: str) -> str:
-    """Return text such that roff prints it as it is: minus signs that can be copied, and no line is a request."""
+    """Return text that roff prints as it is: its minus signs can be copied, and no line is a request."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
     return re.sub(r"^([.'])", r"\\&\1", escaped.replace("`", "\\(ga"), flags=re.MULTILINE)
 

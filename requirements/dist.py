@@ -1,7 +1,7 @@
 """Build the wheel and the sdist of the last commit, in dist/: python -m requirements.dist
 
-They are built twice: both from what git holds, and the wheel once more from the sdist alone. dist/ stays as it
-was if the two differ. Times within are that of the commit (https://reproducible-builds.org/specs/source-date-epoch/).
+They are built twice: both from what git holds, and the wheel once more from the sdist alone. dist/ stays as
+it was if the two differ. Times within are that of the commit (https://reproducible-builds.org/specs/source-date-epoch/).
 It needs no network: hatchling is the one that is locked. Compressed bytes also depend on the zlib of Python.
 """
 
