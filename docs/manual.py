@@ -1,7 +1,7 @@
 """Write the manual pages, deploy/share/man/man1/*.1, from the code: `python docs/generate.py`.
 
-Click writes the parts of a help text to a formatter; the one here writes roff, with macros of man(7). So a page
-says what `--help` says. No page has a date: the same code makes the same page on any day.
+Click writes the parts of a help text to a formatter; the one here writes roff, with macros of man(7). So
+a page says what `--help` says. No page has a date: the same code makes the same page on any day.
 """
 
 from __future__ import annotations
