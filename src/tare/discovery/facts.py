@@ -95,7 +95,7 @@ class Mpi(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI: its launcher in Tare's words, its version, and where it is installed.
 
     `path` are the folders of its programs, and of benchmarks that were built with it. `programs` are those
-    found there. `origin` says who names it.
+    found there. `modules` make it visible, loaded in this order. `origin` says who names it.
     """
 
     family: str
@@ -104,7 +104,20 @@ class Mpi(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str
     path: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
     origin: str = ""
+
+
+class ModuleSystem(msgspec.Struct, frozen=True, kw_only=True):
+    """Environment modules of a node. `n_modules` are those that are seen at once.
+
+    `notes` are sentences on modules that are named like MPIs, and give none that Tare knows.
+    """
+
+    title: str
+    version: str
+    n_modules: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +136,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[Folder, ...] = ()
     mpis: tuple[Mpi, ...] = ()
     containers: tuple[str, ...] = ()
+    module_system: ModuleSystem | None = None
     sees_folder: bool = False
 
 

@@ -10,6 +10,7 @@ from importlib import resources
 from tare.core.units import whole_number
 from tare.discovery.facts import Folder, Interface, NodeFacts
 from tare.discovery.file_systems import Mount, file_system_of, read_mounts
+from tare.discovery.modules import modules_script, read_module_mpis, read_module_system
 from tare.discovery.mpi import read_mpis
 from tare.probes.records import BEGIN_RECORD, read_records
 
@@ -34,6 +35,7 @@ def probe_script(
         "marker": marker,
         "folders": "\n".join(folders),
         "prefixes": "\n".join(prefixes),
+        "modules": modules_script(),
     }
     assigned = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
     return f"exec 2>/dev/null\n{BEGIN_RECORD}{assigned}{SCRIPT.read_text()}"
@@ -59,8 +61,9 @@ def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFact
         interfaces=_interfaces(records),
         default_interface=routes[routes.index("dev") + 1] if "dev" in routes[:-1] else "",
         folders=_folders(records.get("folders", ""), mounts, origins),
-        mpis=read_mpis(records, origins),
+        mpis=(*read_mpis(records, origins), *read_module_mpis(records)),
         containers=tuple(records.get("containers", "").split()),
+        module_system=read_module_system(records),
         sees_folder="seen" in records and records["seen"] == "yes",
     )
 

@@ -1,5 +1,6 @@
-# Print what a node is, as records; for any POSIX shell. It changes nothing, and takes about a second.
-# $folders: folders to look at, one a line; $prefixes: where MPIs may be; $marker: a file of the campaigns' folder.
+# Print what a node is, as records; for any POSIX shell. It changes nothing, and takes about a second, and up to a minute for modules.
+# $folders: folders to look at, one a line; $prefixes: where MPIs may be; $marker: a file of the campaigns' folder;
+# $modules: text for bash that looks at environment modules, or nothing.
 PATH=$PATH:/usr/sbin:/sbin
 limit() { if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }
 files() { for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }
@@ -54,4 +55,7 @@ record programs
     if [ -f "$folder/$name" ] && [ -x "$folder/$name" ]; then echo "$folder/$name"; fi
   done
 done
+if [ -n "$modules" ] && [ -x /bin/bash ] && command -v timeout >/dev/null; then
+  tare_before=$(command -v mpirun) timeout 60 /bin/bash -c "$modules" </dev/null
+fi
 record end; echo

@@ -138,6 +138,22 @@ def asking(script: str, layers: Layers) -> str:
     return f"{_SHELL} -c {shlex.quote(text)}\n"
 
 
+def with_functions(script: str) -> str:
+    """Return text for bash: `script`, which may call ``tare_find_module`` and ``tare_find_spack``.
+
+    These define ``module`` and ``spack`` as for the steps of a software environment.
+    """
+    lines = [
+        "tare_hash= tare_role=ask tare_folder=",
+        _FUNCTIONS.read_text(),
+        "trap - EXIT",
+        "tare_clean",
+        "exec {tare_in}<&- {tare_out}>&- {tare_err}>&-",
+        script,
+    ]
+    return "\n".join(lines)
+
+
 def _steps(layers: Layers) -> Iterator[str]:
     """Yield the shell lines that load `layers`, at the top level of the script."""
     for one in layers:

@@ -167,7 +167,7 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
         batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
     names: dict[str, int] = {}
     for one in _common_mpis(found):
-        base = f"{_SLUGS[one.family]}-{one.version}"
+        base = "-".join(one.modules).replace("/", "-") or f"{_SLUGS[one.family]}-{one.version}"
         names[base] = names.get(base, 0) + 1
         name = base if names[base] == 1 else f"{base}-{names[base]}"
         yield _platform(name, one, one.launcher, batch, f"{one.family} {one.version}: {one.origin}")
@@ -183,7 +183,8 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
 
 def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], origin: str) -> PlatformDraft:
     options: dict[str, object] = {"backend": "slurm"} if batch else {}
-    options |= {"launcher": launcher, "prefix": one.prefix}
+    options |= {"launcher": launcher}
+    options |= {"modules": list(one.modules)} if one.modules else {"prefix": one.prefix}
     if one.path:
         options["path"] = list(one.path)
     if batch:
@@ -202,16 +203,21 @@ def _common_mpis(found: Found) -> list[Mpi]:
     if not found.nodes:
         return []
     first, *others = found.nodes
-    known = [{(one.prefix, one.version) for one in other.mpis} for other in others]
-    mpis = [one for one in first.mpis if all((one.prefix, one.version) in there for there in known)]
+    known = [{_identity(one) for one in other.mpis} for other in others]
+    mpis = [one for one in first.mpis if all(_identity(one) in there for there in known)]
     return [_with_compiler(one, mpis) for one in mpis if "${" not in one.prefix]
+
+
+def _identity(one: Mpi) -> tuple[str, str, tuple[str, ...]]:
+    return one.prefix, one.version, one.modules
 
 
 def _with_compiler(one: Mpi, others: Sequence[Mpi]) -> Mpi:
     """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p)."""
-    if one.family != "Intel MPI" or "mpicc" in one.programs:
+    if one.family != "Intel MPI" or "mpicc" in one.programs or one.modules:
         return one
-    mpich = next((other for other in others if other.family == "MPICH" and "mpicc" in other.programs), None)
+    able = [other for other in others if "mpicc" in other.programs and not other.modules]
+    mpich = next((other for other in able if other.family == "MPICH"), None)
     if mpich is None:
         return one
     return msgspec.structs.replace(
@@ -278,5 +284,19 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
     runtimes = sorted({name for node in found.nodes for name in node.containers})
     if runtimes:
         yield f"Container runtimes: {', '.join(runtimes)} (docs/containers.md)."
+    yield from _module_remarks(found)
     for note in found.notes:
         yield f"Not known: {note}."
+
+
+def _module_remarks(found: Found) -> Iterator[str]:
+    """Yield what module systems the asked nodes have, and what of their modules is no platform."""
+    for node in found.nodes[:1]:
+        if (system := node.module_system) is not None:
+            count = f"{system.n_modules} modules are seen on {node.node} (`module -t avail`)"
+            yield f"{system.title} {system.version}: {count}; docs/software.md says how to load them."
+            yield from system.notes
+    everywhere = {one.modules for one in _common_mpis(found)}
+    lacking = {one.modules for node in found.nodes for one in node.mpis if one.modules} - everywhere
+    for modules in sorted(lacking):
+        yield f"Not on all asked nodes, or not the same there: modules {' '.join(modules)}."

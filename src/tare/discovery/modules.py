@@ -1,0 +1,116 @@
+"""Find MPIs of environment modules: each module that is named like an MPI is loaded, and its mpirun looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib import resources
+
+from tare.core.units import whole_number
+from tare.core.visible_text import visible_line
+from tare.discovery.facts import ModuleSystem, Mpi
+from tare.discovery.mpi import identify
+from tare.probes.records import BEGIN_RECORD
+from tare.probes.software import with_functions, words_of
+
+MOST = 12
+"""How many modules named like MPIs are loaded at most, and how many compilers to see MPIs behind them."""
+
+_SCRIPT = resources.files(__package__).joinpath("modules.sh")
+_LMOD = re.compile(r"Lmod (\S+)|Modules based on Lua: Version (\S+)")
+_TCL = re.compile(r"Modules Release (\S+)|VERSION=(\S+)")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=/-]*")
+_MOST_NAMED = 8
+
+
+def modules_script() -> str:
+    """Return text for bash that prints records of a module system and of its MPIs; nothing without one.
+
+    The variable ``tare_before`` is the mpirun that is there without modules. All is loaded in subshells.
+    """
+    begin = "tare_has_module=; declare -F module >/dev/null && tare_has_module=yes\n"
+    limit = 'limit() { timeout 10 "$@"; }\n'
+    return begin + with_functions(f"{BEGIN_RECORD}{limit}tare_most={MOST}\n{_SCRIPT.read_text()}")
+
+
+def read_module_system(records: Mapping[str, str]) -> ModuleSystem | None:
+    """Return the module system in a node's records; None without one, or if it is neither of the two."""
+    text = records.get("modules system", "")
+    lmod, tcl = _LMOD.search(text), _TCL.search(text)
+    if lmod is None and tcl is None:
+        return None
+    found = lmod or tcl
+    return ModuleSystem(
+        title="Lmod" if lmod else "Environment Modules",
+        version=visible_line((found[1] or found[2]) if found else ""),
+        n_modules=whole_number(records.get("modules count", "").strip()) or 0,
+        notes=tuple(_notes(records)),
+    )
+
+
+def read_module_mpis(records: Mapping[str, str]) -> tuple[Mpi, ...]:
+    """Return the MPIs of modules in a node's records, in the order in which they were looked at."""
+    found = []
+    for modules, text in _looked_at(records):
+        paths, _, version = text.partition("\n\n")
+        kind, *programs = paths.splitlines()
+        family = identify(version) if kind == "mpirun" else None
+        if family is None or not programs or not programs[0].endswith("/bin/mpirun"):
+            continue
+        own = programs[0].removesuffix("mpirun")
+        found.append(
+            Mpi(
+                family=family[0],
+                version=family[1],
+                launcher=family[2],
+                prefix=programs[0].removesuffix("/bin/mpirun"),
+                programs=tuple(one.removeprefix(own) for one in programs[1:] if one.startswith(own)),
+                modules=modules,
+                origin=f"`module load {' '.join(modules)}` sets {programs[0]}",
+            )
+        )
+    return tuple(found)
+
+
+def _looked_at(records: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield modules and what was seen with them, of those records that are complete."""
+    for name, text in records.items():
+        kind, _, chain = name.partition(" ")
+        modules = tuple(chain.split())
+        is_complete = f"looked {chain}" in records and bool(text.strip())
+        if kind == "module" and modules and all(map(_NAME.fullmatch, modules)) and is_complete:
+            yield modules, text.strip("\n")
+
+
+def _notes(records: Mapping[str, str]) -> Iterator[str]:
+    """Yield why modules that are named like MPIs are no platforms."""
+    known = {one.modules for one in read_module_mpis(records)}
+    for modules, text in _looked_at(records):
+        if modules not in known:
+            kind, _, rest = text.partition("\n")
+            yield f"Module {' '.join(modules)} gives no platform: {_reason(kind, rest)}."
+    if more := _names(records.get("modules skipped", "")):
+        yield f"Only the first {MOST} modules named like MPIs were loaded; not looked at: {more}."
+    if more := _names(records.get("modules compilers", "")):
+        yield f"MPIs were looked for behind the first {MOST} compilers only; not behind: {more}."
+    if "modules end" not in records:
+        yield "Not all modules named like MPIs were looked at: that takes longer than a minute here."
+
+
+def _reason(kind: str, rest: str) -> str:
+    if kind == "failed":
+        return f"it cannot be loaded: {visible_line(words_of(rest))[:200].rstrip('. ') or 'it says nothing'}"
+    if kind == "none":
+        return "it sets no mpirun"
+    if kind == "same":
+        return f"its mpirun is {visible_line(rest)}, as without it"
+    path, _, said = rest.partition("\n\n")
+    shown = visible_line(" ".join(said.split()))[:120].rstrip(". ") or "nothing"
+    return f"`{visible_line(path.partition(chr(10))[0])} --version` says {shown}"
+
+
+def _names(text: str) -> str:
+    """Return the names on the lines of `text`, of many only the first."""
+    lines = [visible_line(line) for line in text.splitlines() if line.strip()]
+    more = f" and {len(lines) - _MOST_NAMED} more" if len(lines) > _MOST_NAMED else ""
+    return ", ".join(lines[:_MOST_NAMED]) + more

@@ -1,0 +1,56 @@
+# Print the MPIs of environment modules as records; for bash in which `module` can be called (see modules.py).
+# $tare_before: the mpirun without modules; $tare_most: how many MPIs, and compilers before them, are loaded at most;
+# $tare_has_module: not empty if the environment defines `module`.
+tare_mpi='(^|/)((cray-|spectrum-|intel-?|parastation-?|ps)mpi|cray-mpich|impi|i_mpi|open-?mpi|ompi|mpich|mvapich|hpcx)|(^|/)mpi(/|$)'
+tare_compiler='^([^/]*/)?(gcc|gnu[0-9]*|intel|intel-compilers|oneapi|compilers|icc|icx|nvhpc|aocc|llvm|clang|acfl|arm)(/|$)'
+
+tare_available() { # the names of modules, the newest first; banners, headings and folders are left out
+  module -t avail </dev/null 2>&1 | sed 's/([^()]*)$//; s/ *<[^<>]*>$//' |
+    grep -E '^[A-Za-z0-9_][A-Za-z0-9_.+@=/-]*[A-Za-z0-9_.+@=-]$' | sort -ruV
+}
+
+tare_load() { # load modules, one after the other; false if one fails, whose words are in $tare_words
+  local tare_name tare_printed=$tare_folder/printed
+  for tare_name in $1; do
+    module load "$tare_name" </dev/null >"$tare_printed" 2>&1 && ! grep -q '^[^ ]*ERROR:' "$tare_printed" && continue
+    tare_words=$(head -c 2000 "$tare_printed")
+    return 1
+  done
+}
+
+tare_chains() { # lines of modules that are named like MPIs: those that are seen, then those behind a compiler
+  tare_available >"$tare_folder/base"
+  grep -iE "$tare_mpi" "$tare_folder/base"
+  grep -iE "$tare_compiler" "$tare_folder/base" | head -n "$tare_most" | while read -r tare_first; do (
+    tare_load "$tare_first" || exit
+    tare_available | grep -iE "$tare_mpi" | grep -vxF -f "$tare_folder/base" | sed "s|^|$tare_first |"
+  ); done
+}
+
+tare_look() { # load modules and print which MPI they make visible
+  tare_load "$1" || { printf 'failed\n%s\n' "$tare_words"; return; }
+  hash -r
+  local tare_mpirun tare_name
+  tare_mpirun=$(type -P mpirun) || { echo none; return; }
+  [ "$tare_mpirun" != "$tare_before" ] || { printf 'same\n%s\n' "$tare_mpirun"; return; }
+  printf 'mpirun\n%s\n' "$tare_mpirun"
+  for tare_name in mpicc IMB-MPI1 osu_latency; do type -P "$tare_name"; done
+  echo
+  limit "$tare_mpirun" --version </dev/null 2>&1 | head -n 5
+}
+
+tare_folder=$(mktemp -d) || exit
+trap 'rm -rf -- "$tare_folder"' EXIT
+[ -n "$tare_has_module" ] || tare_find_module </dev/null >/dev/null 2>&1 || exit
+record "modules system"; { echo "${LMOD_VERSION:+Lmod $LMOD_VERSION}"; module --version </dev/null 2>&1 | head -n 20; }
+tare_chains >"$tare_folder/chains"
+record "modules count"; grep -c . <"$tare_folder/base"
+record "modules skipped"; tail -n +"$((tare_most + 1))" "$tare_folder/chains"
+record "modules compilers"; grep -iE "$tare_compiler" "$tare_folder/base" | tail -n +"$((tare_most + 1))"
+head -n "$tare_most" "$tare_folder/chains" >"$tare_folder/tried"
+while read -r tare_chain; do
+  record "module $tare_chain"
+  (tare_look "$tare_chain") | tr -d '\036'
+  record "looked $tare_chain"; echo yes
+done <"$tare_folder/tried"
+record "modules end"; echo end

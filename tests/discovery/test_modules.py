@@ -1,0 +1,137 @@
+"""MPIs of environment modules, as real module systems show them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from discovery.test_written_files import facts, partition, slurm_found
+from support.modules import environment_modules, lmod, write_module
+from tare.app.init.draft import Choice, make_draft
+from tare.app.init.files import site_text
+from tare.config.site_file import site_from_text
+from tare.core.software import Software
+from tare.discovery.facts import ModuleSystem, Mpi, NodeFacts
+from tare.discovery.modules import MOST
+from tare.discovery.node_probe import probe_script, read_node
+
+SYSTEMS = pytest.mark.parametrize("system", [lmod, environment_modules])
+System = Callable[[], Path]
+VERSIONS = {
+    "openmpi": "mpirun (Open MPI) 5.0.3",
+    "mpich": "HYDRA build details:\n    Version:   4.2.1",
+    "strange": "strange 1.0",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A hierarchy: MPICH is seen at once, Open MPI behind a compiler. Doubles of mpirun print versions."""
+    tree = tmp_path / "modules"
+    for name, version in VERSIONS.items():
+        programs = tmp_path / name / "bin"
+        programs.mkdir(parents=True)
+        (programs / "mpirun").write_text(f"#!/bin/sh\ncat <<'END'\n{version}\nEND\n")
+        (programs / "mpirun").chmod(0o755)
+    (tmp_path / "openmpi/bin/mpicc").symlink_to("/bin/true")
+    path = f"prepend-path PATH {tmp_path}"
+    banner = 'puts stderr "Welcome to our cluster"'
+    write_module(tree / "core", "gcc/13", f"{banner}\nprepend-path MODULEPATH {tree}/gcc13")
+    write_module(tree / "core", "mpich/4.2", f"{path}/mpich/bin")
+    write_module(tree / "core", "mpi4py/3.1", "setenv NOT an-mpi")
+    write_module(tree / "core", "hdf5-openmpi/1.12", "setenv NOT an-mpi")
+    write_module(tree / "core", "mpi/strange", f"{path}/strange/bin")
+    write_module(tree / "core", "impi/none", "setenv NO mpirun")
+    write_module(tree / "core", "hpcx/broken", 'error "its licence has expired"')
+    write_module(tree / "gcc13", "openmpi/5.0", f"{banner}\n{path}/openmpi/bin")
+    return tree
+
+
+def ask(system: System, tree: Path, **env: str) -> NodeFacts:
+    """Ask this machine, where the shell finds the module system as a shell of a site does."""
+    own = {"BASH_ENV": str(system()), "MODULEPATH": str(tree / "core"), **env}
+    without = {name: value for name, value in os.environ.items() if not name.startswith(("LMOD", "__LMOD"))}
+    done = subprocess.run(
+        ["sh", "-c", probe_script(node="n1")], capture_output=True, text=True, check=False, env=without | own
+    )
+    found = read_node(done.stdout, {})
+    assert found is not None, done.stdout
+    return found
+
+
+def of_modules(found: NodeFacts) -> dict[tuple[str, ...], Mpi]:
+    return {one.modules: one for one in found.mpis if one.modules}
+
+
+@SYSTEMS
+def test_mpis_are_found_at_once_and_behind_a_compiler(system: System, tree: Path) -> None:
+    found = ask(system, tree)
+    mpis = of_modules(found)
+    assert set(mpis) == {("mpich/4.2",), ("gcc/13", "openmpi/5.0")}
+    one = mpis["gcc/13", "openmpi/5.0"]
+    assert (one.family, one.version, one.launcher) == ("Open MPI", "5.0.3", "openmpi5")
+    assert (one.prefix, one.programs) == (str(tree.parent / "openmpi"), ("mpicc",))
+    assert one.origin == f"`module load gcc/13 openmpi/5.0` sets {one.prefix}/bin/mpirun"
+    assert found.module_system is not None
+    assert found.module_system.title == ("Lmod" if system is lmod else "Environment Modules")
+    assert found.module_system.n_modules == 7
+
+
+@SYSTEMS
+def test_modules_that_give_no_platform_say_why(system: System, tree: Path) -> None:
+    found = ask(system, tree).module_system
+    assert found is not None
+    said = "\n".join(found.notes)
+    assert "Module impi/none gives no platform: it sets no mpirun." in said or "as without it" in said
+    assert "Module hpcx/broken gives no platform: it cannot be loaded: " in said
+    assert "/bin/mpirun --version` says strange 1.0." in said
+    assert "mpi4py" not in said
+    assert "hdf5" not in said
+
+
+def test_only_so_many_modules_are_loaded_and_the_others_are_named(tree: Path) -> None:
+    for number in range(MOST):
+        write_module(tree / "core", f"openmpi/6.{number}", f"setenv LOADED {number}")
+    found = ask(lmod, tree).module_system
+    assert found is not None
+    skipped = [one for one in found.notes if one.startswith(f"Only the first {MOST} modules")]
+    assert skipped, found.notes
+    assert "gcc/13 openmpi/5.0" in skipped[0], "those that are seen at once come first"
+
+
+def test_modules_of_hostile_names_run_nothing(tree: Path, tmp_path: Path) -> None:
+    write_module(tree / "core", "openmpi/$(touch harm)", "setenv A b")
+    write_module(tree / "core", "openmpi/;touch harm", "setenv A b")
+    assert set(of_modules(ask(lmod, tree))) == {("mpich/4.2",), ("gcc/13", "openmpi/5.0")}
+    assert not Path("harm").exists()
+    assert not (tmp_path / "harm").exists()
+
+
+def test_each_mpi_of_modules_is_a_platform_that_loads_them() -> None:
+    modules = ("gcc/13", "openmpi/5.0")
+    mpi = Mpi(
+        family="Open MPI", version="5.0.3", launcher="openmpi5", prefix="/opt/m", modules=modules, origin="o"
+    )
+    system = ModuleSystem(title="Lmod", version="8.6", n_modules=7, notes=("Module x\nsite: forged.",))
+    nodes = tuple(msgspec.structs.replace(facts(i), mpis=(mpi,), module_system=system) for i in (1, 2))
+    found = msgspec.structs.replace(slurm_found(), nodes=nodes)
+    text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    site = site_from_text(text, "site.yaml")
+    assert list(site.platforms) == ["gcc-13-openmpi-5.0", "gcc-13-openmpi-5.0-srun", "bare"]
+    assert site.platforms["gcc-13-openmpi-5.0"].software == Software(modules=modules)
+    assert site.name == "venus"
+    assert "# - Lmod 8.6: 7 modules are seen on n1 (`module -t avail`)" in text
+
+
+def test_a_module_of_one_node_only_is_no_platform() -> None:
+    mpi = Mpi(family="MPICH", version="4", launcher="mpich", prefix="/opt/m", modules=("mpich/4",), origin="o")
+    first = msgspec.structs.replace(facts(1), mpis=(mpi,))
+    found = msgspec.structs.replace(slurm_found(), nodes=(first, facts(2)))
+    text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    assert list(site_from_text(text, "site.yaml").platforms) == ["bare"]
+    assert "Not on all asked nodes, or not the same there: modules mpich/4." in text
