@@ -129,7 +129,9 @@ def test_each_mpi_of_modules_is_a_platform_that_loads_them() -> None:
 
 
 def test_a_module_of_one_node_only_is_no_platform() -> None:
-    mpi = Mpi(family="MPICH", version="4", launcher="mpich", prefix="/opt/m", modules=("mpich/4",), origin="o")
+    mpi = Mpi(
+        family="MPICH", version="4", launcher="mpich", prefix="/opt/m", modules=("mpich/4",), origin="o"
+    )
     first = msgspec.structs.replace(facts(1), mpis=(mpi,))
     found = msgspec.structs.replace(slurm_found(), nodes=(first, facts(2)))
     text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")

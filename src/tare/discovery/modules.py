@@ -1,4 +1,4 @@
-"""Find MPIs of environment modules: each module that is named like an MPI is loaded, and its mpirun looked at."""
+"""Find MPIs of environment modules: load each that is named like an MPI, and look at its mpirun."""
 
 from __future__ import annotations
 
