@@ -23,7 +23,7 @@ def ask_this_machine(
     commands: Commands, script: str, origins: Mapping[str, str], report: Report
 ) -> tuple[NodeFacts, ...]:
     """Return the facts of this machine."""
-    done = commands.run(["sh", "-c", script], timeout_s=60)
+    done = commands.run(["sh", "-c", script], timeout_s=120)  # modules take up to 60 s of it
     return _read([("", done.out if done else "")], origins, report)
 
 
