@@ -25,6 +25,7 @@ from report.studies import (
 from support.synthetic import make_campaign, make_case
 from tare.core.attempt import State
 from tare.core.errors import UsageError
+from tare.report import formats
 from tare.report.formats.page import json_block, render
 from tare.report.listing import MOST_ROWS
 from tare.report.sections.verdicts import Verdicts
@@ -261,3 +262,20 @@ def test_of_too_many_comparisons_each_figure_is_reported_over_all_of_its_sizes()
     assert len(found.rows) == 14 * 3 * 2
     assert "2184 comparisons, one at each size, are too many for a page." in found.left_out
     assert "tare compare DIR --all" in found.left_out
+
+
+def test_every_section_and_the_glossary_are_one_click_away(page: Page) -> None:
+    (contents,) = page.all("nav", "contents")
+    assert contents.attributes["aria-label"] == "Contents"
+    targets = [link.attributes.get("href") for link in page.all("a") if not link.classes]
+    for section in page.all("section"):
+        assert f"#{section.attributes['id']}" in targets
+    assert targets.count("#glossary") == 2, "in the header, also of a phone, and in the contents"
+    assert "interval" in page.one("glossary").text
+
+
+def test_a_template_folder_without_a_glossary_shows_that_of_tare(tmp_path: Path) -> None:
+    own = Path(formats.__file__).with_name("template.html")
+    (tmp_path / "template.html").write_text(own.read_text(encoding="utf-8"), encoding="utf-8")
+    campaign = make_campaign(blocks=3)
+    assert Page(render(campaign, content_of(campaign), tmp_path)).one("glossary")

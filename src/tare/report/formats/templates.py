@@ -14,7 +14,7 @@ from tare.report.words.changes import sign_legend
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-TEMPLATES = ("template.html", "style.css", "page.js", "summary.md", "tables.tex")
+TEMPLATES = ("template.html", "glossary.html", "style.css", "page.js", "summary.md", "tables.tex")
 """The template files of the report. A user's template folder can replace any of them, and any of sections."""
 
 
