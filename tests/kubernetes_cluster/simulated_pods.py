@@ -31,6 +31,7 @@ class SimulatedPods:
         self._news: queue.Queue[News] = queue.Queue()
         self._watch = ObjectWatch(cluster, everywhere, naming.ROLE, self._news)
         self._nodes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        self._workers: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         self._tasks: dict[tuple[str, str], str] = {}
         self._running: set[tuple[str, str]] = set()
         self._killed: set[tuple[str, str]] = set()
@@ -48,8 +49,8 @@ class SimulatedPods:
         nodes = self._nodes[namespace, task]
         if name.endswith((naming.CLIENT, naming.SERVER)):
             return packed(_record([nodes[name]], ranks_per_node=1))
-        workers = sorted(one for one in nodes if one != name)
-        return packed(_record([nodes[one] for one in workers or [name]]))
+        workers = [node for _, node in sorted(self._workers[namespace, task].items())]
+        return packed(_record(workers or [nodes[name]]))
 
     def is_running(self, namespace: str, name: str) -> bool:
         """Return whether a pod's container runs, for whoever follows its log."""
@@ -74,7 +75,9 @@ class SimulatedPods:
         self._running.discard(key) if pod.is_over else self._running.add(key)
         if meta.deletion_timestamp is not None and not pod.is_over:  # its program ends before its record does
             self._killed.add(key)
-        if pod.role != naming.WORKER:
+        if pod.role == naming.WORKER:
+            self._workers[meta.namespace, meta.task][meta.name] = pod.spec.node_name
+        else:  # after an outage, a controller may make a second launcher, and delete one
             self._tasks[meta.namespace, meta.name] = meta.task
 
 
