@@ -5,7 +5,7 @@
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make why        find causes that are known, and hold predicted against measured costs of networks, and programs' tolerance of
-#                 latency and rates; on a machine that does nothing else, twenty minutes
+#                 latency and rates; on a machine that does nothing else, half an hour
 # make calibration   count what is claimed of 20 real A/A campaigns on this machine; minutes
 # make truth   count what is falsely claimed of 2,000 simulated campaigns, by kind of sentence; a quarter of an hour
 # make fuzz MINUTES=30   try all that reads others' files on input that nobody meant; so long for each of some 80 targets
