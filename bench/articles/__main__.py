@@ -92,7 +92,7 @@ def judge_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> N
 
 
 def draw_article(article: Article, campaigns: Path, folder: Path = FOLDER) -> None:
-    """Draw the charts of an article from complete campaigns into `folder`/ARTICLE, or print why not."""
+    """Draw the charts of an article from campaigns that are over into `folder`/ARTICLE, or print why not."""
     try:
         draw_charts(article, campaigns, folder)
     except UsageError as error:

@@ -14,9 +14,10 @@ import msgspec
 
 from bench.articles.article import FOLDER, Article
 from bench.articles.markdown import MADE, markdown_table
-from bench.articles.results import Results
+from bench.articles.results import Measured, Results
 from bench.rows import TARE
-from tare.analysis.accounting import account
+from tare.analysis.accounting import Accounting, account
+from tare.core.attempt import State
 from tare.core.errors import UsageError
 from tare.storage.campaign import is_campaign, read_campaign
 
@@ -90,7 +91,9 @@ def read_counterparts(article: Article) -> tuple[Counterpart, ...]:
 
 
 def draw_charts(article: Article, campaigns: Path, folder: Path = FOLDER) -> None:
-    """Draw the counterparts whose campaign in `campaigns` is complete, into `folder`/ARTICLE/charts.
+    """Draw the counterparts whose campaign in `campaigns` has no run left, into `folder`/ARTICLE/charts.
+
+    Runs that failed or are invalid are not drawn; the page counts them.
 
     Raises UsageError if the report has no such chart, or if it is too large.
     """
@@ -100,10 +103,16 @@ def draw_charts(article: Article, campaigns: Path, folder: Path = FOLDER) -> Non
             groups.setdefault((one.campaign, one.options), []).append(one)
     for (campaign, options), alike in groups.items():
         source = campaigns / campaign
-        if is_campaign(source) and account(read_campaign(source)).is_complete:
+        if is_campaign(source) and _is_over(account(read_campaign(source))):
             with tempfile.TemporaryDirectory(prefix="tare-articles-") as name:
                 _report(source, options, Path(name))
                 _keep(alike, Path(name), folder / article.key)
+
+
+def _is_over(runs: Accounting) -> bool:
+    return runs.n_done > 0 and not (
+        runs.is_running or runs.counts[State.RUNNING] or runs.counts[State.PENDING]
+    )
 
 
 def _report(campaign: Path, options: Sequence[str], folder: Path) -> None:
@@ -162,10 +171,16 @@ def _here(article: Article, one: Counterpart, results: Results, folder: Path) ->
     remark = f" {one.here}" if one.here else ""
     if not (folder / article.key / one.file).exists():
         return (
-            f"… **not drawn yet**: there is no complete campaign of {one.campaign} on this machine.{remark}"
+            f"… **not drawn yet**: there is no finished campaign of {one.campaign} on this machine.{remark}"
         )
     measured = next((each for each in results.campaigns if each.study == one.campaign), None)
-    ran = f", {measured.n_done} runs on {measured.date}" if measured else ""
+    ran = f", {_counted(measured)} on {measured.date}" if measured else ""
     if one.figure == _VALUES:
         return f"[table]({article.key}/{one.file}){ran}.{remark}"
     return f"[![{one.shows}]({article.key}/{one.file})]({article.key}/{one.file}){ran}.{remark}"
+
+
+def _counted(measured: Measured) -> str:
+    """Return how many runs a chart may have: "45 runs", or "44 of 45 runs"."""
+    of = "" if measured.n_done == measured.n_planned else f" of {measured.n_planned}"
+    return f"{measured.n_done}{of} runs"
