@@ -51,7 +51,7 @@ class Log(NamedTuple):
 
     @staticmethod
     def _repeated(text: str, n_bytes: int) -> Iterator[str]:
-        piece = text * max(1, PIECE_BYTES // len(text))
+        piece = text * max(1, min(PIECE_BYTES, n_bytes) // len(text))
         for _ in range(max(1, n_bytes // len(piece))):
             yield piece
 

@@ -32,6 +32,13 @@ def wall_s(argv: Sequence[str], *, repeats: int = 1, cwd: Path | None = None) ->
     return statistics.median(times)
 
 
+def cpu_and_wall_s(argv: Sequence[str]) -> tuple[float, float]:
+    """Return the CPU and the wall time of a command in seconds. Raises CalledProcessError if it fails."""
+    began = time.perf_counter()
+    cpu_s, _ = cpu_s_and_peak_mib(argv, must_succeed=True)
+    return cpu_s, time.perf_counter() - began
+
+
 def peak_mib(argv: Sequence[str], cwd: Path | None = None) -> float:
     """Return the peak resident memory of a command, in MiB. Raises CalledProcessError if it fails."""
     _, peak, code = _usage(argv, cwd)
