@@ -110,6 +110,15 @@ def test_noise_between_rows_changes_nothing(noise: str) -> None:
     assert parse("latency", noise + noisy) == parse("latency", LATENCY)
 
 
+@pytest.mark.parametrize("label", ["", "0: ", "n1: ", "node[7] "])
+def test_rows_among_thousands_of_messages_are_read(label: str) -> None:
+    noise = "    0x7f12a3 retrying after 250 ms\nINFO:root:heartbeat mem=512.3MiB\n\n" * 1000
+    rare = "".join(f"{noise}{label}{line}" for line in LATENCY.splitlines(keepends=True)) + noise
+    dense = "".join(f"{label}{line}" for line in LATENCY.splitlines(keepends=True))
+    assert parse("latency", rare) == parse("latency", dense)
+    assert parse("latency", rare).measurements
+
+
 @pytest.mark.parametrize("label", ["0: ", "[0] ", "[1,0]<stdout>:", "[prterun-n1-99@1,0]<stdout>: ", "    "])
 def test_labels_of_ranks_are_taken_off(label: str) -> None:
     labelled = "".join(label + line for line in LATENCY.splitlines(keepends=True))

@@ -23,6 +23,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.text import Sieve
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -132,6 +133,10 @@ class _Table:
     heads: tuple[str, ...] = ()
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     pattern: re.Pattern[str] | None = None
+    n_figures: int = 1
+    """How many figures a row has."""
+    validation: int | None = None
+    """The index of the column with the result of data validation."""
     rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     is_cut: bool = False
     """Whether the text ends in the middle of a row."""
@@ -141,18 +146,11 @@ class _Table:
     def read_heads(self, line: str, has_sizes: bool) -> None:
         names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
         self.heads = tuple(names)
+        self.n_figures = max(len(names) - 1, 1)
+        self.validation = names.index(_VALIDATION) if _VALIDATION in names else None
         fields = (self._field(name) for name in (names[1:] if has_sizes else names))
         size = [r"([0-9]{1,15})"] if has_sizes else []
         self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
-
-    @property
-    def n_figures(self) -> int:
-        return max(len(self.heads) - 1, 1)
-
-    @property
-    def validation(self) -> int | None:
-        """The index of the column with the result of data validation, or None."""
-        return self.heads.index(_VALIDATION) if _VALIDATION in self.heads else None
 
     def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
         """Yield the index of each column with a figure of merit, its name, and its percentile, if any."""
@@ -218,6 +216,14 @@ class OsuLog(LogParser):
 
     banner = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
     finds_aborts = True
+    sieve = Sieve(
+        r"[ \t]*(?:[0-9#SO\[]|[^\s]+[:\]][ \t]*[0-9#SO\[])",
+        "OSU ",
+        "OMB-Py",
+        "osu_",
+        "Limiting max",
+        "DATA VALID",
+    )
 
     def __init__(self, foms: Iterable[Fom], expected: Expectation) -> None:
         foms = tuple(foms)
@@ -367,7 +373,7 @@ class OsuLog(LogParser):
         for row in table.rows:
             point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
             for column, fom, which in figures:
-                self._findings.measure(fom, float(row[column]), **{**point, **which})
+                self._findings.measure(fom, float(row[column]), **point, **which)
 
     def _measure_small_mean(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         if SMALL_MEAN not in self._foms:
