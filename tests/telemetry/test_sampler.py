@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tare.core.safe_folder import SafeFolder
-from tare.core.telemetry import Epoch, Host, Span
+from tare.core.telemetry import Epoch, Host, Span, end_mark
 from tare.plugins.collectors.sampler import raw_name, read
 from tare.plugins.collectors.sampler.bundle import program, source_texts
 from tare.plugins.collectors.sampler.recording import STORED, store
@@ -74,6 +74,15 @@ def test_a_recording_has_its_first_and_last_sample_however_short_it_is(
     (host,) = recording.hosts
     assert [sample.mark for sample in host.samples] == ["", "solve", ""]
     assert {"cpu", "interfaces", "memory", "tcp"} <= set(host.head.sources)
+
+
+def test_the_sample_at_the_end_of_a_stage_is_the_last_one(started: Started, tmp_path: Path) -> None:
+    started.send("begin", str(tmp_path / raw_name("n1")), "60")
+    started.send("mark", end_mark("solve"))
+    started.send("end")
+    recording = read(SafeFolder(tmp_path))
+    assert recording is not None
+    assert [sample.mark for sample in recording.hosts[0].samples] == ["", end_mark("solve")]
 
 
 def test_only_what_changed_is_written_and_all_of_it_is_read_again(started: Started, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from tare.execution.executor import BackendExecutors, Executor, SerialExecutor
 from tare.plugins.backend_registry import backend
 from tare.plugins.collectors.facts import collect_facts
 from tare.plugins.collectors.images import container_facts
-from tare.plugins.collectors.interfaces import read_traffic
+from tare.plugins.collectors.interfaces import read_own_records, read_traffic
 from tare.probes.records import read_records
 from tare.probes.traffic import traffic_script
 from tare.storage.campaign import store_environment
@@ -272,8 +272,12 @@ def _traffic(files: NodeFiles) -> Traffic:
 
 def _counters(backend: Backend) -> Callable[[Sequence[str | None]], Traffic]:
     def counters(hosts: Sequence[str | None]) -> Traffic:
-        response = backend.ask(hosts, traffic_script())
-        return _traffic({host or "localhost": read_records(text) for host, text in response.items()})
+        own = read_own_records() if None in hosts else None
+        found: dict[str | None, Mapping[str, str]] = {} if own is None else {None: own}
+        if asked := [host for host in hosts if host not in found]:
+            response = backend.ask(asked, traffic_script())
+            found |= {host: read_records(text) for host, text in response.items()}
+        return _traffic({host or "localhost": found[host] for host in hosts if host in found})
 
     return counters
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -13,6 +16,8 @@ from tare.probes.traffic import ADAPTERS, INTERFACES
 
 _RX_BYTES, _RX_PACKETS, _TX_BYTES, _TX_PACKETS = 0, 1, 8, 9
 _N_FIELDS = 16  # in a line without one, received counts would be read as sent counts
+_STACKED = re.compile(r"lower_.*|bonding|bridge", re.DOTALL)
+"""The entries of an interface in /sys/class/net that tell on which others it is stacked."""
 
 
 def read_counters(text: str) -> dict[str, Counters]:
@@ -37,3 +42,32 @@ def read_traffic(records: Mapping[str, str]) -> dict[str, Counters]:
         if name in found:
             found[name] = msgspec.structs.replace(found[name], link=link)
     return found | adapters.ports
+
+
+def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
+    """Return the records of traffic.sh for this machine, without a shell: each run needs them twice.
+
+    None on a machine with RDMA adapters, whose counters only the script reads. `root` is for tests.
+    """
+    classes = root / "sys/class"
+    if any(_names(classes / name) for name in ("infiniband", "cxi")):
+        return None
+    stacked = []
+    for interface in _names(classes / "net"):
+        there = classes / "net" / interface
+        stacked += [f"net/{interface}/{name}\n" for name in _names(there) if _STACKED.fullmatch(name)]
+        if (there / "device/infiniband").exists():
+            return None
+    try:
+        text = (root / INTERFACES.lstrip("/")).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    records = {INTERFACES: text, ADAPTERS: "".join(stacked)}
+    return {name: text for name, text in records.items() if text}
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208  # it is called often, and needs only names
+    except OSError:
+        return []

@@ -83,13 +83,16 @@ class StageCounts(NamedTuple):
 
     def total(self, prefix: str, *fields: str) -> float | None:
         """Return the sum of all counters ``PREFIX…/FIELD``. Return None if there are none or one was lost."""
-
-        def is_meant(name: str) -> bool:
-            return name.startswith(prefix) and name.rpartition("/")[2] in fields
-
-        if any(is_meant(name) for one in self.machines for name in one.lost):
+        ends = tuple(f"/{field}" for field in fields)
+        lost = (name for one in self.machines for name in one.lost)
+        if any(name.startswith(prefix) and name.endswith(ends) for name in lost):
             return None
-        found = [value for one in self.machines for name, value in one.counted.items() if is_meant(name)]
+        found = [
+            value
+            for one in self.machines
+            for name, value in one.counted.items()
+            if name.startswith(prefix) and name.endswith(ends)
+        ]
         return sum(found) if found else None
 
     def rates(self, name: str, prefix: str) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ Without commands it sleeps.
 - ``["mark", NAME]``  takes a sample now, with a name
 - ``["enter", GROUP]`` also samples the run's control group, a folder, from the next sample on
 - ``["leave"]``       reads that group a last time, for the next sample, and closes it
-- ``["end"]``         takes a last sample
+- ``["end"]``         takes a last sample, unless the one before is that of the end of a stage
 
 A recording is JSON lines, written one by one, so that at most one is lost if the sampler is ended. It holds
 text, not numbers, and only the lines that changed. Parsing would take CPU time of the node that is measured.
@@ -31,6 +31,7 @@ _BOOTTIME = 7  # CLOCK_BOOTTIME of clock_gettime(2), in Python since 3.7
 _MOST_SHARE = 0.01  # of a core that reading one source may take
 _OF_GROUP = "run"  # the source that reads a run's control group
 _REOPEN_S = 60.0  # then a new recording opens files anew: one may be mounted
+_ENDED = " ended"  # at the end of the name of a sample that is taken when a stage ends
 
 
 def add_source(name: str, text: str) -> None:
@@ -198,6 +199,7 @@ class Recording:
         for reader in readers.by_name.values():
             reader.forget()
         name = path.encode("utf-8", "surrogateescape")  # Python 3.6 would use ASCII in the C locale
+        self.is_ended = False  # whether its last sample is that of the end of a stage
         self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
 
     def begin(self) -> None:
@@ -218,6 +220,7 @@ class Recording:
         """Write what changed since the last sample. If `is_periodic`, read only sources that are due."""
         line = {"t": round(steady_s(), 6), "w": round(time.time(), 6)}  # type: dict[str, object]
         line["s"] = self._readers.changes(not is_periodic)
+        self.is_ended = mark.endswith(_ENDED)
         if mark:
             line["mark"] = mark
         faults = self._readers.faults()
@@ -273,7 +276,8 @@ class Sampler:
         recording, self.recording = self.recording, None
         if recording is not None:
             try:
-                recording.sample()
+                if not recording.is_ended:
+                    recording.sample()
             finally:
                 recording.close()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -98,14 +97,13 @@ def store(folder: Path, span: Span) -> Recording:
     files = _raw_files(source)
     hosts = []
     if files:
-        packed = io.BytesIO()
-        with gzip.GzipFile("", "wb", _LEVEL, packed, mtime=0) as kept:
-            kept.write(msgspec.json.encode(span) + b"\n")
-            for host, one in files.items():
-                data = _whole_lines(one.read())
-                kept.write(msgspec.json.encode(_Opening(host=host)) + b"\n" + data)
-                hosts.append(_read_host(host, data.splitlines()))
-        (source / STORED).replace(packed.getvalue(), is_synced=False)
+        parts = [msgspec.json.encode(span) + b"\n"]
+        for host, one in files.items():
+            data = _whole_lines(one.read())
+            parts += [msgspec.json.encode(_Opening(host=host)) + b"\n", data]
+            hosts.append(_read_host(host, data.splitlines()))
+        packed = gzip.compress(b"".join(parts), _LEVEL, mtime=0)
+        (source / STORED).replace(packed, is_synced=False)
         for one in files.values():
             one.remove()
     return Recording(hosts=tuple(one for one in hosts if one is not None), span=span)
