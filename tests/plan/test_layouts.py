@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from support.doubles import DoubleWorkload
-from tare.core.case import Case, Layout
+from tare.core.case import Binding, Case, Layout
 from tare.core.errors import FileFaults
 from tare.core.launch import Invocation
 from tare.core.plan import Edition, Plan
@@ -333,3 +333,13 @@ def test_a_network_of_other_hosts_is_refused_where_a_batch_system_starts_the_ran
     told = r"factors.network\[1\]: network 'pods' .* on the host '\{node\}-pod', and a batch system starts"
     with pytest.raises(FileFaults, match=told):
         make_plan(queued, site, ALL)
+
+
+def test_a_case_has_exactly_the_settings_of_its_row() -> None:
+    layout = Layout(nodes=2, ranks=4, ranks_per_node=2, threads=3, bind=Binding.CORE)
+    case = Case(
+        id="x", workload="w", platform="p", layout=layout, parameters={"n": 7}, unknown=("threads", "storage")
+    )
+    assert all(case.has({name: value}) for name, value in case.settings.items())
+    others = (("threads", 3), ("nodes", 1), ("bind", "none"), ("twin", "a"), ("n", 8), ("no such", 1))
+    assert not any(case.has({name: value}) for name, value in others)

@@ -55,9 +55,12 @@ def traps_of(loaded: Loaded) -> tuple[FoundTrap, ...]:
     """
     found: dict[tuple[object, ...], tuple[str, ...]] = {}
     counts: Counter[tuple[str, str]] = Counter()
-    for case in loaded.plan.cases:
-        plugin = backend(loaded.composer.site.platforms[case.platform].backend)
-        if not isinstance(plugin, BatchBackend):
+    names = dict.fromkeys(case.platform for case in loaded.plan.cases)
+    plugins = {name: backend(loaded.composer.site.platforms[name].backend) for name in names}
+    queued = {name: one for name, one in plugins.items() if isinstance(one, BatchBackend)}
+    for case in loaded.plan.cases if queued else ():
+        plugin = queued.get(case.platform)
+        if plugin is None:
             continue
         is_wide = loaded.composer.widest(case).nodes > 1
         form = (case.platform, case.network, case.storage, case.workload, is_wide)

@@ -92,8 +92,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             "twin": self.twin,
             "profiled": True if self.profile_of else None,
         }
-        known = {name: value for name, value in row.items() if value is not None and name not in self.unknown}
-        return known | (settings_of(self.software) if self.software else {}) | dict(self.parameters)
+        known = {name: value for name, value in row.items() if value is not None}
+        for name in self.unknown:
+            known.pop(name, None)
+        if self.software:
+            known.update(settings_of(self.software))
+        known.update(self.parameters)
+        return known
 
     def has(self, wanted: Settings) -> bool:
         """Return whether the case has every setting of `wanted`."""
@@ -103,8 +108,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         """Return ``settings.get(name)`` without making the other settings."""
         if name in self.parameters:
             return self.parameters[name]
-        if name in _OWN:
-            value: Scalar | None = getattr(self, name)
+        if name in _OWN or name in LAYOUT:
+            value: Scalar | None = getattr(self if name in _OWN else self.layout, name)
             return None if name in self.unknown else value
         return self.settings.get(name)
 

@@ -114,7 +114,7 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         """
         if not self.reference or self.is_reference(case):
             return None
-        exact = self._by_settings.get(_key(case.settings | dict(self.reference)))
+        exact = self._references.get(_key(case.settings | dict(self.reference)))
         return exact or self._following(case)
 
     def _following(self, case: Case) -> Case | None:
@@ -212,8 +212,9 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         return found
 
     @cached_property
-    def _by_settings(self) -> dict[frozenset[tuple[str, object]], Case]:
-        return {_key(case.settings): case for case in self.cases}
+    def _references(self) -> dict[frozenset[tuple[str, object]], Case]:
+        """Return the references by their settings."""
+        return {_key(case.settings): case for case in filter(self.is_reference, self.cases)}
 
 
 def _figures(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:

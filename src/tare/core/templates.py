@@ -52,7 +52,7 @@ def _nearest(name: str, names: Collection[str], later: tuple[str, ...]) -> str:
 
 def fill(text: str, values: Settings) -> str:
     """Return `text` with its placeholders filled from `values`, except those that are filled later."""
-    return "".join(part if name is None else _written(values[name]) for part, name in _parts(text))
+    return "".join([part if name is None else _written(values[name]) for part, name in _parts(text)])
 
 
 @cache

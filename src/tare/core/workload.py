@@ -123,6 +123,7 @@ class ParameterKind(enum.StrEnum):
 
 
 _UNITS = {ParameterKind.SECONDS: " s", ParameterKind.FRACTION: " %"}
+_BYTES, _FRACTION = ParameterKind.BYTES, ParameterKind.FRACTION  # a look-up in an enum is slow in Python 3.11
 
 
 def written(value: Scalar, kind: ParameterKind | None) -> str:
@@ -134,9 +135,9 @@ def written(value: Scalar, kind: ParameterKind | None) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return value
-    if kind is ParameterKind.BYTES:
+    if kind is _BYTES:
         return write_bytes(value) if isinstance(value, int) else format_bytes(value).replace(" ", "")
-    number = value * 100 if kind is ParameterKind.FRACTION else value
+    number = value * 100 if kind is _FRACTION else value
     text = f"{number:.15g}" if isinstance(number, float) else str(number)
     return text + _UNITS.get(kind, "") if kind else text
 

@@ -30,8 +30,8 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
         return [], []
     origin = study.origins.get("reference")
     wanted = " ".join(f"{name}={plan.written(name, value)}" for name, value in plan.reference.items())
-    references = [case for case in plan.cases if plan.is_reference(case)]
-    if not references:
+    contenders = [case for case in plan.cases if not plan.is_reference(case)]
+    if len(contenders) == len(plan.cases):
         found = "; ".join(_levels(plan, name) for name in plan.reference)
         return [study.fault(origin, f"no case is the reference {wanted}; {found}")], []
     strange = [name for name, common, _ in plan.across_workloads() if not common]
@@ -42,7 +42,6 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
             "could be compared; give both such a figure, or leave one out"
         )
         return [study.fault(origin, message)], []
-    contenders = [case for case in plan.cases if not plan.is_reference(case)]
     across = [study.fault(origin, text) for text in across_workloads(plan)]
     alone = [case for case in contenders if plan.reference_of(case) is None]
     if not alone:
@@ -118,9 +117,10 @@ def site_notes(cases: Sequence[Case], site: Site) -> Iterator[str]:
 
 
 def _crowded(cases: Sequence[Case], site: Site) -> Iterator[str]:
-    crowded = [one for one in cases if not fits(one.layout, site)]
+    layouts = {layout for layout in {one.layout for one in cases} if not fits(layout, site)}
+    crowded = [one.layout for one in cases if one.layout in layouts] if layouts else []
     if crowded:
-        layout = max((one.layout for one in crowded), key=lambda one: one.ranks_per_node * one.threads)
+        layout = max(crowded, key=lambda one: one.ranks_per_node * one.threads)
         what = "1 case shares" if len(crowded) == 1 else f"{len(crowded)} cases share"
         threads = "1 thread" if layout.threads == 1 else f"{layout.threads} threads"
         yield (

@@ -41,8 +41,9 @@ def combinations(study: Study) -> Iterator[Combination]:
     """Yield the combinations of `study`; the levels of the last factor change fastest."""
     factors = all_factors(study)
     ranking = tuple(sorted(range(len(factors)), key=lambda index: speciality(factors[index])))
-    for numbers in itertools.product(*(range(len(factor.levels)) for factor in factors)):
-        levels = tuple(factor.levels[number] for factor, number in zip(factors, numbers, strict=True))
+    all_numbers = itertools.product(*(range(len(factor.levels)) for factor in factors))
+    all_levels = itertools.product(*(factor.levels for factor in factors))
+    for numbers, levels in zip(all_numbers, all_levels, strict=True):
         settings = dict(study.common)
         for index in ranking:
             _merge(settings, levels[index].settings)
@@ -54,10 +55,9 @@ def _merge(settings: dict[str, Scalar], special: Settings) -> None:
 
     A level that sets `ranks` but not `nodes` also lowers `nodes` to the number of ranks.
     """
-    ranks, nodes = special.get("ranks"), settings.get("nodes")
     settings.update(special)
-    if ranks is not None and nodes is not None and "nodes" not in special:
-        settings["nodes"] = min(int(nodes), int(ranks))
+    if "ranks" in special and "nodes" in settings and "nodes" not in special:
+        settings["nodes"] = min(int(settings["nodes"]), int(special["ranks"]))
 
 
 def speciality(factor: Factor) -> int:

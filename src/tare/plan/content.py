@@ -30,7 +30,9 @@ def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] =
         case.storage,
         case.io,
         case.layout if case.layout.bind else msgspec.structs.replace(case.layout, bind=case.layout.binding),
-        {name: value for name, value in case.parameters.items() if name not in late or value != late[name]},
+        {name: value for name, value in case.parameters.items() if name not in late or value != late[name]}
+        if late
+        else case.parameters,
     )
     if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns
         content += (case.twin,)

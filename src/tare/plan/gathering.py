@@ -17,7 +17,6 @@ from tare.core.program import (
     EPILOGUE,
     PROGRAM_SETTINGS,
     PROLOGUE,
-    all_parameters,
     command_faults,
     program_faults,
     program_settings,
@@ -26,10 +25,11 @@ from tare.core.site import Platform, Site
 from tare.core.software import SOFTWARE_SETTINGS, Layers, layers_of, software_of
 from tare.core.study import Exclusion, Level, Origin, Study
 from tare.core.values import Scalar, Settings
-from tare.core.workload import Parameter, Workload
+from tare.core.workload import Parameter, Stage, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
 from tare.plan.content import identified, setting_order
 from tare.plan.layouts import (
+    LAYOUT_SETTINGS,
     asked_names,
     bind_fault,
     binding,
@@ -65,13 +65,19 @@ class Gathering:
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
-        self._used: dict[tuple[object, ...], Layout] = {}
+        self._bound: dict[tuple[object, ...], tuple[Layout, str | None]] = {}
+        self._factors = all_factors(study)
+        self._has_names = any(level.name for factor in self._factors for level in factor.levels)
+        around = (PROLOGUE, study.prologue), (EPILOGUE, study.epilogue)
+        self._around = tuple((kind, commands) for kind, commands in around if commands)
         self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
         self._parameters = {
             name: tuple((one, self._default(one)) for one in self._own_parameters(workload))
             for name, workload in _used_workloads(study, workloads)
         }
-        self._all_parameters = {name: all_parameters(workloads[name]) for name in self._parameters}
+        self._late = {
+            name: tuple(one for one, _ in own if one.is_late) for name, own in self._parameters.items()
+        }
         self._dropped: Counter[str] = Counter()
         places = [study.common, *(level.settings for factor in all_factors(study) for level in factor.levels)]
         self._has_software = any(place.keys() & set(SOFTWARE_SETTINGS) for place in places) or any(
@@ -87,7 +93,7 @@ class Gathering:
         reasons = [*workload.faults(asked), *program_faults(asked, workload)]
         for reason in reasons:
             self._report(f"{workload.name}: {reason}", combination)
-        for kind, commands in ((PROLOGUE, self.study.prologue), (EPILOGUE, self.study.epilogue)):
+        for kind, commands in self._around:
             for reason in command_faults(kind, commands, asked):
                 fault = self.study.fault(self.study.origins.get(kind), f"{workload.name}: {reason}")
                 self.faults.setdefault((fault.message, None), fault)
@@ -140,16 +146,10 @@ class Gathering:
         if self.edition is Edition.ASKED:
             return asked
         wish = Binding(str(combination.settings["bind"])) if "bind" in combination.settings else None
-        content = (asked.workload, asked.platform, asked.layout, asked.io, wish)
-        key = (*content, *sorted(asked.parameters.items()))
-        layout = self._used.get(key)
         platform = self.site.platforms.get(asked.platform) or Platform()
         stages = self.workloads[asked.workload].stages(asked)
-        if layout is None:
-            layout, stage = used_layout(stages, asked.layout)
-            bind = binding(wish, layout, stage, platform, self.site)
-            layout = self._used[key] = msgspec.structs.replace(layout, bind=bind)
-        if reason := bind_fault(layout.binding, layout, platform, self.site):
+        layout, reason = self._bind(*used_layout(stages, asked.layout), asked.platform, wish)
+        if reason:
             self._report(reason, combination, {"bind"})
             return None
         if reason := storage_fault(asked, layout, stages, self.site):
@@ -160,9 +160,23 @@ class Gathering:
             return None
         return self._identified(msgspec.structs.replace(asked, layout=layout))
 
+    def _bind(self, layout: Layout, stage: Stage, on: str, wish: Binding | None) -> tuple[Layout, str | None]:
+        """Return `layout` with the binding of the ranks of `stage` on platform `on`, and why that cannot be.
+
+        Most cases of a study are bound alike, so each binding is derived once.
+        """
+        key = (layout, stage.is_mpi, stage.has_own_threads, stage.is_pair, on, wish)
+        found = self._bound.get(key)
+        if found is None:
+            platform = self.site.platforms.get(on) or Platform()
+            bind = binding(wish, layout, stage, platform, self.site)
+            bound = msgspec.structs.replace(layout, bind=bind)
+            found = self._bound[key] = bound, bind_fault(bind, bound, platform, self.site)
+        return found
+
     def _identified(self, case: Case) -> Case:
         workload = self.workloads[case.workload]
-        return identified(case, self._digest(workload), self._all_parameters[case.workload])
+        return identified(case, self._digest(workload), self._late[case.workload])
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
@@ -176,7 +190,6 @@ class Gathering:
                 self._report(f"{workload.name} needs a value for {name!r}", combination)
                 return None
             parameters[name] = value
-        factors = all_factors(self.study)
         case = Case(
             id="",
             workload=workload.name,
@@ -184,14 +197,16 @@ class Gathering:
             network=_text(settings.get("network") or next(iter(self.site.networks), None)),
             storage=_text(settings.get("storage") or next(iter(self.site.storage), None)),
             io=_text(settings.get("io")),
-            layout=msgspec.structs.replace(layout, bind=Binding(str(settings.get("bind", "none")))),
+            layout=layout,
             parameters=parameters,
             software=self._software(workload, combination),
             names={
                 factor.name: level.name
-                for factor, level in zip(factors, combination.levels, strict=True)
+                for factor, level in zip(self._factors, combination.levels, strict=True)
                 if level.name and factor.name != "cases"
-            },
+            }
+            if self._has_names
+            else {},
         )
         return self._identified(case) if self.edition is Edition.ASKED else case
 
@@ -247,10 +262,14 @@ class Gathering:
         return {"slots": self.site.slots(case.layout.nodes)} if is_known else {}
 
     def _layout(self, settings: Settings) -> Layout | str:
-        key = tuple(settings.get(name) for name in ("nodes", "ranks", "ranks_per_node", "threads"))
+        key = tuple([settings.get(name) for name in (*LAYOUT_SETTINGS, "bind")])
         layout = self._layouts.get(key)
         if layout is None:
-            layout = self._layouts[key] = layout_at(settings, self.site)
+            layout = layout_at(settings, self.site)
+            if isinstance(layout, Layout):
+                bind = Binding(str(settings.get("bind", "none")))
+                layout = msgspec.structs.replace(layout, bind=bind)
+            self._layouts[key] = layout
         return layout
 
     def _report(self, message: str, combination: Combination, names: Iterable[str] = ()) -> None:
@@ -260,9 +279,10 @@ class Gathering:
 
     def _culprit(self, message: str, combination: Combination, names: frozenset[str]) -> Origin | None:
         """Return where the study sets a setting that `message` names: the place that takes effect."""
-        factors = all_factors(self.study)
         ranked = sorted(
-            zip(factors, combination.levels, strict=True), key=lambda one: speciality(one[0]), reverse=True
+            zip(self._factors, combination.levels, strict=True),
+            key=lambda one: speciality(one[0]),
+            reverse=True,
         )
         named = names or _named_settings(message, combination.settings)
         for _, level in ranked:

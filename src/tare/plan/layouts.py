@@ -15,6 +15,7 @@ from tare.probes.core_binding import chosen
 _MEMORY = "/dev/shm"  # noqa: S108
 LAYOUT_SETTINGS = ("nodes", "ranks", "ranks_per_node", "threads")
 """The settings of a layout that are numbers; `bind` is its fifth setting."""
+_ASKABLE = frozenset((*LAYOUT_SETTINGS, "bind"))
 
 
 def lay_out(
@@ -160,7 +161,7 @@ def host_fault(case: Case, platform: Platform, site: Site) -> str | None:
 
 def asked_names(settings: Settings) -> frozenset[str]:
     """Return the settings of a layout that `settings` ask for."""
-    return frozenset(name for name in (*LAYOUT_SETTINGS, "bind") if name in settings)
+    return _ASKABLE.intersection(settings)
 
 
 def difference(asked: Case, used: Case, names: frozenset[str]) -> dict[str, tuple[Scalar, Scalar]]:

@@ -61,9 +61,7 @@ class PseudonymousView:
     def plan(self, plan: Plan) -> Plan:
         """Return the plan, with secrets in its settings hidden, judged by their names and values."""
         settings = _Settings(plan.cases)
-        cases = tuple(
-            msgspec.structs.replace(case, parameters=settings.shown(case.parameters)) for case in plan.cases
-        )
+        cases = tuple(map(settings.shown_case, plan.cases))
         return self.signed(
             msgspec.structs.replace(
                 plan,
@@ -127,9 +125,13 @@ class _Settings:
             self.shown(case.parameters)
 
     def shown(self, settings: Settings) -> Settings:
-        if not any(isinstance(value, str) for value in settings.values()):
+        if str not in map(type, settings.values()):
             return settings
         return {name: self._value(name, value) for name, value in settings.items()}
+
+    def shown_case(self, case: Case) -> Case:
+        shown = self.shown(case.parameters)
+        return case if shown is case.parameters else msgspec.structs.replace(case, parameters=shown)
 
     def _value(self, name: str, value: Scalar) -> Scalar:
         if not isinstance(value, str):

@@ -178,9 +178,7 @@ def print_table(
     right = [name in numeric for name in columns]
 
     def line(cells: Sequence[str]) -> str:
-        parts = (
-            _aligned(cell, width, flush) for cell, width, flush in zip(cells, widths, right, strict=True)
-        )
+        parts = map(_aligned, cells, widths, right)
         return "  ".join(parts).rstrip()
 
     _put([click.style(line(columns), bold=True)])
@@ -196,6 +194,8 @@ def _cell(text: str) -> str:
 
 
 def _aligned(cell: str, width: int, is_flush_right: bool) -> str:
+    if type(cell) is str and cell.isprintable():
+        return cell.rjust(width) if is_flush_right else cell.ljust(width)
     text = _cell(cell)
     blank = " " * (width - len(text))
     if isinstance(cell, Painted):
