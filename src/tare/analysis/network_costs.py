@@ -12,6 +12,7 @@ from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.units import seconds_in
+from tare.core.values import Scalar
 from tare.stats.intervals import Floats
 
 Side = tuple[str, str | None]
@@ -23,6 +24,8 @@ _PAIRS = {"tare.p2p": "latency_mean", "osu.latency": "latency", "imb.pingpong": 
 _FAMILIES = {"osu": "latency", "imb": "time_avg"}
 _FAR = 1.001
 _LEAST_SIZES = 3
+_OF_A_CURVE = frozenset({"bytes", "op"})
+"""The coordinates along a curve, and of its operation; those that differ in others are other curves."""
 
 
 class CostCurve(NamedTuple):
@@ -120,20 +123,29 @@ _NAMES = {
 
 
 def _curves(case: Case, table: Table) -> Iterator[CostCurve]:
-    """Yield the curves of a case: one for each operation, with a time for each size."""
-    points: dict[str, dict[float, tuple[Cell, int]]] = {}
+    """Yield the curves of a case: one for each operation and run of one output, with a time for each size.
+
+    Messages between ranks of one node say nothing of the network.
+    """
+    if case.layout.nodes == 1 and "nodes" not in case.unknown:
+        return
+    points: dict[tuple[str, frozenset[tuple[str, Scalar]]], dict[float, tuple[Cell, int]]] = {}
     for cell, column in table.columns.get(case.id, {}).items():
         operation = _operation(case.workload, cell)
         if operation and seconds_in(cell.unit):
+            others = frozenset(one for one in cell.at if one[0] not in _OF_A_CURVE)
             size = dict(cell.at).get("bytes", 0)
             if isinstance(size, (int, float)):
-                points.setdefault(operation, {})[float(size)] = (cell, column)
-    for operation, found in points.items():
+                points.setdefault((operation, others), {})[float(size)] = (cell, column)
+    for (operation, others), found in points.items():
         sizes = sorted(found)
         factor = np.array([seconds_in(found[size][0].unit) for size in sizes], np.float64)
         times = table.values[:, [found[size][1] for size in sizes]] * factor
-        ranks = 2 if operation == POINT_TO_POINT else case.layout.ranks
-        yield CostCurve(operation, side_of(case), ranks, tuple(sizes), times)
+        among = dict(others).get("ranks")
+        own = among if isinstance(among, int) else case.layout.ranks
+        ranks = 2 if operation == POINT_TO_POINT else own
+        if ranks > 1:
+            yield CostCurve(operation, side_of(case), ranks, tuple(sizes), times)
 
 
 def _operation(workload: str, cell: Cell) -> str:

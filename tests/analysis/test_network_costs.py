@@ -1,0 +1,80 @@
+"""Which microbenchmarks say what a message costs between two nodes."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from support.curves import SIZES, Wire, curves_campaign, joined
+from tare.analysis.network_costs import NetworkCosts
+from tare.core.campaign import Campaign
+from tare.core.case import Layout
+
+_HOST = Wire(10e-6, 1e9)
+_SHARED_MEMORY = Wire(0.2e-6, 1e10)
+_SIDE = ("bare", "host")
+
+
+def _on_one_node(campaign: Campaign, *, unknown: tuple[str, ...] = ()) -> Campaign:
+    """Return `campaign` with two ranks on one node in place of two nodes, in cases of their own."""
+    cases = {
+        case.id: msgspec.structs.replace(
+            case, id=f"{case.id}1", layout=Layout(nodes=1, ranks=2, ranks_per_node=2), unknown=unknown
+        )
+        for case in campaign.plan.cases
+    }
+    attempts = tuple(msgspec.structs.replace(one, case=cases[one.case].id) for one in campaign.attempts)
+    plan = msgspec.structs.replace(campaign.plan, cases=tuple(cases.values()))
+    return msgspec.structs.replace(campaign, plan=plan, attempts=attempts)
+
+
+def _latency_s(campaign: Campaign) -> float:
+    found = NetworkCosts(campaign).latency(_SIDE)
+    assert found is not None
+    return float(np.nanmean(found))
+
+
+def test_messages_on_one_node_say_nothing_of_the_network() -> None:
+    near = _on_one_node(curves_campaign({"host": _SHARED_MEMORY}, with_collectives=2))
+    assert not NetworkCosts(near).sides
+    both = joined(near, curves_campaign({"host": _HOST}))
+    assert _latency_s(both) == pytest.approx(_HOST.seconds(8), rel=0.02)
+
+
+def test_curves_of_an_unknown_number_of_nodes_are_used() -> None:
+    imported = _on_one_node(curves_campaign({"host": _HOST}), unknown=("nodes",))
+    assert _latency_s(imported) == pytest.approx(_HOST.seconds(8), rel=0.02)
+
+
+def test_runs_of_one_output_with_other_coordinates_are_other_curves() -> None:
+    """An output may hold several runs, such as of 2 ranks and of 4: their times are not mixed."""
+    campaign = curves_campaign({"host": _HOST}, with_collectives=4)
+    times = _with_another_run(campaign, factor=100.0)
+    cost = NetworkCosts(times).cost(_SIDE, "MPI_Allreduce", 1024, 4)
+    assert cost is not None
+    assert float(np.nanmean(cost.seconds)) == pytest.approx(2 * _HOST.seconds(1024), rel=0.02)
+    assert not cost.remarks
+
+
+def _with_another_run(campaign: Campaign, factor: float) -> Campaign:
+    """Return `campaign` with each collective measured among 2 ranks too, where it takes `factor` times as long."""
+    attempts = []
+    for one in campaign.attempts:
+        series = []
+        for each in one.series:
+            if each.fom != "time_mean":
+                series.append(each)
+                continue
+            n = len(each.values)
+            assert n == len(SIZES) - 1
+            at = {name: [*values, *values] for name, values in each.at.items()}
+            series.append(
+                msgspec.structs.replace(
+                    each,
+                    at={**at, "ranks": [4] * n + [2] * n},
+                    values=[*each.values, *(value * factor for value in each.values)],
+                )
+            )
+        attempts.append(msgspec.structs.replace(one, series=series))
+    return msgspec.structs.replace(campaign, attempts=tuple(attempts))
