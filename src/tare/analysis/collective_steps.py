@@ -12,12 +12,24 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-RECEIVES = frozenset(
-    {"MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Mrecv", "MPI_Imrecv"}
-)
+_STARTED_RECEIVES = frozenset({"MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"})
+
+RECEIVES = _STARTED_RECEIVES | {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Mrecv"}
 """Each message is received once; its sender goes on at once, or waits for the same."""
 
-NON_BLOCKING = frozenset({"MPI_Irecv", "MPI_Imrecv"})
+_INIT = "_init"
+"""The end of the names of persistent operations; their calls are those that were started."""
+
+_UNKNOWN_STEPS = (
+    *("MPI_Neighbor_", "MPI_Ineighbor_"),
+    *("MPI_Put", "MPI_Get", "MPI_Rput", "MPI_Rget", "MPI_Accumulate", "MPI_Raccumulate"),
+    *("MPI_Fetch_and_op", "MPI_Compare_and_swap", "MPI_Win_fence", "MPI_Win_start", "MPI_Win_complete"),
+    *("MPI_Win_post", "MPI_Win_wait", "MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_flush", "other"),
+)
+"""How the names of functions begin that send data in messages whose number is not known.
+
+``other`` are calls that found no room in the profile's table.
+"""
 
 _BRUCK_BYTES = 256
 """All-to-alls of at most so many bytes a peer take ⌈log2 p⌉ steps."""
@@ -38,14 +50,32 @@ class Steps(NamedTuple):
 
 def base_name(function: str) -> str:
     """Return the operation of an MPI function: ``Alltoall`` for MPI_Alltoallv and MPI_Ialltoall."""
-    name = function.removeprefix("MPI_")
-    if name.startswith("I") and name[1:2].islower() and name[1:].capitalize() in _KNOWN_LOWER:
+    name = function.removeprefix("MPI_").removesuffix(_INIT)
+    if _is_started(name):
         name = name[1:].capitalize()
     return name.rstrip("vw") if name.rstrip("vw") in _KNOWN else name
 
 
 _KNOWN = _TREES | _BOTH_WAYS | {"Alltoall", "Allgather"}
 _KNOWN_LOWER = frozenset({*_KNOWN, *(name + letter for name in _KNOWN for letter in "vw")})
+
+
+def _is_started(name: str) -> bool:
+    """Return whether `name`, without ``MPI_``, is that of a non-blocking collective operation."""
+    return name.startswith("I") and name[1:2].islower() and name[1:].capitalize() in _KNOWN_LOWER
+
+
+def may_be_hidden(function: str) -> bool:
+    """Return whether ranks may compute between the start and the end of what a function receives."""
+    if function in _STARTED_RECEIVES:
+        return True
+    is_persistent = function.endswith(_INIT) and base_name(function) in _KNOWN
+    return is_persistent or _is_started(function.removeprefix("MPI_"))
+
+
+def has_unknown_steps(function: str) -> bool:
+    """Return whether a function sends data, or waits for some, in messages whose number is not known."""
+    return function.startswith(_UNKNOWN_STEPS)
 
 
 def steps(function: str, n_bytes: float, ranks: int) -> Steps | None:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from tare.analysis.attribution import attributions
-from tare.analysis.collective_steps import NON_BLOCKING, steps
+from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
 from tare.analysis.forecast_interval import Error, error, forecast
 from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
 from tare.analysis.network_costs import NetworkCosts, Side, is_curve, paired, side_of
@@ -126,8 +126,19 @@ def _prediction(
             rows.append(found)
         elif steps(row.function, row.n_bytes, row.comm_size):
             uncovered[row.function] = uncovered.get(row.function, 0.0) + row.seconds
-    nothing = msgspec.structs.replace(nothing, uncovered_s=uncovered)
+    nothing = msgspec.structs.replace(nothing, uncovered_s=uncovered | _without_steps(runs))
     return _with_interval(nothing, rows, runs, both, measured)
+
+
+def _without_steps(runs: Sequence[Profiled]) -> dict[str, float]:
+    """Return the time of a run in functions that send data in messages whose number is not known."""
+    found: dict[str, float] = {}
+    for run in runs:
+        for row in run.profile.functions:
+            if row.locality.crosses and has_unknown_steps(row.function):
+                seconds = mean(row.seconds) / len(runs)
+                found[row.function] = found.get(row.function, 0.0) + seconds
+    return found
 
 
 def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
@@ -152,7 +163,7 @@ def _costed(row: _Row, both: _Sides) -> _Costed | None:
     if before is None or after is None:
         return None
     one, other = float(np.nanmean(before.seconds)), float(np.nanmean(after.seconds))
-    exposed = min(1.0, row.seconds / (row.calls * one)) if row.function in NON_BLOCKING and one else 1.0
+    exposed = min(1.0, row.seconds / (row.calls * one)) if may_be_hidden(row.function) and one else 1.0
     weight = row.calls * exposed
     calls = PredictedCalls(
         function=row.function,
@@ -173,6 +184,12 @@ def _costed(row: _Row, both: _Sides) -> _Costed | None:
     return _Costed(calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]))
 
 
+def _without_costs(nothing: Prediction) -> str:
+    if not nothing.uncovered_s:
+        return "none of its calls is known to cross the network"
+    return f"no curve covers {', '.join(nothing.uncovered_s)}"
+
+
 def _with_interval(
     nothing: Prediction,
     rows: Sequence[_Costed],
@@ -181,7 +198,7 @@ def _with_interval(
     measured: Attribution | None,
 ) -> Prediction:
     if not rows:
-        return msgspec.structs.replace(nothing, refusal="no call crosses the network, or no curve covers any")
+        return msgspec.structs.replace(nothing, refusal=_without_costs(nothing))
     calls = [one.calls for one in rows]
     value, wall = sum(one.difference_s for one in calls), nothing.reference_s
     if value <= -wall:
@@ -212,9 +229,10 @@ def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both
         return found
     calls = [one.calls for one in rows]
     unsure = _UNSURE * sum(abs(one.difference_s) for one in calls if one.remarks)
-    hidden = sum(one.difference_s for one in calls if one.function in NON_BLOCKING)
+    hidden = sum(one.difference_s for one in calls if may_be_hidden(one.function))
     in_full = sum(one.difference_s / one.exposed - one.difference_s for one in calls if 0 < one.exposed < 1)
-    spared = [sum(one.spared[at] for one in rows if one.calls.function not in NON_BLOCKING) for at in (0, 1)]
+    waited_for = [one for one in rows if not may_be_hidden(one.calls.function)]
+    spared = [sum(one.spared[at] for one in waited_for) for at in (0, 1)]
     least = value - unsure - max(hidden, 0.0) - spared[1]
     link = both.links[1]
     if link is not None:

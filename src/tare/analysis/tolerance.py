@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tare.analysis.collective_steps import NON_BLOCKING, steps
+from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
 from tare.analysis.network_costs import NetworkCosts, Side, is_curve, side_of
 from tare.analysis.profiles import Profiled, mean, profiles
 from tare.core.campaign import Campaign
@@ -44,7 +44,8 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
     A program of M messages one after another takes M · L longer with L more latency, and V/B − V/B0 longer
     with a bandwidth B in place of B0, if a node receives V bytes: LogGP, along the rank with most messages,
     all of which count. Non-blocking messages may be hidden by computation; the interval of the latency goes
-    as far as if all of them were. Chains of messages through several ranks, as of a token, are not seen.
+    as far as if all of them were. Chains of messages through several ranks, as of a token, are not seen, nor
+    are messages of one-sided and neighbourhood calls (`uncounted`).
     """
     costs = NetworkCosts(curves or campaign)
     found = profiles(campaign).by_case
@@ -66,7 +67,7 @@ def demand(profile: Profile) -> Demand:
             continue
         calls = np.array(row.calls, np.float64)
         messages += calls * needed.messages
-        hidden += calls * needed.messages if row.function in NON_BLOCKING else 0.0
+        hidden += calls * needed.messages if may_be_hidden(row.function) else 0.0
         crossing = _crossing(n_nodes, row.comm_size) if row.locality is Locality.MIXED else 1.0
         n_bytes += calls * needed.n_bytes * crossing
     busiest = int(messages.argmax())
@@ -98,16 +99,39 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
         hidden=means.hidden,
         n_bytes=means.n_bytes,
         link_bytes_per_s=_bytes_per_s(campaign, side_of(case), costs),
+        uncounted=_uncounted(runs),
     )
-    if not means.messages:
-        return msgspec.structs.replace(found, refusal="no message of it crosses a network that is known to")
+    if not all(one.messages for one in asked):
+        return msgspec.structs.replace(found, refusal=_without_messages(found))
     per_message = _bounded(np.array([one.wall_s / one.messages for one in asked]))
-    per_byte = _bounded(np.array([one.wall_s / one.n_bytes for one in asked])) if means.n_bytes else None
+    has_bytes = all(one.n_bytes for one in asked)
+    per_byte = _bounded(np.array([one.wall_s / one.n_bytes for one in asked])) if has_bytes else None
     return msgspec.structs.replace(
         found,
         limits=tuple(_limit(share, found, per_message, per_byte) for share in SHARES),
         networks=tuple(_networks(campaign, found, costs, per_message, per_byte)),
     )
+
+
+def _uncounted(runs: Sequence[Profiled]) -> tuple[str, ...]:
+    """Return the functions that send data between nodes in messages whose number is not known."""
+    rows = (row for run in runs for row in run.profile.functions)
+    return tuple(
+        sorted(
+            {
+                row.function
+                for row in rows
+                if has_unknown_steps(row.function) and row.locality.crosses and sum(row.calls)
+            }
+        )
+    )
+
+
+def _without_messages(found: Tolerance) -> str:
+    if found.uncounted:
+        return f"how many messages follow one another in {', '.join(found.uncounted)} is not known"
+    some = "in some of its runs " if found.messages else ""
+    return f"{some}none of its messages is known to cross the network"
 
 
 def _bytes_per_s(campaign: Campaign, side: Side, costs: NetworkCosts) -> float | None:

@@ -34,7 +34,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     - The interval of `ratio` is that of what as many runs on both networks would measure.
     - `measured_s` and `measured_ratio` are those of profiled runs on both networks; None if there are none.
     - `is_inside` says whether the measured ratio's own interval and the predicted one meet.
-    - `uncovered_s` is the time of the reference in calls for which there is no curve, by function.
+    - `uncovered_s` is the time of the reference in calls for which there is no curve, or whose messages are
+      not known (neighbourhood collectives, one-sided), by function.
     - `shaped` names the networks whose token bucket lets bursts pass at once, and so widens the interval.
     - `refusal` says why nothing is predicted.
     """
@@ -95,6 +96,8 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
       `hidden` of them are non-blocking, and computation may hide them. `n_bytes` a node receives in a run.
     - The slowdown by an added latency L is messages · L / wall; by bandwidth B it is bytes · (1/B − 1/B0) /
       wall, where B0 is the rate of its own link, or else the bandwidth of large messages that its curve has.
+    - `uncounted` are functions that send data between nodes in messages whose number is not known, such as
+      one-sided ones. With some, the program stands at most what is given.
     """
 
     workload: str
@@ -108,6 +111,7 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
     hidden: float = 0.0
     n_bytes: float = 0.0
     link_bytes_per_s: float | None = None
+    uncounted: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
     networks: tuple[Network, ...] = ()
     refusal: str = ""

@@ -22,8 +22,8 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
     """Show the latency and the bandwidth that cost programs of the campaign in DIR 1, 5 and 10 %.
 
     From the profile of each program: the messages between nodes that follow one another on its busiest rank,
-    and the bytes that its busiest node receives. Non-blocking messages may be hidden by computation, so the
-    program stands at least what is given.
+    and the bytes that its busiest node receives. Computation may hide non-blocking messages, and then the
+    program stands more. Chains of messages through several ranks are not seen, and make it stand less.
 
     \b
     Examples:

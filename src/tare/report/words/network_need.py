@@ -79,9 +79,14 @@ def tolerance_sentence(one: Tolerance) -> str:
     share = percent(_QUOTED, is_signed=False, decimals=0)
     if not _is_known(limit.latency_s, may_hide=one.hidden > 0):
         return f"{subject}: how much latency it stands is not known, because its runs differ too much"
-    text = f"{subject} stands {latency_words(limit)} more latency for {share}"
+    most = "at most " if one.uncounted else ""
+    text = f"{subject} stands {most}{latency_words(limit)} more latency for {share}"
     if limit.bandwidth is not None and _is_known(limit.bandwidth):
-        text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
+        down_to = "of no less than" if one.uncounted else "down to"
+        text += f", or by its bytes a bandwidth {down_to} {bandwidth_words(limit)} a node"
+    if one.uncounted:
+        names = listed([visible(name) for name in one.uncounted])
+        text += f", as messages of {names} are not counted"
     judged = _judged(one)
     return f"{text}: by latency and bandwidth together, {judged}" if judged else text
 
@@ -120,7 +125,11 @@ def _judged(one: Tolerance) -> str:
     """Return which networks are good enough and which are not; the others are undecided."""
     groups: dict[str, list[str]] = {"good enough": [], "not": [], "undecided": []}
     for network in one.networks:
-        groups[_verdict(network, may_hide=one.hidden > 0)].append(_network_said(network))
+        verdict = _verdict(network, may_hide=one.hidden > 0)
+        # What is not counted costs more on a slower network.
+        groups["undecided" if one.uncounted and verdict == "good enough" else verdict].append(
+            _network_said(network)
+        )
     words = {"not": "not" if groups["good enough"] else "not good enough"}
     parts = [
         f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words.get(word, word)}"
