@@ -9,6 +9,7 @@ import pytest
 
 from support.curves import Wire, curves_campaign, joined
 from support.profiled import Truth, profiled_campaign
+from support.synthetic import make_case
 from tare.analysis.collective_steps import base_name, steps
 from tare.analysis.prediction import predictions
 from tare.analysis.tolerance import tolerances
@@ -221,3 +222,21 @@ def test_microbenchmarks_are_curves_and_no_programs(tmp_path: Path) -> None:
     curves = curves_campaign(_NETWORKS, with_collectives=_RANKS)
     assert not predictions(campaign, curves)
     assert not tolerances(campaign, curves)
+
+
+def test_a_measurement_that_differs_in_more_than_the_network_is_not_held_against_a_prediction(
+    tmp_path: Path,
+) -> None:
+    reference = {"network": "host", "binding": "none"}
+    cases = [
+        make_case(network, workload="synthetic.program", parameters={"binding": binding})
+        for network, binding in (("host", "none"), ("overlay", "cores"))
+    ]
+    campaign = profiled_campaign(tmp_path, _truth(_HOST), _truth(_OVERLAY), cases=cases)
+    campaign = msgspec.structs.replace(
+        campaign, plan=msgspec.structs.replace(campaign.plan, reference=reference)
+    )
+    (found,) = predictions(campaign, curves_campaign(_NETWORKS, with_collectives=_RANKS))
+    assert found.ratio is not None
+    assert found.measured_ratio is None
+    assert found.is_inside is None

@@ -33,6 +33,9 @@ _UNSURE = 0.5
 """By this share of itself, the predicted difference of extrapolated calls may be wrong either way."""
 
 
+_SIDE = frozenset({"platform", "network"})
+"""The settings in which the two cases of a prediction may differ."""
+
 _LEAST_NAMED = 0.01
 """As a share of the predicted difference: remarks on calls that make less of it are not repeated."""
 
@@ -97,8 +100,10 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
 
 
 def _measured(campaign: Campaign, found: Sequence[Attribution], case: Case, side: Side) -> Attribution | None:
+    """Return what was measured between a case and the same one on another side; None if nothing was."""
     for one in found:
-        if one.reference_case == case.id and side_of(campaign.cases[one.contender_case]) == side:
+        is_same = {*one.reference, *one.contender} <= _SIDE
+        if is_same and one.reference_case == case.id and side_of(campaign.cases[one.contender_case]) == side:
             return one if one.ratio is not None else None
     return None
 
