@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from support.profiled import BASE, Component, profiled_campaign, with_more
+from support.synthetic import make_case
 from tare.analysis.attribution import attributions
+from tare.core.attempt import State
 from tare.core.attribution import Attribution, CauseKind
 
 _WHERE: list[tuple[Component, CauseKind, str]] = [
@@ -139,3 +142,45 @@ def test_sends_and_receives_of_the_same_messages_are_one_cause(tmp_path: Path) -
     assert first.share.value >= 0.9
     assert first.most_bytes == 1 << 20
     assert {one.name for one in found.parts} >= {"MPI_Recv", "MPI_Send"}
+
+
+def test_too_few_profiles_of_a_pair_are_not_explained_by_runs_of_another_case(tmp_path: Path) -> None:
+    cases = [make_case(one, workload="synthetic.program") for one in ("host", "overlay", "macvlan")]
+    campaign = profiled_campaign(tmp_path, BASE, BASE, blocks=3, cases=cases)
+    overlay, macvlan = cases[1:]
+    of_overlay = [one for one in campaign.attempts if one.is_profiled and one.case == overlay.id]
+    for one in of_overlay:
+        (tmp_path / one.folder / "profile.json").unlink()
+    others = tuple(
+        one
+        for one in campaign.attempts
+        if not (one.is_profiled and one.case == macvlan.id and one.block == 1)
+    )
+    campaign = msgspec.structs.replace(campaign, attempts=others)
+    refusals = {one.contender_case: one.refusal for one in attributions(campaign)}
+    assert "the run left no profile.json" in refusals[overlay.id]
+    assert refusals[macvlan.id] == "2 blocks have a profile of both sides; 3 or more are needed"
+
+
+def test_runs_that_failed_are_why_a_pair_has_no_profile(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, BASE, blocks=3)
+    failed = tuple(
+        msgspec.structs.replace(one, state=State.FAILED, reason="mpicc is missing")
+        if one.is_profiled
+        else one
+        for one in campaign.attempts
+    )
+    (found,) = attributions(msgspec.structs.replace(campaign, attempts=failed))
+    assert found.refusal.startswith("0 blocks have a profile of both sides")
+    assert found.refusal.endswith("mpicc is missing")
+
+
+def test_a_run_that_failed_before_it_was_repeated_is_no_reason(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, BASE, blocks=2)
+    first = [
+        msgspec.structs.replace(one, attempt=1, state=State.FAILED, reason="a node went away")
+        for one in campaign.attempts
+        if one.is_profiled
+    ]
+    found = attributions(msgspec.structs.replace(campaign, attempts=(*first, *campaign.attempts)))
+    assert [one.refusal for one in found] == ["2 blocks have a profile of both sides; 3 or more are needed"]

@@ -65,12 +65,14 @@ class _Sides(NamedTuple):
 def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Attribution]:
     """Return what the difference of each pair with profiled runs consists of, in the plan's order.
 
-    A difference is decided if its p value is at most 5 % among all pairs (Holm), in profiled runs.
+    A difference is decided if its p value is at most 5 % among all pairs (Holm), in profiled runs. Pairs
+    whose profiled runs all failed have one, which says why.
     """
     found = profiles(campaign)
     if not found.by_case and not found.missing:
         return []
-    asked = [pair for pair in pairs(campaign) if _is_profiled(campaign, pair)]
+    profiled = found.by_case.keys() | found.missing.keys()
+    asked = [pair for pair in pairs(campaign) if profiled & {pair.reference_case.id, pair.contender_case.id}]
     made = [_attribution(campaign, found, pair, confidence) for pair in asked]
     p_values = np.array([np.nan if one.p_adjusted is None else one.p_adjusted for one in made])
     return with_decided_scatter(
@@ -90,11 +92,6 @@ def too_few_blocks(n_blocks: int, why: str = "") -> str:
     return f"{text}; {why}" if why else text
 
 
-def _is_profiled(campaign: Campaign, pair: Pair) -> bool:
-    cases = {one.case for one in campaign.profiled()}
-    return bool(cases & {pair.reference_case.id, pair.contender_case.id})
-
-
 def _attribution(campaign: Campaign, found: Profiles, pair: Pair, confidence: float) -> Attribution:
     nothing = Attribution(
         workload=pair.workload,
@@ -105,7 +102,7 @@ def _attribution(campaign: Campaign, found: Profiles, pair: Pair, confidence: fl
     )
     passes = common_passes(found, pair.reference_case.id, pair.contender_case.id)
     if len(passes) < MIN_BLOCKS:
-        why = found.missing.most_common(1)[0][0] if found.missing else ""
+        why = found.why_missing(pair.reference_case.id, pair.contender_case.id)
         text = too_few_blocks(len(passes), why)
         return msgspec.structs.replace(nothing, n_blocks=len(passes), refusal=text)
     if nothing_crosses(campaign.plan, pair):

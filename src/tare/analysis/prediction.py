@@ -15,8 +15,9 @@ from tare.analysis.attribution import attributions
 from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
 from tare.analysis.forecast_interval import Error, error, forecast
 from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
-from tare.analysis.network_costs import NetworkCosts, Side, is_curve, paired, side_of
-from tare.analysis.profiles import Profiled, mean, profiles
+from tare.analysis.network_costs import NetworkCosts, Side, paired, side_of
+from tare.analysis.profiled_programs import profiled_programs, why_no_programs
+from tare.analysis.profiles import Profiled, mean
 from tare.analysis.tolerance import demand
 from tare.core.attribution import Attribution
 from tare.core.bounds import Link
@@ -82,21 +83,26 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
     bursts may pass a shaped link at once (`link_bursts`).
     """
     costs = NetworkCosts(curves or campaign)
-    found = profiles(campaign).by_case
-    if not found or not costs.sides:
+    programs = profiled_programs(campaign)
+    if not programs or not costs.sides:
         return []
     measured = attributions(campaign, CONFIDENCE)
     made = []
-    for case in campaign.plan.cases:
-        is_own = not campaign.plan.reference or campaign.plan.is_reference(case)
-        if case.id in found and is_own and case.layout.nodes > 1 and not is_curve(case):
-            runs, own = list(found[case.id].values()), side_of(case)
-            for side in costs.sides:
-                if side != own:
-                    links = (shaped_link(curves or campaign, own), shaped_link(curves or campaign, side))
-                    both = _Sides(costs, (own, side), links)
-                    made.append(_prediction(case, runs, both, _measured(campaign, measured, case, side)))
+    for case, runs in programs:
+        own = side_of(case)
+        for side in costs.sides:
+            if side != own:
+                links = (shaped_link(curves or campaign, own), shaped_link(curves or campaign, side))
+                both = _Sides(costs, (own, side), links)
+                made.append(_prediction(case, runs, both, _measured(campaign, measured, case, side)))
     return made
+
+
+def why_no_predictions(campaign: Campaign) -> str:
+    """Return why `predictions` of a campaign are none, without a full stop."""
+    if not profiled_programs(campaign):
+        return why_no_programs(campaign)
+    return "there are no curves of another network between several nodes"
 
 
 def _measured(campaign: Campaign, found: Sequence[Attribution], case: Case, side: Side) -> Attribution | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tare.core.attempt import Attempt
+from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.core.profile import Calls, Profile, Split, read
@@ -22,6 +22,8 @@ UNEXPLAINED: ComponentKey = ("unexplained", "", 0)
 _ALWAYS = frozenset({COMPUTATION, WAITING, UNEXPLAINED})
 
 
+_WITHOUT_RESULT = frozenset({State.FAILED, State.INVALID, State.LOST})
+
 _ROUNDING = 1e-9
 """As a share of the wall time: a smaller rest is rounding of the sums."""
 
@@ -34,10 +36,15 @@ class Profiled(NamedTuple):
 
 
 class Profiles(NamedTuple):
-    """The profiles of a campaign, by case and pass, and how often there was none, by reason."""
+    """The profiles of a campaign, by case and pass, and how often a case has none, by reason."""
 
     by_case: dict[str, dict[Pass, Profiled]]
-    missing: Counter[str]
+    missing: dict[str, Counter[str]]
+
+    def why_missing(self, *cases: str) -> str:
+        """Return the most frequent reason why profiled runs of `cases` have no profile; empty if all have."""
+        reasons = sum((self.missing.get(case, Counter()) for case in cases), Counter[str]())
+        return reasons.most_common(1)[0][0] if reasons else ""
 
 
 def profiles(campaign: Campaign) -> Profiles:
@@ -47,14 +54,26 @@ def profiles(campaign: Campaign) -> Profiles:
 
 def _read(campaign: Campaign) -> Profiles:
     found: dict[str, dict[Pass, Profiled]] = {}
-    missing: Counter[str] = Counter()
+    missing: dict[str, Counter[str]] = {}
     for one in campaign.profiled():
         profile = read(campaign.folder / one.folder)
         if isinstance(profile, Profile):
             found.setdefault(one.case, {})[one.together] = Profiled(one, profile)
         else:
-            missing[profile] += 1
+            missing.setdefault(one.case, Counter())[profile] += 1
+    for one in _without_result(campaign):
+        missing.setdefault(one.case, Counter())[one.reason or f"a profiled run is {one.state}"] += 1
     return Profiles(found, missing)
+
+
+def _without_result(campaign: Campaign) -> list[Attempt]:
+    """Return the last attempt of each profiled run that does not count."""
+    last: dict[tuple[str, int], Attempt] = {}
+    for one in (*campaign.attempts, *campaign.profiled_attempts):
+        key = one.case, one.block
+        if one.is_profiled and one.block >= 1 and one.supersedes(last.get(key)):
+            last[key] = one
+    return [one for one in last.values() if one.state in _WITHOUT_RESULT]
 
 
 def common_passes(found: Profiles, *cases: str) -> list[Pass]:

@@ -12,8 +12,9 @@ import msgspec
 import numpy as np
 
 from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
-from tare.analysis.network_costs import NetworkCosts, Side, is_curve, side_of
-from tare.analysis.profiles import Profiled, mean, profiles
+from tare.analysis.network_costs import NetworkCosts, Side, side_of
+from tare.analysis.profiled_programs import profiled_programs
+from tare.analysis.profiles import Profiled, mean
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.interval import Bounded
@@ -48,13 +49,7 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
     are messages of one-sided and neighbourhood calls (`uncounted`).
     """
     costs = NetworkCosts(curves or campaign)
-    found = profiles(campaign).by_case
-    made = []
-    for case in campaign.plan.cases:
-        is_own = not campaign.plan.reference or campaign.plan.is_reference(case)
-        if case.id in found and is_own and case.layout.nodes > 1 and not is_curve(case):
-            made.append(_tolerance(campaign, case, list(found[case.id].values()), costs))
-    return made
+    return [_tolerance(campaign, one.case, one.runs, costs) for one in profiled_programs(campaign)]
 
 
 def demand(profile: Profile) -> Demand:

@@ -34,9 +34,10 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare predict campaigns/gromacs --curves campaigns/network-tools
       tare predict campaigns/all-in-one --json
     """
-    from tare.analysis.prediction import predictions
+    from tare.analysis.prediction import predictions, why_no_predictions
     from tare.cli.network_records import prediction_records
     from tare.report.words.network_need import prediction_sentence
+    from tare.report.words.numbers import visible
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
@@ -45,13 +46,8 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
         print_json("tare.predict/1", {"predictions": prediction_records(found)})
         return
     if not found:
-        what = f"in {curves}" if curves else "in this campaign; name another one with --curves"
-        missing = (
-            f"there are no curves of another network {what}"
-            if campaign.profiled()
-            else ("no run of this campaign has a profile; run it with 'tare run --profile'")
-        )
-        echo(f"Nothing can be predicted: {missing}.")
+        echo(plain(f"Nothing can be predicted: {visible(why_no_predictions(campaign))}."))
+        echo(f"Curves were sought in {curves or folder}; --curves names another campaign.")
         return
     for index, one in enumerate(found):
         if index:

@@ -30,10 +30,11 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare tolerance campaigns/openfoam
       tare tolerance campaigns/openfoam --curves campaigns/network-tools
     """
+    from tare.analysis.profiled_programs import why_no_programs
     from tare.analysis.tolerance import tolerances
     from tare.cli.network_records import tolerance_records
     from tare.report.words.network_need import bandwidth_words, latency_words, tolerance_sentence
-    from tare.report.words.numbers import number, percent, scaled
+    from tare.report.words.numbers import number, percent, scaled, visible
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
@@ -42,12 +43,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
         print_json("tare.tolerance/1", {"tolerances": tolerance_records(found)})
         return
     if not found:
-        why = (
-            "all profiled runs are on one node, where nothing crosses a network"
-            if campaign.profiled()
-            else "no run of this campaign has a profile; run it with 'tare run --profile'"
-        )
-        echo(f"Nothing is known of what programs need: {why}.")
+        echo(plain(f"Nothing is known of what programs need: {visible(why_no_programs(campaign))}."))
         return
     for one in found:
         echo(plain(f"{tolerance_sentence(one)[:1].upper()}{tolerance_sentence(one)[1:]}."))

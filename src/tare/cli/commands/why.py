@@ -44,8 +44,11 @@ def command(folder: Path, as_json: bool) -> None:
     """
     from tare.analysis.attribution import attributions
     from tare.analysis.prediction import predictions
+    from tare.analysis.profiled_programs import why_no_programs
+    from tare.analysis.profiles import profiles
     from tare.analysis.tolerance import tolerances
     from tare.cli.network_records import network_lines, prediction_records, tolerance_records
+    from tare.report.words.numbers import visible
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
@@ -61,13 +64,10 @@ def command(folder: Path, as_json: bool) -> None:
     lines = network_lines(predicted, tolerated)
     if found:
         _print_differences(campaign, found)
-    elif lines:
+    elif profiles(campaign).by_case:
         echo("None of the profiled runs is of a case that is compared, so no difference is attributed.")
     else:
-        echo(
-            "No run of this campaign has a profile, so no cause is known. Run it with 'tare run --profile', "
-            "or set 'profile: true' in the study."
-        )
+        echo(plain(f"No cause is known: {visible(why_no_programs(campaign))}."))
     for line in lines:
         echo()
         echo(line)

@@ -144,7 +144,7 @@ def _predicted(found: Sequence[Prediction]) -> SectionTable:
             Cell(change_words(one.ratio) if one.ratio else "–", is_number=True),
             Cell(change_words(one.measured_ratio) if one.measured_ratio else "not measured", is_number=True),
             Cell({True: "yes", False: "no", None: "–"}[one.is_inside]),
-            Cell(visible("; ".join(one.remarks)) or one.refusal),
+            Cell(visible("; ".join(one.remarks) or one.refusal)),
         )
         for one in found
     )
