@@ -35,6 +35,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare predict campaigns/all-in-one --json
     """
     from tare.analysis.prediction import predictions, why_no_predictions
+    from tare.analysis.profiled_programs import profiled_programs
     from tare.cli.network_records import prediction_records
     from tare.report.words.network_need import prediction_sentence
     from tare.report.words.numbers import visible
@@ -47,7 +48,8 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
         return
     if not found:
         echo(plain(f"Nothing can be predicted: {visible(why_no_predictions(campaign))}."))
-        echo(f"Curves were sought in {curves or folder}; --curves names another campaign.")
+        if profiled_programs(campaign):
+            echo(f"They were sought in {curves or folder}; name another one with --curves.")
         return
     for index, one in enumerate(found):
         if index:
