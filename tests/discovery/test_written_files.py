@@ -160,3 +160,9 @@ def test_a_site_key_that_binds_otherwise_is_refused() -> None:
 
 def test_values_on_one_line_are_quoted_where_yaml_would_read_them_otherwise() -> None:
     assert flow({"a": ["n[1-2]", "off", "1MiB", 3, True]}) == '{a: ["n[1-2]", "off", 1MiB, 3, true]}'
+
+
+def test_the_memory_of_a_small_node_is_not_rounded_to_nothing() -> None:
+    nodes = tuple(msgspec.structs.replace(facts(number), memory_kib=900 << 10) for number in (1, 2))
+    site = read(msgspec.structs.replace(slurm_found(), nodes=nodes), Choice(partition=partition()))
+    assert site.memory_bytes == 900 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -76,13 +77,16 @@ class OwnCommands:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command: SIGTERM lets srun cancel its job (srun(1)), then SIGKILL."""
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=_GRACE_S)
-        return
-    process.kill()
-    process.communicate()
+    """End a command and what it has started: SIGTERM lets srun cancel its job (srun(1)), then SIGKILL.
+
+    What went into a session of its own may keep the output open; it is not waited for.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)  # the command began a session, so this is its group
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_GRACE_S)
+            return
 
 
 def text_of(commands: Commands, argv: Sequence[str], report: Report) -> str | None:

@@ -18,6 +18,10 @@ _PMI = {"openmpi4": "pmix", "openmpi5": "pmix", "mpich": "pmi2"}
 """The type of Slurm's MPI plug-in that a launcher's MPI usually speaks."""
 
 
+_SMALL_KIB = 4 << 20
+"""The memory of less than this is written in MiB: whole GiB would leave out much of it."""
+
+
 class Stated(msgspec.Struct, frozen=True):
     """A value of a file, and where it comes from."""
 
@@ -127,7 +131,8 @@ def _memory(found: Found) -> dict[str, Stated]:
     least = min((one.memory_kib for one in found.nodes if one.memory_kib), default=0)
     if not least or (found.slurm and not found.via):
         return {}
-    return {"memory": Stated(f"{least >> 20}GiB", f"MemTotal of /proc/meminfo, {found.via}")}
+    size = f"{least >> 20}GiB" if least >= _SMALL_KIB else f"{least >> 10}MiB"
+    return {"memory": Stated(size, f"MemTotal of /proc/meminfo, {found.via}")}
 
 
 def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:

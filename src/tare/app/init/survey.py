@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from tare.app.init.draft import Choice
-from tare.core.errors import BackendError, UsageError
+from tare.core.errors import BackendError, CampaignError, UsageError
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
 from tare.discovery.facts import Found, NodeFacts, Partition, SlurmFacts
@@ -82,7 +82,7 @@ class _Surveyor:
     def __init__(self, commands: Commands, wishes: Wishes, dialogue: Dialogue) -> None:
         self.commands, self.wishes, self.dialogue = commands, wishes, dialogue
         self.notes: list[str] = []
-        self.user = getpass.getuser()
+        self.user = _user()
         self.folders, self.prefixes = _folders(self.user), _prefixes()
         self.origins: Mapping[str, str] = self.folders | self.prefixes
 
@@ -202,6 +202,14 @@ class _Surveyor:
         )
 
 
+def _user() -> str:
+    """Return the name of this user; its number where no one has named it, as in pods of OpenShift."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
 def _folders(user: str) -> dict[str, str]:
     """Return the folders that may be storage paths, and who names each."""
     mounts = read_mounts(_MOUNTINFO.read_text(errors="replace")) if _MOUNTINFO.exists() else ()
@@ -221,5 +229,7 @@ def _prefixes() -> dict[str, str]:
 @contextmanager
 def _marker(folder: Path) -> Iterator[Path]:
     """Have a file in `folder` that nodes see if they share the folder."""
-    with tempfile.NamedTemporaryFile(prefix=".tare-init.", dir=folder) as file:
+    with CampaignError.for_writes(folder):
+        file = tempfile.NamedTemporaryFile(prefix=".tare-init.", dir=folder)
+    with file:
         yield Path(file.name).resolve()

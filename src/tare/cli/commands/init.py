@@ -166,12 +166,20 @@ def _is_left_out(finding: Finding, draft: SiteDraft) -> bool:
 
 
 def _write(path: Path, text: str, *, is_forced: bool) -> None:
-    """Write a file that is not there yet, or replace it; a link is replaced, not followed."""
+    """Write a file that is not there yet, or replace it; a link is replaced, not followed.
+
+    A file that is replaced stays as it is until the new one is whole.
+    """
+    target = path.with_name(f".{path.name}.{os.getpid()}.new") if is_forced else path
     with CampaignError.for_writes(path.parent):
-        if is_forced:
-            path.unlink(missing_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with target.open("x", encoding="utf-8") as file:
+                file.write(text)
+            target.replace(path)
+        except OSError:
+            if is_forced:
+                target.unlink(missing_ok=True)
+            raise
 
 
 class _Terminal:
