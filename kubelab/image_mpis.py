@@ -17,6 +17,8 @@ RING = {"openmpi": "/opt/ring/openmpi", "mpich": "/opt/ring/mpich"}
 
 The first is that of Open MPI 4 and 5, the second that of MPICH and Intel MPI.
 """
+FOLDERS = ("bin", "include", "lib", "etc", "share")
+"""What is copied of MPICH and Open MPI: programs start there, and are compiled where the image has gcc."""
 SOURCE = Path(__file__).with_name("ring.c")
 INTEL_PROGRAMS = ("IMB-MPI1", "mpiexec.hydra", "hydra_bstrap_proxy", "hydra_pmi_proxy")
 INTEL_LIBRARIES = ("libmpi.so.12", "libfabric.so.1", "libtcp-fi.so", "librxm-fi.so", "libshm-fi.so")
@@ -26,7 +28,7 @@ _PYTHON = ("python*", "pip*", "activate*", "Activate*")  # files of the environm
 def identity() -> tuple[object, ...]:
     """Return all sources of the image's MPIs."""
     versions = [pinned_version(name) for name in PREFIXES]
-    return (PREFIXES, RING, INTEL_PROGRAMS, INTEL_LIBRARIES, versions, SOURCE.read_text())
+    return (PREFIXES, RING, FOLDERS, INTEL_PROGRAMS, INTEL_LIBRARIES, versions, SOURCE.read_text())
 
 
 def stage(scratch: Path) -> None:
@@ -56,10 +58,10 @@ def _intel(prefix: Path) -> Iterator[Path]:
 
 
 def _whole(name: str, prefix: Path) -> Iterator[Path]:
-    """Yield the files of an MPI that a program needs at run time, and the file with its version."""
+    """Yield the files of an MPI that a program needs, and the file with its version."""
     package = DISTRIBUTIONS[name].package
     yield from prefix.glob(f"lib/python3*/site-packages/{package}-*.dist-info/METADATA")
-    for folder in ("bin", "lib", "etc", "share"):
+    for folder in FOLDERS:
         for path in (prefix / folder).rglob("*"):
             is_python = any(part.startswith("python3") for part in path.relative_to(prefix).parts)
             if path.is_file() and not is_python and not any(path.match(one) for one in _PYTHON):

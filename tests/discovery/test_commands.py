@@ -29,5 +29,5 @@ def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> N
     def unnamed() -> str:
         raise KeyError("getpwuid(): uid not found: 1000660000")
 
-    monkeypatch.setattr(survey.getpass, "getuser", unnamed)
+    monkeypatch.setattr("getpass.getuser", unnamed)
     assert survey._user().isdigit()
