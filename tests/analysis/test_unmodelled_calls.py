@@ -86,3 +86,10 @@ def test_calls_that_send_nothing_have_no_unknown_steps() -> None:
         assert not has_unknown_steps(function)
         assert not may_be_hidden(function)
 
+
+
+def test_two_runs_say_nothing_of_how_much_latency_a_program_stands(tmp_path: Path) -> None:
+    truth = {**_REST, ("MPI_Allreduce", 8): 0.1}
+    (found,) = tolerances(profiled_campaign(tmp_path, truth, truth, blocks=2), curves_campaign(_CURVES))
+    text = plain(tolerance_sentence(found))
+    assert text.endswith("how much latency it stands is not known, because it has fewer than 3 profiled runs")

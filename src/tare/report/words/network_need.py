@@ -15,6 +15,7 @@ from tare.report.words.numbers import (
     scaled,
     visible,
 )
+from tare.stats.intervals import MIN_BLOCKS
 
 _QUOTED = 0.05
 """The slowdown for which a sentence gives the latency."""
@@ -78,7 +79,10 @@ def tolerance_sentence(one: Tolerance) -> str:
     limit = next(limit for limit in one.limits if limit.share == _QUOTED)
     share = percent(_QUOTED, is_signed=False, decimals=0)
     if not _is_known(limit.latency_s, may_hide=one.hidden > 0):
-        return f"{subject}: how much latency it stands is not known, because its runs differ too much"
+        why = "its runs differ too much"
+        if one.n_runs < MIN_BLOCKS:
+            why = f"it has fewer than {MIN_BLOCKS} profiled runs"
+        return f"{subject}: how much latency it stands is not known, because {why}"
     most = "at most " if one.uncounted else ""
     text = f"{subject} stands {most}{latency_words(limit)} more latency for {share}"
     if limit.bandwidth is not None and _is_known(limit.bandwidth):
@@ -92,9 +96,12 @@ def tolerance_sentence(one: Tolerance) -> str:
 
 
 def _is_known(one: Bounded | None, *, may_hide: bool = False) -> bool:
-    """Return whether a value is known within a factor; a high end that hiding gives says nothing of that."""
+    """Return whether a value is known within a factor; a high end that hiding gives says nothing of that.
+
+    A value of fewer than three runs has no interval, and is not known.
+    """
     if one is None or one.low is None:
-        return one is not None
+        return False
     ends = [one.low] if may_hide or one.high is None else [one.low, one.high]
     return all(end > 0 and max(one.value / end, end / one.value) <= _FACTOR for end in ends)
 
