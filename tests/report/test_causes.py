@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from report.studies import HOSTILE
 from support.curves import Wire, curves_campaign, joined
 from support.profiled import BASE, profiled_campaign, with_more
 from tare.analysis.attribution import attributions
+from tare.cli.commands import report
 from tare.cli.commands.why import command
 from tare.core.attribution import Cause, CauseKind
 from tare.core.campaign import Campaign
@@ -25,6 +27,7 @@ from tare.report.words.causes import cause_sentence, cause_words
 from tare.storage.campaign import read_campaign
 from tare.terminal.output import plain
 
+_TEXTS = {".html", ".svg", ".csv", ".md", ".tex"}
 _KEYS = (("MPI_Alltoall", 4096), ("computation", 0))
 _SLOWER = with_more(with_more(BASE, ("MPI_Alltoall", 4096), 3.2), ("computation", 0), 0.8)
 
@@ -176,3 +179,29 @@ def test_a_campaign_without_profiles_says_how_to_make_them(tmp_path: Path) -> No
             (tmp_path / "demo" / one.folder / "profile.json").unlink()
     shown = CliRunner().invoke(command, [str(tmp_path / "demo")])
     assert "no profile, because the run left no profile.json" in shown.output
+
+
+def test_a_hostile_profile_forges_nothing(tmp_path: Path) -> None:
+    """A campaign that came by mail may name functions, files and hosts as it likes."""
+    folder = tmp_path / "demo"
+    profiled_campaign(folder, BASE, _SLOWER)
+    for path in folder.glob("**/profile.json"):
+        found = msgspec.json.decode(path.read_bytes())
+        for row in found["functions"]:
+            row["function"] = HOSTILE if row["function"] == "MPI_Alltoall" else row["function"]
+        found["files"][0] |= {"operation": HOSTILE, "file_system": "=cmd()"}
+        found["nodes"] = [f"{name}{HOSTILE}" for name in found["nodes"]]
+        path.write_bytes(msgspec.json.encode(found))
+    formats = [word for name in ("html", "csv", "markdown", "latex") for word in ("--format", name)]
+    made = CliRunner().invoke(report.command, [str(folder), *formats])
+    assert made.exit_code == 0, made.output
+    page = (folder / "report/index.html").read_text()
+    assert "alert(1)" in page
+    assert "<script>alert(1)" not in page
+    assert "<img src=x" not in page
+    shown = CliRunner().invoke(command, [str(folder)])
+    assert shown.exit_code == 0, shown.output
+    assert "alert(1)" in shown.output
+    written = [path.read_text() for path in (folder / "report").glob("**/*") if path.is_file() and path.suffix in _TEXTS]
+    for text in (page, shown.output, *written):
+        assert not {"\x1b", "\u202e"} & set(text)
