@@ -147,6 +147,8 @@ def test_the_report_has_the_sentence_and_parts_that_sum_to_the_difference(tmp_pa
     assert section.heading == "Why?"
     assert "MPI_Alltoall" in section.part.sentences[0].text
     assert section.part.tables[0].rows[-1][0].text == "Together"
+    priced = plain(section.part.tables[0].caption).partition("Profiled runs took × ")[2]
+    assert re.fullmatch(r"1\.00 \[\S+, \S+\] against those without the profile", priced), priced
 
 
 def test_the_command_prints_the_sentence_and_json_has_the_parts(tmp_path: Path) -> None:

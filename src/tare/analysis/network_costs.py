@@ -161,7 +161,7 @@ def _operation(workload: str, cell: Cell) -> str:
 
 
 def _at(curve: CostCurve, n_bytes: float) -> tuple[Floats, tuple[str, ...]]:
-    """Return the times of `n_bytes` in each pass, by log-linear interpolation between measured sizes.
+    """Return the times of `n_bytes` in each pass, by log-log interpolation between measured sizes.
 
     Beyond the largest size the time grows as between the last two.
     """

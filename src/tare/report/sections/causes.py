@@ -54,7 +54,10 @@ def _sentences(one: Attribution, facts: SectionFacts) -> Iterator[Sentence]:
 def _table(one: Attribution, variants: Variants) -> SectionTable:
     label = variants.case_label(one.contender_case)
     cost = one.cost
-    priced = f". Profiling makes runs {percent(cost.value - 1)} longer" if cost is not None else ""
+    priced = ""
+    if cost is not None:
+        took = f"{number(cost.value)} {bracket_values(cost.low, cost.high)}".rstrip()
+        priced = f". Profiled runs took × {took} against those without the profile"
     return SectionTable(
         summary=f"Where the time goes: {label}",
         label=f"Where the time of {label} goes",
