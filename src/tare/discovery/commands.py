@@ -77,16 +77,18 @@ class OwnCommands:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and what it has started: SIGTERM lets srun cancel its job (srun(1)), then SIGKILL.
+    """End a command: SIGTERM lets srun cancel its job (srun(1)), then SIGKILL ends all that it has started.
 
     What went into a session of its own may keep the output open; it is not waited for.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)  # the command began a session, so this is its group
-        with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=_GRACE_S)
-            return
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=_GRACE_S)
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # the command began a session, so this is its group
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=_GRACE_S)
 
 
 def text_of(commands: Commands, argv: Sequence[str], report: Report) -> str | None:
