@@ -173,6 +173,19 @@ def test_charts_show_the_parts_and_what_latency_and_bandwidth_cost(tmp_path: Pat
     assert own.y == pytest.approx(1, abs=0.001), "with the bandwidth that it has"
 
 
+def test_names_of_parts_leave_room_for_bars_on_a_phone(tmp_path: Path) -> None:
+    base = {**BASE, ("MPI_Reduce_scatter_block", 1 << 17): 1.0}
+    slower = with_more(base, ("MPI_Reduce_scatter_block", 1 << 17), 4.0)
+    campaign = profiled_campaign(tmp_path, base, slower)
+    found = content(campaign, ReportStatistics.of(campaign), painter=Painter())
+    (figure,) = [one for one in found.figures if one.name == "why"]
+    spec = msgspec.json.decode(figure.joint)
+    names = [row["part"] for rows in spec["datasets"].values() for row in rows]
+    assert "MPI_Reduce_scatter_block" in {line for one in names for line in one.split("\n")}
+    assert max(len(line) for one in names for line in one.split("\n")) <= 24
+    assert "MPI_Reduce_scatter_block of up to 128" in plain(figure.panels[0].lines[0].points[0].at)
+
+
 def test_a_campaign_without_profiles_says_how_to_make_them(tmp_path: Path) -> None:
     campaign = profiled_campaign(tmp_path / "demo", BASE, BASE)
     assert read_campaign(tmp_path / "demo").profiled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from tare.core.attribution import Attribution, Cause
@@ -18,8 +19,12 @@ from tare.report.words.numbers import quantity as quantity_words
 MOST_PARTS = 8
 """The most parts of a chart; the smallest others are one part."""
 
-_ROW = 24
-"""The height of one bar with its space, in pixels."""
+_BAR = 13
+_LINE = 13
+"""The height of a bar, and of a line of its name, in pixels."""
+
+_NAME_CHARACTERS = 24
+"""Longer names take several lines: beside a name on one line, a phone has no room for bars."""
 
 TOGETHER = "together"
 
@@ -81,15 +86,15 @@ def waterfall_chart(panel: Panel, prefix: str) -> Chart:
     """Return the chart of a panel: horizontal bars, each from the sum before to the sum after its part."""
     (line,) = panel.lines
     rows = _bars(line.points, line.variant)
-    labels = [point.at for point in line.points]
-    axis: Spec = {"title": None, "labelLimit": 260, "grid": False}
+    labels = [str(row["part"]) for row in rows]
+    axis: Spec = {"title": None, "labelLimit": 260, "grid": False, "labelExpr": "split(datum.label, '\\n')"}
     base: Spec = {"y": name("part", sort=labels, axis=axis), "color": COLOUR}
-    tips = tooltip(("part", "part"), ("value", "difference"), ("interval", "interval"), ("n", "blocks"))
+    tips = tooltip(("name", "part"), ("value", "difference"), ("interval", "interval"), ("n", "blocks"))
     bars = f"{prefix}-bars"
     layers = [
         layer(
             bars,
-            {"type": "bar", "height": 13, "opacity": 0.75},
+            {"type": "bar", "height": _BAR, "opacity": 0.75},
             base | {"x": quantity("from", axis={"title": "seconds a run"}), "x2": end("to"), "tooltip": tips},
         ),
         layer(
@@ -99,7 +104,9 @@ def waterfall_chart(panel: Panel, prefix: str) -> Chart:
             "isValid(datum.low)",
         ),
     ]
-    return framed(panel, layers, {bars: rows}, len(rows) * _ROW, describe_waterfall(panel))
+    n_lines = max(label.count("\n") + 1 for label in labels)
+    height = len(rows) * (max(_BAR, n_lines * _LINE) + 9)
+    return framed(panel, layers, {bars: rows}, height, describe_waterfall(panel))
 
 
 def _bars(points: Sequence[Point], variant: Variant) -> list[Row]:
@@ -109,7 +116,8 @@ def _bars(points: Sequence[Point], variant: Variant) -> list[Row]:
         is_whole = point.at == TOGETHER
         start = 0.0 if is_whole else reached
         row: Row = {
-            "part": point.at,
+            "part": "\n".join(textwrap.wrap(point.at, _NAME_CHARACTERS)),
+            "name": point.at,
             "from": _short(start),
             "to": _short(start + point.y),
             "value": point.value,
