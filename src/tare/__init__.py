@@ -18,22 +18,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tare.api.campaign import Campaign, open_campaign
+    from tare.api.causes import Attributions, Predictions, Tolerances
     from tare.api.results import Comparisons, Estimates, ScalingCurves
     from tare.api.running import EventKind, RunEvent, run_study
     from tare.api.study_plan import StudyPlan, plan_study
     from tare.core.errors import CampaignError, FileFaults, TareError, UsageError
 
 _PLACES = {
+    "Attributions": "tare.api.causes",
     "Campaign": "tare.api.campaign",
     "CampaignError": "tare.core.errors",
     "Comparisons": "tare.api.results",
     "Estimates": "tare.api.results",
     "EventKind": "tare.api.running",
     "FileFaults": "tare.core.errors",
+    "Predictions": "tare.api.causes",
     "RunEvent": "tare.api.running",
     "ScalingCurves": "tare.api.results",
     "StudyPlan": "tare.api.study_plan",
     "TareError": "tare.core.errors",
+    "Tolerances": "tare.api.causes",
     "UsageError": "tare.core.errors",
     "open_campaign": "tare.api.campaign",
     "plan_study": "tare.api.study_plan",
@@ -42,16 +46,19 @@ _PLACES = {
 """The module of each public name, so that `import tare` need not import it."""
 
 __all__ = [
+    "Attributions",
     "Campaign",
     "CampaignError",
     "Comparisons",
     "Estimates",
     "EventKind",
     "FileFaults",
+    "Predictions",
     "RunEvent",
     "ScalingCurves",
     "StudyPlan",
     "TareError",
+    "Tolerances",
     "UsageError",
     "__version__",
     "open_campaign",

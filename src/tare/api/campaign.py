@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from tare.api.causes import Attributions, Predictions, Tolerances
 from tare.api.results import Comparisons, Estimates, ScalingCurves, cases_frame
 from tare.core import campaign as recorded
 from tare.core.comparison import Correction, Mean
@@ -226,6 +227,34 @@ class Campaign:
 
         self._require(foms)
         return ScalingCurves(scalings(self._found, foms=foms, p_ref=p_ref))
+
+    def why(self) -> Attributions:
+        """Return what the differences between contenders and their reference come from, as `tare why` does.
+
+        It takes profiled runs (`run_study` with `profile`); without any, it is empty. A record whose `refusal`
+        is not empty has no parts, and says why.
+        """
+        from tare.analysis.attribution import attributions
+
+        return Attributions(attributions(self._found))
+
+    def predict(self, *, curves: Campaign | None = None) -> Predictions:
+        """Return what profiled programs would take on other networks, as `tare predict` does.
+
+        `curves` is the campaign with the networks' curves, by default this one.
+        """
+        from tare.analysis.prediction import predictions
+
+        return Predictions(predictions(self._found, curves._found if curves else None))
+
+    def tolerance(self, *, curves: Campaign | None = None) -> Tolerances:
+        """Return how much network profiled programs need, as `tare tolerance` does.
+
+        `curves` is the campaign with curves of networks to hold against it, by default this one.
+        """
+        from tare.analysis.tolerance import tolerances
+
+        return Tolerances(tolerances(self._found, curves._found if curves else None))
 
     def charts(
         self, *, foms: Collection[str] = (), extra: Iterable[str] = ()

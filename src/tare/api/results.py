@@ -5,13 +5,12 @@ Each record is one of `tare.core.comparison` or `tare.core.scaling`, where its f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tare.api.frames import frame, plain, spread
 from tare.core.comparison import Comparison, Estimate
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve
-from tare.core.values import Scalar, Settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,11 +25,6 @@ _ESTIMATE = ("n_blocks", "value", "low", "high", "confidence", "cv", "minimum", 
 _HEAD = ("fom", "unit", "better")
 _POINT = ("scale", "case", "n_blocks")
 _BOUNDED = ("value", "speedup", "efficiency", "gain")
-_TEXTS = (
-    *("workload", "fom", "unit", "better", "kind", "along", "verdict", "correction", "note"),
-    *("case", "contender_case", "reference_case"),
-)
-"""Columns that are text even if all of their cells are null."""
 
 
 class Comparisons(tuple[Comparison, ...]):
@@ -51,24 +45,24 @@ class Comparisons(tuple[Comparison, ...]):
 
         The other columns are fields of `Comparison`.
         """
-        fixed = {name: [_plain(getattr(one, name)) for one in self] for name in (*_HEAD, *_FINDING)}
+        fixed = {name: [plain(getattr(one, name)) for one in self] for name in (*_HEAD, *_FINDING)}
         cases = {
-            name: [_plain(getattr(one, name)) for one in self]
+            name: [plain(getattr(one, name)) for one in self]
             for name in ("contender_case", "reference_case")
         }
         levels = {
-            f"{side}_{part}": [_plain(getattr(getattr(one, f"{side}_level"), part, None)) for one in self]
+            f"{side}_{part}": [plain(getattr(getattr(one, f"{side}_level"), part, None)) for one in self]
             for side in _SIDES
             for part in _PARTS
         }
         taken = {*fixed, *cases, *levels}
         settings = {
-            **_spread("at_", [one.at for one in self], taken),
-            **_spread("contender_", [one.contender for one in self], taken),
-            **_spread("reference_", [one.reference for one in self], taken),
+            **spread("at_", [one.at for one in self], taken),
+            **spread("contender_", [one.contender for one in self], taken),
+            **spread("reference_", [one.reference for one in self], taken),
         }
         head = {name: fixed.pop(name) for name in _HEAD}
-        return _frame({**settings, **head, **fixed, **levels, **cases})
+        return frame({**settings, **head, **fixed, **levels, **cases})
 
 
 class Estimates(tuple[Estimate, ...]):
@@ -82,10 +76,10 @@ class Estimates(tuple[Estimate, ...]):
         `value` is the mean over the blocks in `unit`, `low` and `high` are its interval, null with fewer than
         three blocks, and `cv` is the coefficient of variation, a share.
         """
-        fixed = {name: [_plain(getattr(one, name)) for one in self] for name in ("case", *_HEAD, *_ESTIMATE)}
-        at = _spread("at_", [one.at for one in self], set(fixed))
+        fixed = {name: [plain(getattr(one, name)) for one in self] for name in ("case", *_HEAD, *_ESTIMATE)}
+        at = spread("at_", [one.at for one in self], set(fixed))
         head = {name: fixed.pop(name) for name in ("case", *_HEAD)}
-        return _frame({**head, **at, **fixed})
+        return frame({**head, **at, **fixed})
 
 
 class ScalingCurves(tuple[ScalingCurve, ...]):
@@ -102,19 +96,19 @@ class ScalingCurves(tuple[ScalingCurve, ...]):
         """
         rows = [(curve, point) for curve in self for point in curve.points]
         of_curve = ("workload", *_HEAD, "kind", "along", "p_ref")
-        fixed = {name: [_plain(getattr(curve, name)) for curve, _ in rows] for name in of_curve}
-        points = {name: [_plain(getattr(point, name)) for _, point in rows] for name in _POINT}
+        fixed = {name: [plain(getattr(curve, name)) for curve, _ in rows] for name in of_curve}
+        points = {name: [plain(getattr(point, name)) for _, point in rows] for name in _POINT}
         notes = [point.note for _, point in rows]
         bounded = {
-            f"{name}{end}": [_plain(getattr(getattr(point, name), part, None)) for _, point in rows]
+            f"{name}{end}": [plain(getattr(getattr(point, name), part, None)) for _, point in rows]
             for name in _BOUNDED
             for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
         }
         settings = {
-            **_spread("setting_", [curve.settings for curve, _ in rows], ()),
-            **_spread("at_", [curve.at for curve, _ in rows], ()),
+            **spread("setting_", [curve.settings for curve, _ in rows], ()),
+            **spread("at_", [curve.at for curve, _ in rows], ()),
         }
-        return _frame({**settings, **fixed, **points, **bounded, "note": notes})
+        return frame({**settings, **fixed, **points, **bounded, "note": notes})
 
 
 def cases_frame(plan: Plan) -> pl.DataFrame:
@@ -124,37 +118,3 @@ def cases_frame(plan: Plan) -> pl.DataFrame:
     from tare.storage.frame import settings_frame
 
     return settings_frame(plan).cast({pl.Categorical: pl.String})
-
-
-def _plain(value: object) -> Scalar | None:
-    """Return a member of an enumeration as its word, and any number as one of Python."""
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    return float(value) if isinstance(value, float) else str(getattr(value, "value", value))
-
-
-def _spread(prefix: str, every: Sequence[Settings], taken: Iterable[str]) -> dict[str, list[Scalar | None]]:
-    """Return a column for each setting; ``PREFIXsetting_NAME`` where the bare name is `taken`."""
-    names = dict.fromkeys(name for one in every for name in one)
-    known = set(taken)
-    return {
-        f"{prefix}setting_{name}" if prefix + name in known else prefix + name: [
-            one.get(name) for one in every
-        ]
-        for name in names
-    }
-
-
-def _frame(columns: Mapping[str, Sequence[Scalar | None]]) -> pl.DataFrame:
-    """Return `columns` as a frame: each is of numbers, of truth values, or of text if they differ in type."""
-    import polars as pl
-
-    from tare.storage.frame import column
-
-    series = [
-        column(name, values)
-        if name in _TEXTS or any(one is not None for one in values)
-        else pl.Series(name, values, pl.Float64)
-        for name, values in columns.items()
-    ]
-    return pl.DataFrame(series).cast({pl.Categorical: pl.String})

@@ -1,0 +1,112 @@
+"""Where differences come from, what curves predict, and how much network programs need, as tables.
+
+Each record is one of `tare.core.attribution` or `tare.core.prediction`, where its fields are explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tare.api.frames import frame, plain, spread
+from tare.core.attribution import Attribution
+from tare.core.interval import Bounded
+from tare.core.prediction import Prediction, Tolerance
+from tare.core.values import Scalar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_PART = ("kind", "name", "least_bytes", "most_bytes", "reference_s", "contender_s", "is_certain")
+_PREDICTION = (
+    *("workload", "case", "reference", "reference_platform", "contender", "contender_platform"),
+    *("reference_s", "is_inside", "refusal"),
+)
+_TOLERANCE = ("workload", "case", "platform", "network", "nodes", "n_runs", "wall_s", "messages", "hidden")
+
+
+class Attributions(tuple[Attribution, ...]):
+    """What the difference of each contender with profiled runs comes from, in the order of the plan."""
+
+    __slots__ = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return one row for each part of each difference; a difference without parts has no row.
+
+        - `contender_NAME` and `reference_NAME` are the settings in which the sides differ.
+        - `kind`, `name`, `least_bytes` and `most_bytes` say what the part is; `reference_s` and `contender_s`
+          are its seconds in a run, the mean over ranks and blocks.
+        - `difference_s` is contender − reference, and `share` its share of the whole difference, each with
+          its interval of 95 % in columns with ``_low`` and ``_high``.
+        - `is_certain` is true if the part differs among all parts of its difference, and `is_decided` if the
+          whole difference does.
+        """
+        rows = [(one, cause) for one in self for cause in one.causes]
+        fixed = {name: [plain(getattr(cause, name)) for _, cause in rows] for name in _PART}
+        whole = {
+            name: [plain(getattr(one, name)) for one, _ in rows]
+            for name in ("workload", "n_blocks", "is_decided", "contender_case", "reference_case", "note")
+        }
+        bounded = {
+            **_bounded("difference_s", [cause.difference_s for _, cause in rows]),
+            **_bounded("share", [cause.share for _, cause in rows]),
+        }
+        taken = {*fixed, *whole, *bounded}
+        settings = {
+            **spread("contender_", [one.contender for one, _ in rows], taken),
+            **spread("reference_", [one.reference for one, _ in rows], taken),
+        }
+        return frame({**settings, **fixed, **bounded, **whole})
+
+
+class Predictions(tuple[Prediction, ...]):
+    """What the networks' curves predict for each profiled program on each other network."""
+
+    __slots__ = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return one row for each program and network.
+
+        `difference_s` and `ratio` are predicted, `measured_ratio` is measured where both networks have
+        profiled runs; each has its interval of 90 % in columns with ``_low`` and ``_high``. `remarks` say
+        what is extrapolated, and `refusal` why nothing is predicted.
+        """
+        return frame(
+            {
+                **{name: [plain(getattr(one, name)) for one in self] for name in _PREDICTION},
+                **_bounded("difference_s", [one.difference_s for one in self]),
+                **_bounded("ratio", [one.ratio for one in self]),
+                **_bounded("measured_ratio", [one.measured_ratio for one in self]),
+                "remarks": ["; ".join(one.remarks) for one in self],
+            }
+        )
+
+
+class Tolerances(tuple[Tolerance, ...]):
+    """How much more latency and how little bandwidth each profiled program stands."""
+
+    __slots__ = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return one row for each program and slowdown `slower_by`: 1, 5 and 10 %, as a share.
+
+        `latency_s` is the added latency of a message, and `bandwidth` the bytes per second of a node, that
+        cost it, each with its interval of 95 % in columns with ``_low`` and ``_high``.
+        """
+        rows = [(one, limit) for one in self for limit in one.limits]
+        return frame(
+            {
+                **{name: [plain(getattr(one, name)) for one, _ in rows] for name in _TOLERANCE},
+                "slower_by": [limit.share for _, limit in rows],
+                **_bounded("latency_s", [limit.latency_s for _, limit in rows]),
+                **_bounded("bandwidth", [limit.bandwidth for _, limit in rows]),
+            }
+        )
+
+
+def _bounded(name: str, every: Sequence[Bounded | None]) -> Mapping[str, list[Scalar | None]]:
+    """Return the columns of a value and of the ends of its interval."""
+    return {
+        f"{name}{end}": [None if one is None else getattr(one, part) for one in every]
+        for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
+    }
