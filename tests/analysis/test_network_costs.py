@@ -58,7 +58,7 @@ def test_runs_of_one_output_with_other_coordinates_are_other_curves() -> None:
 
 
 def _with_another_run(campaign: Campaign, factor: float) -> Campaign:
-    """Return `campaign` with each collective measured among 2 ranks too, where it takes `factor` times as long."""
+    """Return `campaign` with each collective measured among 2 ranks too: `factor` times as long."""
     attempts = []
     for one in campaign.attempts:
         series = []

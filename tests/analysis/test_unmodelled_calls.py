@@ -38,7 +38,9 @@ def test_what_is_started_and_waited_for_may_be_hidden(tmp_path: Path, function: 
 
 
 @pytest.mark.parametrize("function", ["MPI_Neighbor_alltoall", "MPI_Get", "MPI_Put"])
-def test_a_network_is_not_good_enough_for_messages_that_are_not_counted(tmp_path: Path, function: str) -> None:
+def test_a_network_is_not_good_enough_for_messages_that_are_not_counted(
+    tmp_path: Path, function: str
+) -> None:
     campaign = _program(tmp_path, {("MPI_Allreduce", 8): 0.001, (function, 4096): 2.0})
     (found,) = tolerances(campaign, curves_campaign(_CURVES))
     assert found.uncounted == (function,)
@@ -85,7 +87,6 @@ def test_calls_that_send_nothing_have_no_unknown_steps() -> None:
     for function in ("MPI_Send", "MPI_Isend", "MPI_Waitall", "MPI_Win_free", "MPI_Comm_dup", "MPI_Iprobe"):
         assert not has_unknown_steps(function)
         assert not may_be_hidden(function)
-
 
 
 def test_two_runs_say_nothing_of_how_much_latency_a_program_stands(tmp_path: Path) -> None:

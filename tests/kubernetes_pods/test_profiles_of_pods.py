@@ -1,4 +1,4 @@
-"""Profiles of the MPIs that Debian does not have, in real pods: each pod compiles the library for its own MPI."""
+"""Profiles of the MPIs that Debian does not have, in real pods: each compiles the library for its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MPICC = {
     "mpich": ["/opt/mpich/bin"],
     "openshift": ["/opt/intelmpi/bin", "/opt/mpich/bin"],
 }
-"""The folders of each platform's programs; Intel MPI (openshift) has no mpicc, and that of MPICH has its ABI."""
+"""The folders of each platform's programs; Intel MPI (openshift) takes MPICH's mpicc, which has its ABI."""
 _RINGS = {"openmpi5": "openmpi", "mpich": "mpich", "openshift": "mpich"}
 _NAMES = {"openmpi5": "Open MPI 5", "mpich": "MPICH", "openshift": "Intel"}
 _LACKING = [name for name in _COMPILER if name not in packages()]

@@ -217,6 +217,10 @@ def test_a_hostile_profile_forges_nothing(tmp_path: Path) -> None:
     shown = CliRunner().invoke(command, [str(folder)])
     assert shown.exit_code == 0, shown.output
     assert "alert(1)" in shown.output
-    written = [path.read_text() for path in (folder / "report").glob("**/*") if path.is_file() and path.suffix in _TEXTS]
+    written = [
+        path.read_text()
+        for path in (folder / "report").glob("**/*")
+        if path.is_file() and path.suffix in _TEXTS
+    ]
     for text in (page, shown.output, *written):
         assert not {"\x1b", "\u202e"} & set(text)

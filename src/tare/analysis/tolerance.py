@@ -116,7 +116,7 @@ def _uncounted(runs: Sequence[Profiled]) -> tuple[str, ...]:
             {
                 row.function
                 for row in rows
-                if has_unknown_steps(row.function) and row.locality.crosses and sum(row.calls)
+                if has_unknown_steps(row.function) and row.locality.crosses and any(row.calls)
             }
         )
     )

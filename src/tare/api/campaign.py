@@ -231,8 +231,8 @@ class Campaign:
     def why(self) -> Attributions:
         """Return what the differences between contenders and their reference come from, as `tare why` does.
 
-        It takes profiled runs (`run_study` with `profile`); without any, it is empty. A record whose `refusal`
-        is not empty has no parts, and says why.
+        It takes profiled runs (`run_study` with `profile`); without any, it is empty. A record with a
+        `refusal` has no parts: it says why.
         """
         from tare.analysis.attribution import attributions
 

@@ -47,8 +47,7 @@ class Comparisons(tuple[Comparison, ...]):
         """
         fixed = {name: [plain(getattr(one, name)) for one in self] for name in (*_HEAD, *_FINDING)}
         cases = {
-            name: [plain(getattr(one, name)) for one in self]
-            for name in ("contender_case", "reference_case")
+            name: [plain(getattr(one, name)) for one in self] for name in ("contender_case", "reference_case")
         }
         levels = {
             f"{side}_{part}": [plain(getattr(getattr(one, f"{side}_level"), part, None)) for one in self]

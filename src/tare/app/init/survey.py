@@ -8,7 +8,7 @@ import shlex
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -229,7 +229,7 @@ def _prefixes() -> dict[str, str]:
 @contextmanager
 def _marker(folder: Path) -> Iterator[Path]:
     """Have a file in `folder` that nodes see if they share the folder."""
-    with CampaignError.for_writes(folder):
-        file = tempfile.NamedTemporaryFile(prefix=".tare-init.", dir=folder)
-    with file:
+    with ExitStack() as stack:
+        with CampaignError.for_writes(folder):
+            file = stack.enter_context(tempfile.NamedTemporaryFile(prefix=".tare-init.", dir=folder))
         yield Path(file.name).resolve()
