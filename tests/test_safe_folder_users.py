@@ -59,6 +59,7 @@ ELSEWHERE = {
     "execution/parsing.py": "the log that the user names",
     "execution/profiling.py": "the package's own files",
     "execution/cache.py": "products of stages, which the user's own programs made and which no page shows",
+    "execution/inputs.py": "the inputs that the user names; copies are written by SafeFolder",
     "execution/transport_reports/gathering.py": "removes a folder that this run made",
 }
 """What opens other files than those of campaigns, and which."""

@@ -107,6 +107,20 @@ def test_ranks_of_every_shape_run_inside_and_know_each_other(
 
 
 @pytest.mark.usefixtures("shared_lab")
+def test_inputs_are_inside_of_containers_of_every_shape(tare: Tare, tmp_path: Path) -> None:
+    platforms = ["debian", "podman-rank", "podman-node", "charliecloud"]
+    script = 'echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE: $(cat in/mesh.dat)"'
+    study = write_study(tmp_path, platforms, script)
+    study.write_text(f"{study.read_text()}inputs: {{in/mesh.dat: mesh.dat}}\n")
+    (tmp_path / "mesh.dat").write_text("1\n")
+    done = tare("run", study, "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(tare("export", tmp_path / "c", "--format", "json").stdout)["rows"]
+    values = {(row["platform"], row["value"]) for row in rows if row["fom"] == "is_inside"}
+    assert values == {(name, 1.0) for name in platforms}
+
+
+@pytest.mark.usefixtures("shared_lab")
 def test_what_ranks_ran_in_is_recorded(tare: Tare, tmp_path: Path) -> None:
     tare("run", write_study(tmp_path, ["podman-node"], SCRIPT), "--out", tmp_path / "c")
     (record,) = (tmp_path / "c" / "environments").iterdir()

@@ -111,6 +111,44 @@ def test_a_campaign_runs_in_a_cluster_and_leaves_nothing_there(
     assert "kind: MPIJob" in (attempt / "manifests.yaml").read_text()
 
 
+def config_map(text: str) -> Doc:
+    (found,) = (one for one in yaml.safe_load_all(text) if one and one["kind"] == "ConfigMap")
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.usefixtures("operator")
+def test_inputs_go_into_the_config_map_of_a_case_and_are_shown_by_the_plan(
+    tare: Tare, tmp_path: Path
+) -> None:
+    (tmp_path / "it's.txt").write_bytes(b"4 4\r\n")
+    (tmp_path / "mesh").write_bytes(b"\xff\0")
+    with (tmp_path / "study.yaml").open("a") as study:
+        study.write("inputs: {in/text: it's.txt, mesh: mesh}\n")
+    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    manifests = (tmp_path / "c").glob("attempts/*/*/manifests.yaml")
+    made = {one["metadata"]["name"]: one for one in (config_map(path.read_text()) for path in manifests)}
+    assert len(made) == 1, "the runs of a case share one"
+    shown = config_map(tare("plan", tmp_path / "study.yaml", "--show").stdout)
+    for one in (*made.values(), shown):
+        assert "4 4\r\n" in one["data"].values()
+        assert [*one["binaryData"].values()] == ["/wA="]
+
+
+@pytest.mark.usefixtures("operator")
+def test_the_plan_names_inputs_that_no_config_map_holds(tare: Tare, tmp_path: Path) -> None:
+    (tmp_path / "mesh").write_bytes(bytes(2**20))
+    with (tmp_path / "study.yaml").open("a") as study:
+        study.write("inputs: {mesh: mesh}\n")
+    planned = tare("plan", tmp_path / "study.yaml")
+    assert (
+        "trap: 1 case on pods: runs are refused: its input files are more than a ConfigMap holds "
+        "(1 MiB of 900 KiB); name the ReadWriteMany claim that holds the campaigns"
+    ) in planned.stdout
+    assert planned.stdout.rstrip().endswith("[inputs]")
+
+
 def test_a_run_whose_ranks_were_elsewhere_is_invalid(tare: Tare, operator: Operator, tmp_path: Path) -> None:
     files = record()
     operator.files = {"after.0": files["before.0"], "after.1": files["before.1"]}

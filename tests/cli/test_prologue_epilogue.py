@@ -106,6 +106,66 @@ def test_a_case_has_another_id_with_them_and_its_old_one_without(tare_here: Tare
     assert all("prologue" not in one["cases"][0] for one in found)
 
 
+OWN = """\
+study: around
+platform: bare
+prologue: [[sh, -c, 'echo study >>order']]
+epilogue: [[sh, -c, 'echo study again >>order']]
+workloads:
+  solve:
+    prologue: [[sh, -c, 'echo {ranks} solve >>order']]
+    command: [sh, -c, 'echo program >>order; echo time 1']
+    epilogue: [[sh, -c, 'echo solve again >>order'], {last}]
+    foms: [{{name: time, unit: s, better: lower, regex: 'time (.*)'}}]
+  other:
+    command: [sh, -c, 'echo other >>order; echo time 1']
+    foms: [{{name: time, unit: s, better: lower, regex: 'time (.*)'}}]
+factors: {{workload: [solve, other]}}
+repeats: 1
+retries: 0
+"""
+
+
+def test_those_of_a_workload_are_inside_of_those_of_the_study(tare_here: Tare, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(OWN.format(ranks="{ranks}", last="'true'"))
+    done = tare_here("run", "study.yaml", "--no-boost", "--telemetry", "off", "--out", "c", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    campaign = read_campaign(tmp_path / "c")
+    names = {case.id: case.workload for case in campaign.plan.cases}
+    found = {
+        names[one.case]: (tmp_path / "c" / one.folder / "order").read_text().splitlines()
+        for one in campaign.attempts
+    }
+    assert found == {
+        "solve": ["study", "1 solve", "program", "solve again", "study again"],
+        "other": ["study", "other", "study again"],
+    }
+
+
+def test_a_failure_of_those_of_a_workload_is_told_by_its_number(tare_here: Tare, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(OWN.format(ranks="{ranks}", last="'false'"))
+    tare_here("run", "study.yaml", "--no-boost", "--telemetry", "off", "--out", "c", cwd=tmp_path)
+    reasons = {one.reason for one in read_campaign(tmp_path / "c").attempts}
+    assert reasons == {"", "command 2 of the epilogue: exit code 1"}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "last", "fault"),
+    [
+        ("{ranks}", "'cp a > b'", "study.yaml:9:53: workloads.solve.epilogue[1]: '>' needs a shell"),
+        ("{ranks}", "[]", "study.yaml:9:53: workloads.solve.epilogue[1]: the command is empty"),
+        ("{size}", "'true'", "solve: prologue[0]: {size} is neither a parameter nor a setting"),
+    ],
+)
+def test_mistakes_in_those_of_a_workload_are_told_before_anything_runs(
+    tare_here: Tare, tmp_path: Path, ranks: str, last: str, fault: str
+) -> None:
+    (tmp_path / "study.yaml").write_text(OWN.format(ranks=ranks, last=last))
+    done = tare_here("plan", "study.yaml", cwd=tmp_path)
+    assert done.returncode != 0
+    assert fault in done.stderr
+
+
 def test_their_time_in_a_job_is_none_of_the_programs_either() -> None:
     names = ("prologue-1", "build", "run", "epilogue-1")
     epochs = tuple(Epoch(name, 10.0 * n, 10.0 * n + 4) for n, name in enumerate(names))

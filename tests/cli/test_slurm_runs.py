@@ -61,6 +61,20 @@ def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
     assert controller.jobs() == []
 
 
+def test_inputs_are_there_in_a_job_a_run_and_in_an_allocation(
+    controller: Administrator, tare: Tare, tmp_path: Path
+) -> None:
+    (tmp_path / "it is.dat").write_text("value: 1\n")
+    study = SLURM.write_study(tmp_path, "cat mesh.dat", platforms="job, packed")
+    study.write_text(f"{study.read_text()}inputs: {{mesh.dat: it is.dat}}\n")
+    done = tare("run", study, "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    attempts = read_campaign(tmp_path / "c").attempts
+    assert [attempt.state for attempt in attempts] == [State.DONE] * 2
+    assert not any((tmp_path / "c" / attempt.folder / "mesh.dat").exists() for attempt in attempts)
+    assert controller.jobs() == []
+
+
 def test_the_reason_is_the_rank_that_failed_and_not_those_that_srun_then_ended(
     controller: Administrator, tare: Tare, tmp_path: Path
 ) -> None:

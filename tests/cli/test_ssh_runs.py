@@ -94,6 +94,27 @@ def test_staged_folders_go_to_the_nodes_and_come_back(
     assert list(nodes.iterdir()) == []
 
 
+@pytest.mark.parametrize("place", ["", "on nodes"])
+def test_inputs_are_there_whether_the_nodes_share_the_folder_or_not(
+    agent: tuple[str, ...], tare: Tare, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "a mesh").write_bytes(b"\xff\0\n")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/run").write_text("#!/bin/sh\necho value: 1\n")
+    (tmp_path / "tools/run").chmod(0o555)
+    staging = f"staging: {tmp_path / place}" if place else ""
+    study = write(tmp_path, agent, "cksum <mesh.dat && tools/run", staging=staging)
+    study.write_text(f"{study.read_text()}inputs: {{mesh.dat: a mesh, tools: tools}}\n")
+    done = tare("run", study, "--out", tmp_path / "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with (tmp_path / "a mesh").open("rb") as mesh:
+        checksum = subprocess.run(["cksum"], stdin=mesh, capture_output=True, text=True, check=True).stdout
+    for attempt in read_campaign(tmp_path / "c").attempts:
+        folder = tmp_path / "c" / attempt.folder
+        assert (folder / "stdout").read_text() == f"{checksum}value: 1\n"
+        assert not (folder / "mesh.dat").exists()
+
+
 @pytest.fixture
 def records(state: Path) -> Path:
     """Where it is on record what was staged."""

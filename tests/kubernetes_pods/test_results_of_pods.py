@@ -152,3 +152,16 @@ def _until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.3)
+
+
+def test_inputs_are_in_each_pod_byte_for_byte(campaign: Campaign, tmp_path: Path) -> None:
+    """They come by a ConfigMap, hidden ones and those that are no text too."""
+    contents = {"it's mesh": b"\xff\0\r\n", "dos.txt": b"4 4\r\n"}
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    script = f"cat in/mesh .dos.txt | sha256sum >sum.$(hostname); {_FIGURE}echo value: 1.0"
+    inputs = {"in/mesh": "it's mesh", ".dos.txt": "dos.txt"}
+    done = campaign.write(platform="openmpi", script=script, study={"inputs": inputs}).run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    sums = [path.read_text().split()[0] for path in _home(campaign).glob("sum.*")]
+    assert {*sums} == {hashlib.sha256(b"".join(contents.values())).hexdigest()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tare.core.backend_plugin import BatchBackend, PlannedTask
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.execution.batch import make_task
+from tare.execution.compose import Composer
+from tare.execution.inputs import file_names
 from tare.execution.staging import compose_stages
 from tare.plugins.backend_registry import backend
 
@@ -37,7 +40,19 @@ def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
     inputs = {name: text for stage in stages for name, text in stage.files.items()}
     products = tuple(name for stage in stages[:-1] for name in stage.keeps)
     facts = fact_scripts(loaded)(task.platform)
-    return PlannedTask(case=case, task=task, facts=facts, inputs=inputs, products=products)
+    return PlannedTask(
+        case=case, task=task, facts=facts, inputs=inputs, copies=_copies(composer, case), products=products
+    )
+
+
+def _copies(composer: Composer, case: Case) -> dict[str, Path]:
+    """Return the files that are copied into the working folder, by name, without missing ones."""
+    found: dict[str, Path] = {}
+    for one in composer.copies(case):
+        source = composer.source(one)
+        names = file_names(source) if source.exists() else []
+        found |= {posixpath.normpath(f"{one.name}/{name}"): source / name for name in names}
+    return found
 
 
 class FoundTrap(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from tare.core.workload import InlineDefinition, Workload
 from tare.execution.compose import Composer
 from tare.plan import make_plan, profiled_plan
 from tare.plugins import registry
+from tare.storage.inputs import read_inputs_record
 
 if TYPE_CHECKING:
     from tare.execution.loop_interface import Rule
@@ -83,6 +84,8 @@ def load(
         Pseudonyms(site.redact),
         prologue=study.prologue,
         epilogue=study.epilogue,
+        study_inputs=study.inputs,
+        study_folder=_study_folder(path, given),
     )
     texts = {STUDY: given.raw.decode("utf-8-sig"), SITE: source.text}
     _require_plugins(source)
@@ -106,6 +109,12 @@ def _given(
         raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
     require_frozen(path)
     return StudySource.of(path / STUDY), site or path / SITE
+
+
+def _study_folder(path: Path | StudySource, given: StudySource) -> Path:
+    """Return the folder at which relative paths of the study begin; for a campaign, that of its own study."""
+    record = read_inputs_record(path) if isinstance(path, Path) and path.is_dir() else None
+    return Path(record.folder) if record else given.near.absolute()
 
 
 def require_frozen(folder: Path) -> None:

@@ -14,6 +14,7 @@ from tare import __version__
 from tare.analysis.pairing import Passing
 from tare.app import planning
 from tare.app.executors import make_executor, require_independent
+from tare.app.inputs import check_inputs, with_checksums
 from tare.app.resuming import continues_last_session, describe_repeats
 from tare.app.run_options import DEFAULT, RunOptions
 from tare.app.signals import signals_as_interrupts
@@ -38,6 +39,7 @@ from tare.storage.campaign import (
     read_plan,
     with_unrecorded,
 )
+from tare.storage.inputs import store_inputs_record
 from tare.storage.journal import (
     VERSION,
     AttemptBegan,
@@ -114,6 +116,7 @@ def run_session(
     """
     require_independent(loaded, options)
     _require_installed(loaded)
+    inputs = check_inputs(folder, loaded)
     with open_journal(folder) as journal:
         old = read_plan(folder) if is_campaign(folder) else loaded.plan
         try:
@@ -123,6 +126,9 @@ def run_session(
         if old.profiled:  # runs that --profile asked for remain, also without it
             loaded = loaded.with_profile()
         freeze(folder, loaded.plan, loaded.texts)
+        if inputs is not None:
+            store_inputs_record(folder, inputs)
+        loaded = with_checksums(loaded, inputs)
         loaded = loaded.with_pseudonyms(keep_pseudonyms(folder, loaded.composer.pseudonyms.entries))
         before = (old.cases, old.repeats)
         is_plain = not is_retrying_failed and before == (loaded.plan.cases, loaded.plan.repeats)

@@ -56,6 +56,16 @@ def command(invocation: Invocation) -> str:
     return " \\\n  ".join([*words, " ".join([*called, *map(quote, others)])])
 
 
+def copies(sources: Mapping[str, str]) -> Iterator[str]:
+    """Yield text that copies files and folders into the working folder, by their names there."""
+    for name, source in sources.items():
+        path = posixpath.normpath(name)
+        folder = posixpath.dirname(path)
+        if folder:
+            yield f"mkdir -p -- {quote(folder)}"
+        yield f"cp -rLT -- {quote(source)} {quote(path)}"
+
+
 def files(contents: Mapping[str, str]) -> Iterator[str]:
     """Yield text that writes files into the working folder, byte for byte, and makes their folders."""
     for name, content in contents.items():

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from tare.config.document import MapNode, Node, ScalarNode, find
+from tare.config.around import read_commands, read_inputs
+from tare.config.document import MapNode, Node, ScalarNode, child, find
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
 from tare.config.software import read_software
 from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
+from tare.core.inputs import name_fault
 from tare.core.program import SHELL_WORDS
 from tare.core.study import DESIGN_SETTINGS
 from tare.core.values import Scalar
@@ -80,6 +81,9 @@ class _Definition:
             is_mpi=file.mpi,
             needs_transport=file.mpi if file.needs_transport is None else file.needs_transport,
             software=read_software(file, self._fault),
+            inputs=read_inputs(file.inputs, self._fault, file.files),
+            prologue=read_commands("prologue", child(self.node, "prologue"), self._fault),
+            epilogue=read_commands("epilogue", child(self.node, "epilogue"), self._fault),
         )
 
     def _fault(self, path: Path, message: str) -> None:
@@ -115,11 +119,8 @@ class _Definition:
         names.append((self.file.output, ("output",)))
         names += [(one.file, ("foms", n, "file")) for n, one in enumerate(self.file.foms) if one.file]
         for name, where in names:
-            path = PurePosixPath(name)
-            if path.is_absolute() or ".." in path.parts or not path.parts or not name.isprintable():
-                self._fault(
-                    where, f"{shown(name)} is outside the working folder; use a relative name inside it"
-                )
+            if fault := name_fault(name):
+                self._fault(where, fault)
 
     def _parameter(self, name: str, file: Scalar | ParameterFile) -> Parameter:
         where: Path = ("parameters", name)

@@ -11,9 +11,19 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.config.around import read_commands, read_inputs
 from tare.config.conditions import ConditionReader, levels_of
 from tare.config.decode import decode
-from tare.config.document import ListNode, MapNode, Node, ScalarNode, child, decode_text, read_document
+from tare.config.document import (
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    child,
+    decode_text,
+    find,
+    read_document,
+)
 from tare.config.faults import START, Faults, shown
 from tare.config.inline import define_workloads
 from tare.config.levels import LevelReader, named_workloads
@@ -23,11 +33,11 @@ from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
 from tare.config.watching import watching
 from tare.core.case import Binding
-from tare.core.errors import Fault, FileFaults, UsageError
-from tare.core.program import PROGRAM_SETTINGS, split_words
+from tare.core.errors import Fault, FileFaults, KeyPath, UsageError
+from tare.core.program import PROGRAM_SETTINGS
 from tare.core.site import Site
 from tare.core.software import SOFTWARE_SETTINGS
-from tare.core.study import DESIGN_SETTINGS, Budget, Level, Repeats, Scaling, Study
+from tare.core.study import DESIGN_SETTINGS, Budget, Level, Origin, Repeats, Scaling, Study
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.units import Dimension, parse_quantity
 from tare.core.user_files import read_given
@@ -186,10 +196,25 @@ class _StudyReader:
             telemetry=self._telemetry(root, file.telemetry),
             is_profiled=file.profile,
             is_aa=file.twins,
-            prologue=self._commands(root, "prologue"),
-            epilogue=self._commands(root, "epilogue"),
-            origins={name: self.faults.origin(entry.value, (name,)) for name, entry in root.entries.items()},
+            prologue=read_commands("prologue", child(root, "prologue"), self._reporter(root)),
+            epilogue=read_commands("epilogue", child(root, "epilogue"), self._reporter(root)),
+            inputs=read_inputs(file.inputs, self._reporter(root)),
+            origins=self._origins(root, file),
         )
+
+    def _reporter(self, root: MapNode) -> Callable[[KeyPath, str], None]:
+        """Return the function that records a fault at a path of the file."""
+        return lambda path, message: self.faults.add(find(root, path), path, message)
+
+    def _origins(self, root: MapNode, file: StudyFile) -> dict[str, Origin]:
+        """Return where the top entries of the file are, and the inputs, by their paths in it."""
+        paths: list[KeyPath] = [(name,) for name in root.entries]
+        paths += [("inputs", name) for name in file.inputs]
+        paths += [
+            ("workloads", own, "inputs", name) for own, one in file.workloads.items() for name in one.inputs
+        ]
+        origins = (self.faults.origin(find(root, path), path) for path in paths)
+        return {origin.path: origin for origin in origins}
 
     def _common(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:
         """Return the settings that all cases share: the design settings at the top of the file."""
@@ -220,23 +245,6 @@ class _StudyReader:
             if value is not None:
                 common[name] = value
         return common
-
-    def _commands(self, root: MapNode, name: str) -> tuple[tuple[str, ...], ...]:
-        """Return the commands of a prologue or an epilogue, each split into words."""
-        node = child(root, name)
-        commands: list[tuple[str, ...]] = []
-        for number, item in enumerate(node.items if isinstance(node, ListNode) else ()):
-            try:
-                words = _words(item)
-            except ValueError as error:
-                self.faults.add(item, (name, number), str(error))
-                continue
-            if not words:
-                self.faults.add(
-                    item, (name, number), "the command is empty; write a program and its arguments"
-                )
-            commands.append(words)
-        return tuple(commands)
 
     def _repeats(self, root: MapNode, file: int | RepeatsFile) -> Repeats:
         if isinstance(file, int):
@@ -315,13 +323,6 @@ def _joined(node: Node | None) -> Node | None:
         return node
     text = shlex.join(item.text for item in node.items if isinstance(item, ScalarNode))
     return ScalarNode(node.line, node.column, text, text)
-
-
-def _words(node: Node) -> tuple[str, ...]:
-    """Return a command's words. Raises ValueError as split_words does."""
-    if isinstance(node, ListNode):
-        return tuple(item.text for item in node.items if isinstance(item, ScalarNode))
-    return split_words(node.text) if isinstance(node, ScalarNode) else ()
 
 
 def _keys(node: Node | None) -> tuple[str, ...]:

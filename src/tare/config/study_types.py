@@ -47,6 +47,44 @@ PartFile = Annotated[
 ]
 
 
+Command = Word | list[Word]
+"""A program and its arguments: a text that is split as a POSIX shell splits it, or a list of words."""
+
+
+class InputFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file or folder that is copied into each run's folder."""
+
+    path: Annotated[
+        Word,
+        Meta(
+            description="Where it is on the machine where tare runs; a relative path begins at the folder of "
+            "the study. {name} is a setting.",
+            examples=["meshes/coarse.dat"],
+        ),
+    ]
+    sha256: Annotated[
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^[0-9A-Fa-f]{64}$",
+                extra={"cure": "is no SHA-256 checksum; give the 64 digits that sha256sum prints"},
+            ),
+        ]
+        | None,
+        Meta(description="The checksum that it must have. With another one, nothing is run."),
+    ] = None
+
+
+Inputs = Annotated[
+    dict[str, Word | InputFile],
+    Meta(
+        description="Files and folders that are copied into each run's folder first, by their names there: "
+        "a path, or a path and a checksum.",
+        examples=[{"mesh.dat": "meshes/coarse.dat"}],
+    ),
+]
+
+
 class BudgetFile(msgspec.Struct, frozen=True, kw_only=True):
     """What a campaign may spend; whichever limit is reached first ends it."""
 
@@ -158,6 +196,7 @@ class WorkloadFile(msgspec.Struct, frozen=True, kw_only=True):
     summary: Annotated[str, Meta(description="What it measures, in one line.")] = ""
     env: Annotated[Variables, Meta(description="Environment variables.")] = {}
     files: Annotated[dict[str, str], Meta(description="Files to write first, by relative name.")] = {}
+    inputs: Inputs = {}
     parameters: Annotated[
         dict[Name, Scalar | ParameterFile], Meta(description="Its parameters: a default value, or more.")
     ] = {}
@@ -177,6 +216,17 @@ class WorkloadFile(msgspec.Struct, frozen=True, kw_only=True):
     modules: Modules = ()
     spack: Specs = ()
     setup: Lines = ()
+    prologue: Annotated[
+        list[Command],
+        Meta(description="Commands before its programs, after those of the study.", examples=[["make mesh"]]),
+    ] = []
+    epilogue: Annotated[
+        list[Command],
+        Meta(
+            description="Commands after its programs, before those of the study.",
+            examples=[["cmp result.dat expected.dat"]],
+        ),
+    ] = []
 
 
 class StudyTelemetryFile(TelemetryFile, frozen=True, kw_only=True, omit_defaults=True):
@@ -271,15 +321,16 @@ class StudyFile(msgspec.Struct, frozen=True, kw_only=True):
     modules: Modules = ()
     spack: Specs = ()
     setup: Lines = ()
+    inputs: Inputs = {}
     prologue: Annotated[
-        list[Word | list[Word]],
+        list[Command],
         Meta(
             description="Commands before each run's programs, on its first node; their time does not count.",
             examples=[["cp /data/mesh.dat ."]],
         ),
     ] = []
     epilogue: Annotated[
-        list[Word | list[Word]],
+        list[Command],
         Meta(
             description="Commands after each run's programs, where these succeeded.",
             examples=[["cmp result.dat /data/expected.dat"]],

@@ -79,13 +79,15 @@ class PlannedTask(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt of `case` as it would be submitted; ``{work}`` stands for its folder.
 
     `facts` is the script that prints the facts of a node. `inputs` are the files that its programs read, by
-    name. `products` are what its stages make for later runs (Stage.keeps).
+    name; `copies` are those that are copied into its folder, and where they are on this machine. `products`
+    are what its stages make for later runs (Stage.keeps).
     """
 
     case: Case
     task: Task
     facts: str
     inputs: Mapping[str, str] = {}
+    copies: Mapping[str, Path] = {}
     products: tuple[str, ...] = ()
 
 

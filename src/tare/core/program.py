@@ -7,7 +7,7 @@ factors. No shell reads them: `split_words` splits a text into words, and each w
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from tare.core.case import Case
 from tare.core.templates import LATER, fill, template_faults
 from tare.core.values import Scalar
-from tare.core.workload import Parameter, ParameterKind, Stage, Workload
+from tare.core.workload import HasCommandsAround, Parameter, ParameterKind, Stage, Workload
 
 NONE = "none"
 """The value that changes nothing. It is the default, and may be a level beside others."""
@@ -116,6 +116,12 @@ Commands = tuple[tuple[str, ...], ...]
 """The words of several commands."""
 
 
+def own_commands(workload: Workload) -> tuple[Commands, Commands]:
+    """Return the commands that `workload` itself has before and after its programs."""
+    is_around = isinstance(workload, HasCommandsAround)
+    return (workload.prologue, workload.epilogue) if is_around else ((), ())
+
+
 def around_of(stage: str) -> Around | None:
     """Return which command of the prologue or epilogue the stage with this name is; None for a program."""
     kind, _, number = stage.partition("-")
@@ -136,11 +142,11 @@ def commands_as_stages(kind: str, commands: Commands, case: Case) -> tuple[Stage
     )
 
 
-def command_faults(kind: str, commands: Commands, case: Case) -> Iterator[str]:
-    """Yield why placeholders of the commands of a prologue or epilogue cannot be filled in."""
+def command_faults(kind: str, commands: Commands, names: Collection[str]) -> Iterator[str]:
+    """Yield why placeholders of a prologue or epilogue cannot be filled from the settings `names`."""
     for number, words in enumerate(commands):
         for word in words:
-            yield from template_faults(f"{kind}[{number}]", word, case.settings, LATER)
+            yield from template_faults(f"{kind}[{number}]", word, names, LATER)
 
 
 def _asked(case: Case, workload: Workload) -> dict[str, str]:

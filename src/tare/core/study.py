@@ -10,7 +10,7 @@ import msgspec
 from tare.core.errors import Fault
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.values import Settings
-from tare.core.workload import InlineDefinition
+from tare.core.workload import InlineDefinition, Input
 
 DESIGN_SETTINGS = (
     "workload",
@@ -160,7 +160,8 @@ class Study(Design, frozen=True, kw_only=True):
     that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
     `common`. If it `is_aa`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
     Exclusion, which gives a reason. `prologue` and `epilogue` are commands before and after each run's
-    programs. `origins` says where the top entries of its file are, by name.
+    programs; `inputs` are copied into its folder first. `origins` says where the top entries of its file and
+    all inputs are, by their paths in the file.
     """
 
     name: str
@@ -174,6 +175,7 @@ class Study(Design, frozen=True, kw_only=True):
     is_aa: bool = False
     prologue: tuple[tuple[str, ...], ...] = ()
     epilogue: tuple[tuple[str, ...], ...] = ()
+    inputs: tuple[Input, ...] = ()
     origins: Mapping[str, Origin] = {}
 
     def fault(self, origin: Origin | None, message: str) -> Fault:

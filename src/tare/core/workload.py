@@ -163,13 +163,25 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     is_late: bool = False
 
 
+class Input(msgspec.Struct, frozen=True, kw_only=True):
+    """A file or folder that is copied into a run's working folder, where its relative name is `name`.
+
+    `path` is where it is on this machine; a relative one begins at the folder of the study. In a study it may
+    hold placeholders. `sha256` is the checksum that it must have; None if any will do.
+    """
+
+    name: str
+    path: str
+    sha256: str | None = None
+
+
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One program of a workload.
 
     - `argv` and `env` may contain ``{work}``, the attempt's working folder; ``{storage}``, a folder of the
       attempt's own on the named storage path; ``{storage_path}``, that path itself, where inputs are; and
       ``{address0}``, the address of the first host on the case's network.
-    - `files` are written into the working folder first, by relative name.
+    - `files` are written into the working folder first, by relative name. So are `copies`, from this machine.
     - If `is_mpi`, the platform's launcher starts ranks in `layout` or, when None, in the case's own.
       Otherwise it is one process, which uses one node unless it names a `layout` that it starts itself.
     - If it `has_own_threads`, which the layout does not count, its ranks are not bound by default.
@@ -194,6 +206,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     shares_storage: bool = False
+    copies: tuple[Input, ...] = ()
 
 
 class InlineFom(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,7 +233,10 @@ class InlineCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InlineDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """A workload that a study declares in YAML. ``{name}`` in `command` is a parameter or a setting."""
+    """A workload that a study declares in YAML. ``{name}`` in `command` is a parameter or a setting.
+
+    `prologue` and `epilogue` are commands before and after the programs of each of its runs.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -234,6 +250,9 @@ class InlineDefinition(msgspec.Struct, frozen=True, kw_only=True):
     is_mpi: bool = False
     needs_transport: bool = True
     software: Software = Software()
+    inputs: tuple[Input, ...] = ()
+    prologue: tuple[tuple[str, ...], ...] = ()
+    epilogue: tuple[tuple[str, ...], ...] = ()
 
 
 @runtime_checkable
@@ -243,6 +262,21 @@ class HasOtherOutputs(Protocol):
     @property
     def others(self) -> Sequence[Workload]:
         """Return a workload for each file beside `output`, which parses that file only."""
+        ...
+
+
+@runtime_checkable
+class HasCommandsAround(Protocol):
+    """A workload with commands of its own before and after its programs, each a tuple of words."""
+
+    @property
+    def prologue(self) -> tuple[tuple[str, ...], ...]:
+        """Return the commands before each run's programs."""
+        ...
+
+    @property
+    def epilogue(self) -> tuple[tuple[str, ...], ...]:
+        """Return the commands after each run's programs."""
         ...
 
 

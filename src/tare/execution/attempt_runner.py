@@ -31,6 +31,7 @@ from tare.execution.own_storage import OwnStorage, owner_of
 from tare.execution.profiling import BUILD, HOST_BUILD
 from tare.execution.staging import (
     StagedFolder,
+    drop_copies,
     keep,
     require_space,
     restore,
@@ -105,6 +106,8 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         require_space(self.folder)
         work, names = self.folder / attempt.folder, self.hostnames(attempt)
         judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
+        if judged.state is State.DONE:
+            drop_copies(self.composer, case, work)
         return self._with_fault_owner(judged, case, n_oom_kills() - killed)
 
     def _describe_error(self, error: TareError) -> str:

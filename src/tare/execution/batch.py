@@ -32,6 +32,7 @@ from tare.execution.own_storage import owner_of
 from tare.execution.staging import (
     StagedFolder,
     compose_stages,
+    drop_copies,
     keep,
     require_space,
     restore,
@@ -309,6 +310,8 @@ class BatchExecutor:
                 check="placement",
                 series=[],
             )
+        if judged.state is State.DONE:
+            drop_copies(setup.composer, case, work)
         return judged
 
 

@@ -21,6 +21,7 @@ from tare.core.case import Case
 from tare.core.site import Platform
 from tare.core.workload import Stage
 from tare.execution.compose import Composer
+from tare.execution.inputs import file_names
 from tare.execution.profiling import is_outside, with_profile
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -68,10 +69,13 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
     """
     platform = composer.site.platforms[case.platform]
     stages = with_profile(composer.workloads[case.workload].stages(case), case, platform)
-    before = [composer.prologue] if composer.prologue else []
+    prologue, epilogue = composer.around(case)
+    before = [prologue] if prologue else []
     digest = hashlib.blake2b(_encode([case.platform, platform, *before]), digest_size=12)
     if software := composer.software(case):
         digest.update(_encode(software))
+    for one in composer.copies(case):
+        digest.update(_encode([one, composer.checksums.get(composer.source(one))]))
     keys: list[str | None] = []
     for stage in stages[:-1]:
         layout = stage.layout or (case.layout if stage.is_mpi else None)  # one process makes the same in each
@@ -81,7 +85,7 @@ def stage_keys(composer: Composer, case: Case) -> tuple[str | None, ...]:
             for chunk in _content(Path(path)):
                 digest.update(chunk)
         keys.append(digest.copy().hexdigest() if stage.keeps else None)
-    around = [(None,) * len(commands) for commands in (composer.prologue, composer.epilogue)]
+    around = [(None,) * len(commands) for commands in (prologue, epilogue)]
     return (*around[0], *keys, None, *around[1])
 
 
@@ -119,24 +123,11 @@ def _copy(path: Path, target: Path) -> None:
 def _content(path: Path) -> Iterator[bytes]:
     """Yield the content of a file, or the names and contents of all files of a folder; nothing if absent."""
     if path.is_dir():
-        for inner in _files(path):
-            yield f"{inner.relative_to(path)}\0{inner.stat().st_size}\0".encode()
-            yield from _content(inner)
+        for name in file_names(path):
+            if (inner := path / name).is_file():
+                yield os.fsencode(name) + f"\0{inner.stat().st_size}\0".encode()
+                yield from _content(inner)
     elif path.is_file():
         with path.open("rb") as file:
             while chunk := file.read(1 << 20):
                 yield chunk
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield all files of `folder` in order, also of folders behind links; each folder once."""
-    seen: set[str] = set()
-    for parent, folders, names in os.walk(folder, followlinks=True):
-        folders.sort()
-        if (real := os.path.realpath(parent)) in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        for name in sorted(names):
-            if (file := Path(parent, name)).is_file():
-                yield file

@@ -5,8 +5,7 @@ Pure: it starts nothing.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -15,14 +14,15 @@ import msgspec
 from tare.core.backend_options import PodPlacement
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
+from tare.core.inputs import filled
 from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
-from tare.core.program import EPILOGUE, PROLOGUE, Commands, commands_as_stages, with_program
+from tare.core.program import EPILOGUE, PROLOGUE, Commands, commands_as_stages, own_commands, with_program
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
 from tare.core.software import Layers, layers_of
-from tare.core.user_files import open_given
-from tare.core.workload import Stage, Workload
+from tare.core.workload import Input, Stage, Workload
 from tare.execution.profiling import LIBRARY_PLACE, is_outside, library_of, with_profile
+from tare.execution.program_path import on_path
 from tare.execution.software import require_host, started_with
 from tare.probes import software
 from tare.probes.core_binding import bound, chosen, with_script
@@ -40,7 +40,8 @@ class Composer(msgspec.Struct, frozen=True):
 
     `launcher` and `runtime` look up a plug-in by its name. `pseudonyms` replace the names which the site
     hides, in the records of these commands. `prologue` and `epilogue` are commands around the programs of
-    each run.
+    each run. `study_inputs` are copied into its folder first; relative paths begin at `study_folder`.
+    `checksums` are those of inputs, by their paths, which they must still have when a run begins.
     """
 
     site: Site
@@ -50,6 +51,9 @@ class Composer(msgspec.Struct, frozen=True):
     pseudonyms: Pseudonyms = Pseudonyms()
     prologue: Commands = ()
     epilogue: Commands = ()
+    study_inputs: tuple[Input, ...] = ()
+    study_folder: Path = Path()
+    checksums: Mapping[Path, str] = {}
 
     def hosts(self, case: Case) -> tuple[str, ...]:
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
@@ -119,12 +123,29 @@ class Composer(msgspec.Struct, frozen=True):
         }
         workload = self.workloads[case.workload]
         asked = msgspec.structs.replace(case, parameters=requested)
-        stages = with_program(workload.stages(asked), asked, workload)
+        first, *others = with_program(workload.stages(asked), asked, workload)
+        if self.study_inputs:
+            copies = (*filled(self.study_inputs, case.settings), *first.copies)
+            first = msgspec.structs.replace(first, copies=copies)
+        prologue, epilogue = self.around(case)
         return (
-            *commands_as_stages(PROLOGUE, self.prologue, case),
-            *with_profile(stages, case, self.site.platforms[case.platform]),
-            *commands_as_stages(EPILOGUE, self.epilogue, case),
+            *commands_as_stages(PROLOGUE, prologue, case),
+            *with_profile((first, *others), case, self.site.platforms[case.platform]),
+            *commands_as_stages(EPILOGUE, epilogue, case),
         )
+
+    def around(self, case: Case) -> tuple[Commands, Commands]:
+        """Return the commands before and after the programs of `case`: the study's around its own."""
+        before, after = own_commands(self.workloads[case.workload])
+        return (*self.prologue, *before), (*after, *self.epilogue)
+
+    def copies(self, case: Case) -> tuple[Input, ...]:
+        """Return what is copied into the working folder of a run of `case` before it begins."""
+        return tuple(one for stage in self.stages(case) for one in stage.copies)
+
+    def source(self, one: Input) -> Path:
+        """Return the path of an input on this machine."""
+        return self.study_folder / one.path
 
     def software(self, case: Case) -> Layers:
         """Return what is loaded before `case`: by the site, by the platform, and by the study."""
@@ -198,7 +219,7 @@ class Composer(msgspec.Struct, frozen=True):
             places[LIBRARY_PLACE] = library_of(places["{work}"], others)
         argv = [_fill(word, places) for word in stage.argv]
         if platform.options.pods is None:  # programs in pods belong to the image: only a pod can find them
-            argv = _on_path(argv, platform.path)
+            argv = on_path(argv, platform.path)
         program = Invocation(
             argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
         )
@@ -359,37 +380,6 @@ class Composer(msgspec.Struct, frozen=True):
                 f"{case.workload} needs a storage path, but site {self.site.name} names none; "
                 "add 'storage: {scratch: /path}' to the site file"
             )
-
-
-_WITH_PATH = ("/bin/sh", "-c", 'PATH="$0:$PATH"; exec "$@"')
-"""A command prefix that prepends folders to the host's PATH, and then executes the command that follows."""
-
-
-def _on_path(argv: list[str], folders: Sequence[str]) -> list[str]:
-    """Return `argv` with the full path of its program, if `folders` have it.
-
-    If the program is a script, or starts another program of `folders` as env(1) does, `folders` are also
-    prepended to its PATH.
-    """
-    path = ":".join(folders)
-    found = shutil.which(argv[0], path=path) if folders else None
-    starts_others = any(shutil.which(word, path=path) for word in argv[1:] if _is_name(word))
-    if not folders or not (starts_others or (found and _is_script(found))):
-        return [found or argv[0], *argv[1:]]
-    return [*_WITH_PATH, path, found or argv[0], *argv[1:]]
-
-
-def _is_name(word: str) -> bool:
-    return bool(word) and "/" not in word and not word.startswith("-")
-
-
-def _is_script(path: str) -> bool:
-    """Return whether the file at `path` is a script (starts with ``#!``), which may call other programs."""
-    try:
-        with open_given(Path(path)) as file:
-            return file.read(2) == b"#!"
-    except OSError:
-        return False
 
 
 def _uses_storage(stage: Stage) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 from collections.abc import Iterator
@@ -12,16 +13,18 @@ import msgspec
 
 from tare.core import log
 from tare.core.case import Case
-from tare.core.errors import CampaignError, DiskFull
+from tare.core.errors import CampaignError, DiskFull, shown
 from tare.core.launch import Invocation
 from tare.core.log import fields
 from tare.core.program import is_epilogue
 from tare.core.safe_folder import SafeFolder
-from tare.core.workload import Stage
+from tare.core.workload import Input, Stage
 from tare.execution.cache import StageCache, stage_keys
 from tare.execution.compose import Composer
+from tare.execution.inputs import copy_input, drop_copy
 from tare.execution.transport_reports.gathering import gather
 from tare.probes.placement import BOOST, ranks_folder
+from tare.storage.trees import printable
 
 _LOG = log.of("staging")
 
@@ -57,7 +60,7 @@ def stage_all(
     attempt's own folder on its storage path. `boost_tries` is how many times its ranks try to raise the
     priority of their session.
     """
-    folder = SafeFolder(work.parents[2], *work.parts[-3:])
+    folder = _folder(work)
     folder.make_folder(is_fresh=True)
     staging_folder = composer.site.staging_folder(work) if head else None
     staged = compose_stages(composer, case, staging_folder or work, owner)
@@ -70,6 +73,7 @@ def stage_all(
             "env": composer.pseudonyms.variables(one.invocation.env),
             "boost": boost_tries > 0,
             **own,
+            **_copied(composer, one.stage, folder, case.workload),
         }
         for one in staged
     ]
@@ -81,6 +85,39 @@ def stage_all(
         if boost_tries and composer.runs_placement_probe(case, one.stage):
             (folder / ranks_folder(one.stage) / BOOST).replace(f"{boost_tries}\n".encode(), is_synced=False)
     return staged
+
+
+def _folder(work: Path) -> SafeFolder:
+    return SafeFolder(work.parents[2], *work.parts[-3:])
+
+
+def _copied(composer: Composer, stage: Stage, folder: SafeFolder, workload: str) -> dict[str, object]:
+    """Copy the inputs of `stage` into `folder`; return their names, sizes and checksums for the record."""
+    copies = [_copy(composer, one, _input(folder, one.name, workload), workload) for one in stage.copies]
+    return {"inputs": copies} if copies else {}
+
+
+def _copy(composer: Composer, one: Input, place: SafeFolder, workload: str) -> dict[str, object]:
+    """Copy one input. Raises CampaignError unless it is as it was when the session began."""
+    source = composer.source(one)
+    named = f"{workload}: input {shown(one.name)}: {composer.pseudonyms.text(printable(source))}"
+    try:
+        found = copy_input(source, place)
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        why = error.strerror or str(error)
+        raise CampaignError(f"{named} cannot be copied: {why}; put it right, then run it again") from error
+    if found.sha256 != composer.checksums.get(source, found.sha256):
+        raise CampaignError(f"{named} changed while the campaign runs; restore it, then run it again")
+    _LOG.debug("input copied", extra=fields(input=one.name, n_bytes=found.n_bytes, sha256=found.sha256))
+    return {"name": one.name, "bytes": found.n_bytes, "files": found.n_files, "sha256": found.sha256}
+
+
+def drop_copies(composer: Composer, case: Case, work: Path) -> None:
+    """Remove the copies of inputs that a run left as they were: the campaign's record has their checksums."""
+    for one in composer.copies(case):
+        drop_copy(composer.source(one), _input(_folder(work), one.name, case.workload))
 
 
 def _input(folder: SafeFolder, name: str, workload: str) -> SafeFolder:
@@ -149,7 +186,7 @@ def settle_outputs(staged: StagedFolder, work: Path) -> None:
 
     First restore the access rights of its folders, which a program may have removed.
     """
-    SafeFolder(work.parents[2], *work.parts[-3:]).restore_rights()
+    _folder(work).restore_rights()
     gather(work, staged.stage.name, staged.stdout, staged.stderr)
     _drop_if_empty(work / staged.stderr)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import Fault
+from tare.core.inputs import input_faults, input_name_fault
 from tare.core.plan import Edition
 from tare.core.program import (
     EPILOGUE,
@@ -41,6 +42,7 @@ from tare.plan.layouts import (
 )
 from tare.plan.merging import Merging
 
+_INPUTS = "inputs"
 _MOST_FAULTS = 50
 
 
@@ -68,8 +70,6 @@ class Gathering:
         self._bound: dict[tuple[object, ...], tuple[Layout, str | None]] = {}
         self._factors = all_factors(study)
         self._has_names = any(level.name for factor in self._factors for level in factor.levels)
-        around = (PROLOGUE, study.prologue), (EPILOGUE, study.epilogue)
-        self._around = tuple((kind, commands) for kind, commands in around if commands)
         self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
         self._parameters = {
             name: tuple((one, self._default(one)) for one in self._own_parameters(workload))
@@ -93,10 +93,9 @@ class Gathering:
         reasons = [*workload.faults(asked), *program_faults(asked, workload)]
         for reason in reasons:
             self._report(f"{workload.name}: {reason}", combination)
-        for kind, commands in self._around:
-            for reason in command_faults(kind, commands, asked):
-                fault = self.study.fault(self.study.origins.get(kind), f"{workload.name}: {reason}")
-                self.faults.setdefault((fault.message, None), fault)
+        for key, reason in self._faults_around(asked, has_stages=not reasons):
+            fault = self.study.fault(self.study.origins.get(key), f"{workload.name}: {reason}")
+            self.faults.setdefault((fault.message, None), fault)
         case = asked if reasons else self._running(asked, combination)
         if case is None or (case is not asked and self._is_left_out(case)):
             return
@@ -106,6 +105,21 @@ class Gathering:
         differing = difference(asked, case, names)
         self.determined.setdefault(workload.name, set()).update(differing)
         self.merging.add(combination, self.cases[case.id], differing)
+
+    def _faults_around(self, case: Case, *, has_stages: bool) -> Iterator[tuple[str, str]]:
+        """Yield the faults of what the study adds to the programs of `case`: the study's key, and why."""
+        study = self.study
+        if not (study.prologue or study.epilogue or study.inputs):
+            return
+        names = case.settings
+        for key, commands in ((PROLOGUE, study.prologue), (EPILOGUE, study.epilogue)):
+            yield from ((key, reason) for reason in command_faults(key, commands, names))
+        yield from ((_INPUTS, reason) for reason in input_faults(study.inputs, names))
+        stages = self.workloads[case.workload].stages(case) if has_stages and study.inputs else ()
+        theirs = [name for one in stages for name in (*one.files, *(copy.name for copy in one.copies))]
+        for given in study.inputs:
+            if fault := input_name_fault(given.name, theirs):
+                yield _INPUTS, fault
 
     def nothing_left(self) -> Fault:
         """Return the fault that no case is left, at the condition that leaves out most combinations."""
@@ -228,11 +242,12 @@ class Gathering:
         return layers_of([*(software_of(place, without=own) for place in places), *declared])
 
     def _digest(self, workload: Workload) -> str | None:
-        """Return the digest of `workload` and of the commands around its programs, if the study has some."""
+        """Return the digest of `workload`, and of what the study adds to its programs if it does."""
         around = self.study.prologue, self.study.epilogue
-        if not any(around):
+        inputs = (self.study.inputs,) if self.study.inputs else ()
+        if not any((*around, *inputs)):
             return workload.digest
-        text = msgspec.json.encode([workload.digest, *around])
+        text = msgspec.json.encode([workload.digest, *around, *inputs])
         return hashlib.blake2b(text, digest_size=8).hexdigest()
 
     def _default(self, parameter: Parameter) -> Scalar | None:

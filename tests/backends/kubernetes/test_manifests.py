@@ -5,6 +5,7 @@ Write them anew with: UPDATE_GOLDENS=1 pytest tests/backends/kubernetes
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -19,8 +20,8 @@ from tare.core.errors import UsageError
 from tare.plugins.backends.kubernetes.lint import lint
 from tare.plugins.backends.kubernetes.manifests import render, roles_of
 from tare.plugins.backends.kubernetes.merging import Json, merge_patch
-from tare.plugins.backends.kubernetes.objects import PodSpec
-from tare.plugins.backends.kubernetes.script import files_of
+from tare.plugins.backends.kubernetes.objects import ConfigMap, PodSpec
+from tare.plugins.backends.kubernetes.script import files_of, input_keys
 from tare.plugins.backends.kubernetes.showing import as_yaml
 from tare.probes.placement import SCRIPT, with_files
 
@@ -109,9 +110,22 @@ def test_inputs_that_no_config_map_holds_are_refused_with_the_cure(tmp_path: Pat
     (tmp_path / "mesh").write_bytes(bytes(10**6))
     with pytest.raises(UsageError, match=r"more than a ConfigMap holds.*work: \{claim"):
         files_of(BASE.task(tmp_path))
-    (tmp_path / "mesh").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="mesh is no text"):
-        files_of(BASE.task(tmp_path))
+
+
+def test_inputs_are_in_a_config_map_byte_for_byte_whether_they_are_text_or_not(tmp_path: Path) -> None:
+    contents = {"dos.txt": b"a\r\nb\r\n", "mesh": b"\xff\xfe\0", ".hidden": b"1\n"}
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    task = BASE.task(tmp_path)
+    rendered = render(task, "", files_of(task))
+    document = rendered.documents[0]
+    assert isinstance(document, dict)
+    jsonschema.validate(document, {"$ref": "#/$defs/ConfigMap", "$defs": SCHEMAS["$defs"]})
+    config = rendered.shared[0]
+    assert isinstance(config, ConfigMap)
+    held = {key: text.encode() for key, text in config.data.items()}
+    held |= {key: base64.b64decode(text) for key, text in config.binary_data.items()}
+    assert {path: held[key] for key, path in input_keys(contents).items()} == contents
 
 
 def test_the_own_record_of_the_command_is_no_input(tmp_path: Path) -> None:

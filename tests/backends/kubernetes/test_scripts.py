@@ -231,6 +231,27 @@ def test_the_client_of_a_pair_need_not_wait_for_the_ready_file_of_a_server_in_an
     assert (code, (one.folder / "stdout").read_text()) == (0, "10.0.0.7\n")
 
 
+def test_input_files_come_from_the_volume_hidden_ones_too_and_nothing_of_the_kubelet(
+    pods: Pods, tmp_path: Path
+) -> None:
+    """A kubelet keeps the files of a ConfigMap in a folder with a date, to which the link ..data leads."""
+    volume = pods.root / "inputs"
+    dated = volume / "..2026_11_24"
+    (dated / "in").mkdir(parents=True)
+    for name, text in {"in/it's.dat": "1\n", ".rc": "2\n", "two words": "3\n"}.items():
+        (dated / name).write_text(text)
+    (volume / "..data").symlink_to(dated.name)
+    for name in ("in", ".rc", "two words"):
+        (volume / name).symlink_to(f"..data/{name}")
+    one = task_of(tmp_path / "home", step("sh", "-c", "cat in/it*s.dat .rc 'two words'; ls -A"))
+    code, log = pods.run(one)
+    bring_home(log, one.folder, "launcher")
+    assert code == 0
+    printed = (one.folder / "stdout").read_text().splitlines()
+    assert printed[:3] == ["1", "2", "3"]
+    assert not [name for name in printed if name.startswith("..")]
+
+
 def test_every_argument_arrives_as_it_is(pods: Pods, tmp_path: Path) -> None:
     one = task_of(
         tmp_path / "home", step("python3", "-c", "import sys; print(ascii(sys.argv[1:]))", *HOSTILE)

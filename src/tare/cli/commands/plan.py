@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import msgspec
 
 from tare.analysis.budget import describe_budget
 from tare.app import planned_tasks, planning
+from tare.app.inputs import missing_inputs
 from tare.app.remaining import Remaining, remaining_of
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
@@ -27,6 +28,8 @@ from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.analysis.cost import Amount, Cost
+    from tare.core.workload import Stage
+    from tare.execution.compose import Composer
 
 
 @click.command()
@@ -111,7 +114,14 @@ def command(
             )
             for one in traps
         ]
-        extra = {"notes": plan.notes, "left_out": plan.left_out, "traps": shown_traps, "rest": rest}
+        missing = [pseudonyms.text(str(one)) for one in missing_inputs(loaded)]
+        extra = {
+            "notes": plan.notes,
+            "left_out": plan.left_out,
+            "traps": shown_traps,
+            "missing_inputs": missing,
+            "rest": rest,
+        }
         print_json(
             "tare.plan/1", {"study": plan.study, "cases": cases, "runs": plan.n_runs, "cost": cost, **extra}
         )
@@ -127,6 +137,8 @@ def command(
         for found in planned_tasks.traps_of(loaded):
             n_cases = "1 case" if found.n_cases == 1 else f"{found.n_cases} cases"
             echo(pseudonyms.text(f"trap: {n_cases} on {found.platform}: {found.trap}"))
+        for fault in missing_inputs(loaded):
+            echo(pseudonyms.text(f"missing input: {fault}"))
         if rest is not None and folder is not None:
             options = ["--blocks", str(blocks)] if blocks else []
             _print_rest(rest, plan, folder, study, [*options, *(["--retry-failed"] if retry_failed else [])])
@@ -250,12 +262,7 @@ def _print_commands(loaded: planning.Loaded, pseudonyms: Pseudonyms | None) -> N
             echo(shell_text.comment(f"{own} {note}"))
         composed = loaded.composer.compose(case)
         for stage, _ in composed if not loaded.composer.site.platforms[case.platform].options.pods else ():
-            contents = (
-                {name: pseudonyms.text(text) for name, text in stage.files.items()}
-                if pseudonyms
-                else stage.files
-            )
-            for text in shell_text.files(contents):
+            for text in _staged(loaded.composer, stage, pseudonyms):
                 echo(*text.split("\n"))
         if loaded.composer.is_queued(case):
             script = planned_tasks.job_script(loaded, case)
@@ -266,6 +273,13 @@ def _print_commands(loaded: planning.Loaded, pseudonyms: Pseudonyms | None) -> N
                 argv, env = pseudonyms.argv(invocation.argv), pseudonyms.variables(invocation.env)
                 invocation = msgspec.structs.replace(invocation, argv=argv, env=env)
             echo(*shell_text.command(invocation).split("\n"), "")
+
+
+def _staged(composer: Composer, stage: Stage, pseudonyms: Pseudonyms | None) -> Iterator[str]:
+    """Yield shell text that copies the inputs of a stage, and writes its files, into the working folder."""
+    hide: Callable[[str], str] = pseudonyms.text if pseudonyms else str
+    yield from shell_text.copies({one.name: hide(str(composer.source(one))) for one in stage.copies})
+    yield from shell_text.files({name: hide(text) for name, text in stage.files.items()})
 
 
 def plan_notes(plan: Plan) -> Iterator[str]:

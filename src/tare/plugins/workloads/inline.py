@@ -17,6 +17,8 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.errors import UsageError
+from tare.core.inputs import filled, input_faults
+from tare.core.program import EPILOGUE, PROLOGUE, command_faults
 from tare.core.templates import LATER, TOKEN, fill, template_faults
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
@@ -42,6 +44,8 @@ class InlineWorkload:
         self.foms = tuple(one.fom for one in definition.foms)
         self.output = definition.output
         self.needs_transport = definition.needs_transport
+        self.prologue = definition.prologue
+        self.epilogue = definition.epilogue
         self._definition = definition
         own = [one for one in definition.foms if one.file in {None, self.output}]
         self._own = tuple(one.fom for one in own)
@@ -114,6 +118,9 @@ class InlineWorkload:
             yield from template_faults(f"env.{name}", text, names, LATER)
         for name, text in definition.files.items():
             yield from template_faults(f"files.{name}", text, names, ())
+        yield from input_faults(definition.inputs, names)
+        yield from command_faults(PROLOGUE, definition.prologue, names)
+        yield from command_faults(EPILOGUE, definition.epilogue, names)
 
     def expecting(self, case: Case) -> Self:
         """Return the workload unchanged."""
@@ -129,6 +136,7 @@ class InlineWorkload:
             env={name: fill(text, values) for name, text in definition.env.items()},
             files={name: fill(text, values) for name, text in definition.files.items()},
             is_mpi=definition.is_mpi,
+            copies=filled(definition.inputs, values),
         )
         return (stage,)
 
@@ -171,7 +179,7 @@ _NEWER = frozenset({"limit", "answers", "is_late", "software"})
 """Fields that later versions added. They do not change what a run does, or belong to the case (software)."""
 
 
-_ADDED = frozenset({"csv", "file"})
+_ADDED = frozenset({"csv", "file", "inputs", "prologue", "epilogue", "sha256"})
 """Fields that later versions added, and that count only where a study uses them."""
 
 
@@ -180,7 +188,7 @@ def _lasting(value: object) -> object:
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
         kept = {one.name: getattr(value, one.name) for one in fields if one.name not in _NEWER}
-        return {name: _lasting(one) for name, one in kept.items() if name not in _ADDED or one is not None}
+        return {name: _lasting(one) for name, one in kept.items() if name not in _ADDED or one}
     if isinstance(value, dict):
         return {name: _lasting(value[name]) for name in sorted(value)}
     return [_lasting(one) for one in value] if isinstance(value, tuple) else value

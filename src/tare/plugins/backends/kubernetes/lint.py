@@ -84,8 +84,13 @@ def lint_products(products: Sequence[str]) -> list[Trap]:
     if not products:
         return []
     names = ", ".join(dict.fromkeys(products))
-    what = f"later runs get {names} by a ConfigMap, and are refused if that is more than 900 KiB, or not text"
+    what = f"later runs get {names} by a ConfigMap, and are refused if that is more than 900 KiB"
     return [Trap("products", what, _CLAIM)]
+
+
+def lint_inputs(fault: str) -> list[Trap]:
+    """Return the trap in inputs that reach pods by a ConfigMap; `fault` is empty where it can hold them."""
+    return [Trap("inputs", f"runs are refused: {fault}", _CLAIM)] if fault else []
 
 
 def _an(kind: str) -> str:

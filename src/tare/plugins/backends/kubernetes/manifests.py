@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from tare.plugins.backends.kubernetes.mpi_job import (
 )
 from tare.plugins.backends.kubernetes.options import LauncherCreation, options_of
 from tare.plugins.backends.kubernetes.pods import PodMaker
-from tare.plugins.backends.kubernetes.script import config_map, files_of
+from tare.plugins.backends.kubernetes.script import Inputs, config_map, files_of
 
 ADDRESS_LATER = "{address0}"
 """Stands for the server's address in manifests that are shown; it is known when the server is ready."""
@@ -61,7 +61,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
         return [self.to_json(one) for one in (*self.shared, self.job, *client)]
 
 
-def render(task: Task, facts: str = "", inputs: Mapping[str, str] | None = None) -> Rendered:
+def render(task: Task, facts: str = "", inputs: Inputs | None = None) -> Rendered:
     """Return the objects of `task`: an MPIJob, a k8s.Job where it takes one node, or two pods of a pair.
 
     `facts` is the shell script that collects the facts of a node (see script.config_map). `inputs` are the

@@ -323,6 +323,7 @@ class ConfigMap(Manifest, frozen=True, kw_only=True):
     KIND = "ConfigMap"
     immutable: bool = False
     data: dict[str, str] = {}
+    binary_data: dict[str, str] = {}
 
 
 class JobSpec(ApiObject, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes import attachments, naming, placement
 from tare.plugins.backends.kubernetes import objects as k8s
 from tare.plugins.backends.kubernetes.options import RUN, SCRIPTS, WORK, KubernetesOptions, Seccomp
-from tare.plugins.backends.kubernetes.script import COUNTER, SAMPLER, input_keys
+from tare.plugins.backends.kubernetes.script import COUNTER, SAMPLER, Inputs, input_keys
 
 _INPUTS = "/tare/inputs"
 _SHM, _HUGE_PAGES = "/dev/shm", "/dev/hugepages"  # noqa: S108  # paths in the pod
@@ -32,7 +32,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     options: KubernetesOptions
     config: str
-    inputs: Mapping[str, str]
+    inputs: Inputs
 
     def launcher(self) -> k8s.PodTemplate:
         """Return the pod that starts the ranks.

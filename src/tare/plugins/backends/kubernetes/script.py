@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,8 @@ import msgspec
 from tare.core.errors import UsageError
 from tare.core.rank_variables import with_rank
 from tare.core.scheduler import Step, Task
+from tare.core.units import format_bytes
+from tare.core.user_files import read_given
 from tare.plugins.backends.kubernetes.naming import CAMPAIGN, MANAGED_BY, origin
 from tare.plugins.backends.kubernetes.objects import ConfigMap, Meta
 from tare.plugins.backends.kubernetes.options import HOSTFILE, KubernetesOptions
@@ -28,30 +31,43 @@ COUNTER = "counter.py"
 """The program that counts a pod's packets, if packets are counted."""
 
 _SCRIPTS = Path(__file__).with_name("scripts")
-_MOST_INPUT = 900 * 1024  # bytes; etcd takes 1 MiB of a ConfigMap, with all names
+MOST_INPUT = 900 * 1024
+"""The most bytes of input files in a ConfigMap; etcd takes 1 MiB of one, with all names."""
+
 _OWN = frozenset({"command.json", "manifests.yaml"})
 
+Inputs = Mapping[str, str | bytes]
+"""The input files of a task by their path in its folder: text, or bytes that are no text."""
 
-def files_of(task: Task) -> dict[str, str]:
-    """Return the input files of a task, by their path in its folder.
 
-    Raises UsageError if they are larger than a ConfigMap may be, or are not text: they need a shared claim.
+def files_of(task: Task) -> Inputs:
+    """Return the input files of a task. Raises UsageError if they are larger than a ConfigMap may be."""
+    paths = sorted(one for one in task.folder.rglob("*") if one.is_file())
+    found = {str(one.relative_to(task.folder)): one for one in paths}
+    try:
+        return read_files({name: path for name, path in found.items() if name not in _OWN})
+    except ValueError as error:
+        cure = "give the platform 'kubernetes: {work: {claim: …, path: …}}', a claim that holds the campaigns"
+        raise UsageError(f"{task.name}: {error}; {cure}") from error
+
+
+def read_files(paths: Mapping[str, Path]) -> Inputs:
+    """Return the content of files by name.
+
+    Raises ValueError if they are larger than a ConfigMap may be, and OSError for what is no file.
     """
-    found: dict[str, str] = {}
-    n_bytes = 0
-    cure = "give the platform 'kubernetes: {work: {claim: …, path: …}}', a claim that holds the campaigns"
-    for path in sorted(one for one in task.folder.rglob("*") if one.is_file()):
-        name = str(path.relative_to(task.folder))
-        if name in _OWN:
-            continue
-        n_bytes += path.stat().st_size
-        if n_bytes > _MOST_INPUT:
-            raise UsageError(f"{task.name}: its input files are more than a ConfigMap holds; {cure}")
-        try:
-            found[name] = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{task.name}: {name} is no text, as a ConfigMap needs; {cure}") from error
-    return found
+    n_bytes = sum(path.stat().st_size for path in paths.values())
+    if n_bytes > MOST_INPUT:
+        size = format_bytes(n_bytes)
+        raise ValueError(f"its input files are more than a ConfigMap holds ({size} of {MOST_INPUT >> 10} KiB)")
+    return {name: _content(read_given(path, MOST_INPUT)) for name, path in paths.items()}
+
+
+def _content(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 def probe_script() -> str:
@@ -64,7 +80,7 @@ def rank_script() -> str:
     return with_rank((_SCRIPTS / "rank.sh").read_text())
 
 
-def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mapping[str, str]) -> ConfigMap:
+def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Inputs) -> ConfigMap:
     """Return the scripts and `inputs` of a task.
 
     Its name is a hash of its content, so that the runs of a case share it. `facts` is a shell script that
@@ -78,8 +94,15 @@ def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mappi
         data[SAMPLER] = task.sampler.program.read_text(encoding="utf-8")
     if task.counter is not None:
         data[COUNTER] = task.counter.program.read_text(encoding="utf-8")
-    data |= {key: inputs[path] for key, path in input_keys(inputs).items()}
-    digest = hashlib.blake2b(msgspec.json.encode(sorted(data.items())), digest_size=8).hexdigest()
+    binary: dict[str, str] = {}
+    for key, path in input_keys(inputs).items():
+        content = inputs[path]
+        if isinstance(content, str):
+            data[key] = content
+        else:
+            binary[key] = base64.b64encode(content).decode("ascii")
+    whole = sorted([*data.items(), *binary.items()])
+    digest = hashlib.blake2b(msgspec.json.encode(whole), digest_size=8).hexdigest()
     campaign = task.labels.get("campaign", "")
     return ConfigMap(
         metadata=Meta(
@@ -90,10 +113,11 @@ def config_map(task: Task, options: KubernetesOptions, facts: str, inputs: Mappi
         ),
         immutable=True,
         data=data,
+        binary_data=binary,
     )
 
 
-def input_keys(inputs: Mapping[str, str]) -> dict[str, str]:
+def input_keys(inputs: Iterable[str]) -> dict[str, str]:
     """Return the key of each input file in the ConfigMap, whose keys hold no '/'."""
     return {f"input-{number}": path for number, path in enumerate(sorted(inputs))}
 

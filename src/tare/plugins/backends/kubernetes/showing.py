@@ -12,9 +12,10 @@ import yaml
 from tare.core.backend_plugin import CheckContext, PlannedTask
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes import objects as k8s
-from tare.plugins.backends.kubernetes.lint import Trap, lint, lint_merge, lint_products
+from tare.plugins.backends.kubernetes.lint import Trap, lint, lint_inputs, lint_merge, lint_products
 from tare.plugins.backends.kubernetes.manifests import Json, render, roles_of
 from tare.plugins.backends.kubernetes.options import options_of
+from tare.plugins.backends.kubernetes.script import Inputs, read_files
 
 
 class _Dumper(yaml.SafeDumper):
@@ -41,6 +42,7 @@ def traps_of(planned: PlannedTask, documents: Sequence[Json]) -> list[Trap]:
     found = [*lint(documents), *lint_merge(options.merge, documents)]
     if options.work is None:
         found += lint_products(planned.products)
+        found += lint_inputs(_copied(planned)[1])
     if _uses_storage(task) and task.storage_path not in _mount_paths(documents):
         what = f"no claim is at {task.storage_path}: what is there is each pod's own, and ends with it"
         cure = f"name the ReadWriteMany claim of this path: kubernetes: {{storage: {{{task.storage}: …}}}}"
@@ -70,7 +72,18 @@ def task_manifests(planned: PlannedTask) -> list[Json]:
     """Return the manifests of an attempt, with the site's patch merged in."""
     work = options_of(planned.task.platform).work
     task = msgspec.structs.replace(planned.task, folder=Path(work.path if work else "/", "{work}"))
-    return render(task, planned.facts, {} if work else planned.inputs).documents
+    inputs = {} if work else {**_copied(planned)[0], **planned.inputs}
+    return render(task, planned.facts, inputs).documents
+
+
+def _copied(planned: PlannedTask) -> tuple[Inputs, str]:
+    """Return what is copied into the task's folder, and why it cannot be, empty if it can."""
+    try:
+        return read_files(planned.copies), ""
+    except OSError as error:
+        return {}, f"{error.filename} cannot be read: {error.strerror}"
+    except ValueError as error:
+        return {}, str(error)
 
 
 def small_jobs(context: CheckContext) -> dict[str, list[Json]]:

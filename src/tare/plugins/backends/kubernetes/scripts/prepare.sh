@@ -3,7 +3,9 @@
 # nothing of the image: keys are those that the MPI Operator mounts, whose folder anybody may write to (StrictModes).
 mkdir -p /tare/run/ranks
 printf '%s' "${TARE_NODE:-}" >/tare/run/node
-[ -d /tare/inputs ] && cp -rL /tare/inputs/* /tare/work/
+for input in /tare/inputs/* /tare/inputs/.[!.]*; do # but not ..data, by which a kubelet replaces them all at once
+  [ ! -e "$input" ] || cp -rL "$input" /tare/work/
+done
 sh /tare/scripts/account.sh
 cat >/tare/run/sshd_config <<END
 HostKey "${HOME:-}/.ssh/id_rsa"
