@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from cli.conftest import Tare
+from tare.analysis.confounding import confounders
 from tare.core.attempt import Attempt, State
 from tare.storage.campaign import read_campaign
 from tare.storage.inputs import read_inputs_record
@@ -64,6 +65,8 @@ def test_a_file_is_there_when_the_program_starts_and_its_record_stays(
     assert msgspec.json.decode((work / "command.json").read_bytes())[0]["inputs"] == [expected]
     record = msgspec.json.decode((tmp_path / "c/inputs.json").read_bytes())
     assert record == {"folder": str(tmp_path), "inputs": [{**expected, "path": "mesh.dat"}]}
+    (environment,) = read_campaign(tmp_path / "c").environments.values()
+    assert {facts["input.mesh.dat"] for facts in environment.values()} == {MESH}
     assert not (work / "mesh.dat").exists(), "a copy of the same content for each run fills disks"
 
 
@@ -261,6 +264,8 @@ def test_placeholders_choose_the_input_of_each_case(tare_here: Tare, tmp_path: P
         if series.fom == "time"
     }
     assert found == {"coarse": [1.0], "fine": [2.0]}
+    assert len({one.environment for one in campaign.attempts}) == 2, "it holds the checksums of inputs"
+    assert confounders(campaign) == ()
 
 
 def test_the_plan_shows_the_copies_as_commands(tare_here: Tare, tmp_path: Path) -> None:

@@ -13,8 +13,11 @@ from tare.analysis.pairs import differing_settings
 from tare.core.campaign import Campaign
 from tare.core.values import Scalar, Settings
 
-_OF_THE_HOST_ITSELF = ("hostname", "variables.not_recorded", "nic.vx-")
-"""Facts that always differ between hosts, or that say nothing about how a program runs."""
+_OF_THE_HOST_ITSELF = ("hostname", "variables.not_recorded", "nic.vx-", "input.")
+"""Facts that always differ between hosts, or that say nothing about how a program runs.
+
+Inputs of a campaign never change, so that they differ between its cases only as its study says.
+"""
 
 _MPI = ("mpi.", "platform.", "program.", "library.", "variable.", "version.", "limit.", "cgroup.", "modules")
 _EXPLAINED = {

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tare.app.containers import containers, read_nesting
+from tare.app.inputs import input_facts
 from tare.app.planning import Loaded
 from tare.app.provenance import ask_facts, fact_scripts, hostnames_of
 from tare.app.rehearsal import rehearse
@@ -290,7 +291,7 @@ def _environment(
     Each host is asked once in a session for each platform and its software.
     """
     one_at_a_time = Lock()
-    known: dict[tuple[tuple[str, ...], tuple[str, Layers]], str] = {}
+    known: dict[tuple[object, ...], str] = {}
     responses: dict[tuple[str, tuple[str, Layers]], Mapping[str, str]] = {}
 
     def environment(composer: Composer, case: Case) -> str:
@@ -300,7 +301,7 @@ def _environment(
     def collect(composer: Composer, case: Case) -> str:
         hosts = composer.hosts(case)
         subject = (case.platform, composer.software(case))
-        key = (hosts, subject)
+        key = (hosts, subject, *input_facts(composer, case).items())
         if key not in known:
             here = composer.reached_hosts(case)
             new = [host for host in here if (host or hosts[0], subject) not in responses]
@@ -339,5 +340,6 @@ def _record(
         node["platform.launcher"] = platform.launcher
         node["platform.runtime"] = platform.runtime
         node["platform.prefix"] = platform.prefix or ""
+        node |= input_facts(composer, case)
         node |= nesting if nesting is not None else container_facts(platform, {})
     return store_environment(folder, facts)

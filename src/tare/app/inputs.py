@@ -10,9 +10,11 @@ import msgspec
 
 from tare.app.planning import Loaded
 from tare.config.faults import format_path
+from tare.core.case import Case
 from tare.core.errors import Fault, FileFaults
 from tare.core.study import Origin
 from tare.core.workload import Input
+from tare.execution.compose import Composer
 from tare.execution.inputs import Content, read_input
 from tare.storage.inputs import InputsRecord, RecordedInput, read_inputs_record
 from tare.storage.trees import printable
@@ -83,6 +85,13 @@ def with_checksums(loaded: Loaded, record: InputsRecord | None) -> Loaded:
     composer = loaded.composer
     sums = {composer.study_folder / one.path: one.sha256 for one in record.inputs}
     return loaded._replace(composer=msgspec.structs.replace(composer, checksums=sums))
+
+
+def input_facts(composer: Composer, case: Case) -> dict[str, str]:
+    """Return the checksums of the inputs of `case`, as facts of the environment of its runs."""
+    if not composer.checksums:
+        return {}
+    return {f"input.{one.name}": composer.checksums[composer.source(one)] for one in composer.copies(case)}
 
 
 def _recorded(one: Input, source: Path, found: Content, before: RecordedInput | None) -> RecordedInput:
