@@ -118,8 +118,9 @@ Commands = tuple[tuple[str, ...], ...]
 
 def own_commands(workload: Workload) -> tuple[Commands, Commands]:
     """Return the commands that `workload` itself has before and after its programs."""
-    is_around = isinstance(workload, HasCommandsAround)
-    return (workload.prologue, workload.epilogue) if is_around else ((), ())
+    if isinstance(workload, HasCommandsAround):
+        return workload.prologue, workload.epilogue
+    return (), ()
 
 
 def around_of(stage: str) -> Around | None:

@@ -124,7 +124,7 @@ def _below(folder: Path, name: str, above: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_same(file: Path, copy: SafeFolder) -> bool:
-    """Return whether `copy` has the size and the time of `file`, to the second: tar(1) keeps no shorter times.
+    """Return whether `copy` has the size and the time of `file`, to the second as tar(1) keeps it.
 
     A small copy that came back from a pod has another time, so its content is compared.
     """

@@ -72,7 +72,7 @@ def task_manifests(planned: PlannedTask) -> list[Json]:
     """Return the manifests of an attempt, with the site's patch merged in."""
     work = options_of(planned.task.platform).work
     task = msgspec.structs.replace(planned.task, folder=Path(work.path if work else "/", "{work}"))
-    inputs = {} if work else {**_copied(planned)[0], **planned.inputs}
+    inputs: Inputs = {} if work else {**_copied(planned)[0], **planned.inputs}
     return render(task, planned.facts, inputs).documents
 
 
