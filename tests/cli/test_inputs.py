@@ -93,9 +93,7 @@ def test_a_folder_comes_with_all_its_files_and_has_the_checksum_that_everybody_c
     (tables / "run.sh").write_text("#!/bin/sh\n")
     (tables / "run.sh").chmod(0o755)
     (tables / "link").symlink_to("b")
-    script = (
-        r"find -L . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -z -- | sha256sum"
-    )
+    script = r"find -L . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -z -- | sha256sum"
     done = subprocess.run(["sh", "-c", script], cwd=tables, capture_output=True, text=True, check=True)
     digest = done.stdout.split()[0]
     inputs = f"inputs: {{mesh.dat: mesh.dat, in/tab: {{path: ./tables, sha256: {digest}}}}}"
@@ -117,7 +115,7 @@ def test_a_link_back_up_is_not_followed_for_ever(tare_here: Tare, tmp_path: Path
     assert {name for name in seen(tmp_path) if "tables" in name} == {"tables/a"}
 
 
-@pytest.mark.parametrize("name", ["it's a \"mesh\".dat", "$(reboot).dat", "-rf", "ünï/{x}", ".hidden"])
+@pytest.mark.parametrize("name", ['it\'s a "mesh".dat', "$(reboot).dat", "-rf", "ünï/{x}", ".hidden"])
 def test_any_printable_name_inside_the_folder_will_do(tare_here: Tare, tmp_path: Path, name: str) -> None:
     source = tmp_path / "line\nbreak 'x'"
     source.write_text("1")
@@ -173,9 +171,9 @@ def test_a_missing_input_is_named_by_the_plan_and_nothing_is_run(tare_here: Tare
     assert planned.returncode == 0, planned.stderr
     missing = [line for line in planned.stdout.splitlines() if line.startswith("missing input: ")]
     assert missing == [
-        f"missing input: study.yaml:11:32: inputs.b: {tmp_path}/meshes/b is not there; put it there, or "
+        f"missing input: study.yaml:10:33: inputs.b: {tmp_path}/meshes/b is not there; put it there, or "
         "correct its path",
-        "missing input: study.yaml:8:17: workloads.solve.inputs.c: /no/1 is not there; put it there, or "
+        "missing input: study.yaml:7:17: workloads.solve.inputs.c: /no/1 is not there; put it there, or "
         "correct its path",
     ]
     printed = msgspec.json.decode(tare_here("plan", "study.yaml", "--json").stdout)
@@ -269,7 +267,7 @@ def test_placeholders_choose_the_input_of_each_case(tare_here: Tare, tmp_path: P
 
 
 def test_the_plan_shows_the_copies_as_commands(tare_here: Tare, tmp_path: Path) -> None:
-    write(tmp_path, "inputs: {\"in/it's\": mesh.dat}")
+    write(tmp_path, 'inputs: {"in/it\'s": mesh.dat}')
     shown = tare_here("plan", "study.yaml", "--show").stdout
     assert f"mkdir -p -- in\ncp -rLT -- {tmp_path}/mesh.dat 'in/it'\"'\"'s'\n" in shown
 

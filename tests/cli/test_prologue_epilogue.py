@@ -146,14 +146,14 @@ def test_a_failure_of_those_of_a_workload_is_told_by_its_number(tare_here: Tare,
     (tmp_path / "study.yaml").write_text(OWN.format(ranks="{ranks}", last="'false'"))
     tare_here("run", "study.yaml", "--no-boost", "--telemetry", "off", "--out", "c", cwd=tmp_path)
     reasons = {one.reason for one in read_campaign(tmp_path / "c").attempts}
-    assert reasons == {"", "command 2 of the epilogue: exit code 1"}
+    assert reasons == {"", "command 2 of the epilogue: exit code 1, and nothing was printed"}
 
 
 @pytest.mark.parametrize(
     ("ranks", "last", "fault"),
     [
-        ("{ranks}", "'cp a > b'", "study.yaml:9:53: workloads.solve.epilogue[1]: '>' needs a shell"),
-        ("{ranks}", "[]", "study.yaml:9:53: workloads.solve.epilogue[1]: the command is empty"),
+        ("{ranks}", "'cp a > b'", "study.yaml:9:54: workloads.solve.epilogue[1]: '>' needs a shell"),
+        ("{ranks}", "[]", "study.yaml:9:54: workloads.solve.epilogue[1]: the command is empty"),
         ("{size}", "'true'", "solve: prologue[0]: {size} is neither a parameter nor a setting"),
     ],
 )

@@ -1,9 +1,9 @@
 """Every piece of YAML in the documentation is one that Tare takes: files, fragments, keys in sentences.
 
-A block with the key `study` or `site` is a whole file. Any other block is a fragment, each of whose entries
-must be one of a study or a site, unless OTHERS has the block: then it is a file of another tool, or a file of
-rules. Code in a sentence that begins with a key, such as `bind: core`, must be an entry of some mapping of
-these files.
+A block with the key `study`, or `site` and `platforms`, is a whole file, and so is one with `rules`. Any other
+is a fragment, each of whose entries must be one of a study or a site, unless OTHERS has it: then it is a file
+of another tool. Code in a sentence that begins with a key, such as `bind: core`, must be an entry of some
+mapping of these files.
 """
 
 from __future__ import annotations
@@ -131,11 +131,15 @@ def span_errors(text: str) -> list[str]:
 def _entry_errors(key: str, value: object, *, is_cut: bool) -> list[str]:
     found = [f"{key} is no key"]
     for schema in schemas().values():
-        defs = schema["$defs"]
+        defs = {
+            name: {key: one for key, one in body.items() if key != "required"}
+            for name, body in schema["$defs"].items()
+        }
         holders = [name for name, one in defs.items() if key in one.get("properties", ())]
         places = [f"{name}/properties/{key}" for name in holders]
         if places and "StudyFile" in defs:
-            places.append("StudyFile/properties/factors/additionalProperties")
+            levels = "StudyFile/properties/factors/additionalProperties"
+            places += [levels, f"{levels}/items"]
         for place in places:
             wrong = [] if is_cut else errors({"$ref": f"#/$defs/{place}", "$defs": defs}, value)
             if not wrong:
@@ -149,7 +153,7 @@ def test_every_block_is_a_file_of_tare_or_a_part_of_one(block: Block, tmp_path: 
     if "rules" in block.keys:
         (tmp_path / "rules.yaml").write_text(block.text)
         assert load_rules(tmp_path / "rules.yaml").sources
-    elif {"study", "site"} & {*block.keys}:
+    elif "study" in block.keys or {"site", "platforms"} <= {*block.keys}:
         assert file_errors(dict(block.entries)) == []
         if "study" not in block.keys:
             assert site_from_text(block.text, block.page).platforms

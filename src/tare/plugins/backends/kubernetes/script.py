@@ -59,7 +59,9 @@ def read_files(paths: Mapping[str, Path]) -> Inputs:
     n_bytes = sum(path.stat().st_size for path in paths.values())
     if n_bytes > MOST_INPUT:
         size = format_bytes(n_bytes)
-        raise ValueError(f"its input files are more than a ConfigMap holds ({size} of {MOST_INPUT >> 10} KiB)")
+        raise ValueError(
+            f"its input files are more than a ConfigMap holds ({size} of {MOST_INPUT >> 10} KiB)"
+        )
     return {name: _content(read_given(path, MOST_INPUT)) for name, path in paths.items()}
 
 
