@@ -1,8 +1,8 @@
 """Every piece of YAML in the documentation is one that Tare takes: files, fragments, keys in sentences.
 
-A block with the key `study`, or `site` and `platforms`, is a whole file, and so is one with `rules`. Any other
-is a fragment, each of whose entries must be one of a study or a site, unless OTHERS has it: then it is a file
-of another tool. Code in a sentence that begins with a key, such as `bind: core`, must be an entry of some
+A block with the key `study`, or `site` and `platforms`, or `rules` is a whole file. Any other is a fragment,
+each of whose entries must be one of a study or a site, unless OTHERS has it: then it is a file of another
+tool. Code in a sentence that begins with a key, such as `bind: core`, must be an entry of some
 mapping of these files.
 """
 
@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 
 from tare.config import json_schema, site_from_text
 from tare.config.rules_file import _RulesFile, load_rules
+from tare.core.software import SOFTWARE_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.md")])
@@ -139,7 +140,7 @@ def _entry_errors(key: str, value: object, *, is_cut: bool) -> list[str]:
         places = [f"{name}/properties/{key}" for name in holders]
         if places and "StudyFile" in defs:
             levels = "StudyFile/properties/factors/additionalProperties"
-            places += [levels, f"{levels}/items"]
+            places += [levels, *([f"{levels}/items"] if key in SOFTWARE_SETTINGS else [])]
         for place in places:
             wrong = [] if is_cut else errors({"$ref": f"#/$defs/{place}", "$defs": defs}, value)
             if not wrong:
