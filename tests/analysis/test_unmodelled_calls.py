@@ -94,3 +94,16 @@ def test_two_runs_say_nothing_of_how_much_latency_a_program_stands(tmp_path: Pat
     (found,) = tolerances(profiled_campaign(tmp_path, truth, truth, blocks=2), curves_campaign(_CURVES))
     text = plain(tolerance_sentence(found))
     assert text.endswith("how much latency it stands is not known, because it has fewer than 3 profiled runs")
+
+
+def test_no_network_is_good_enough_on_which_the_program_was_measured_to_be_slower(tmp_path: Path) -> None:
+    """The overlay's messages are as fast, and its packets cost the cores a tenth of the time."""
+    truth = {**_REST, ("MPI_Allreduce", 8): 0.1}
+    slower = {**truth, ("computation", 0): 8.8}
+    curves = curves_campaign({"host": _HOST, "overlay": Wire(10.1e-6, 1e9)})
+    (found,) = tolerances(profiled_campaign(tmp_path / "slower", truth, slower), curves)
+    text = plain(tolerance_sentence(found))
+    assert "measured " in text
+    assert text.endswith("longer) is not good enough")
+    (found,) = tolerances(profiled_campaign(tmp_path / "same", truth, truth), curves)
+    assert plain(tolerance_sentence(found)).endswith("is good enough")

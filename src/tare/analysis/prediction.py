@@ -16,7 +16,7 @@ from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, ste
 from tare.analysis.forecast_interval import Error, error, forecast
 from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
 from tare.analysis.network_costs import NetworkCosts, Side, paired, side_of
-from tare.analysis.profiled_programs import profiled_programs, why_no_programs
+from tare.analysis.profiled_programs import measured_on, profiled_programs, why_no_programs
 from tare.analysis.profiles import Profiled, mean
 from tare.analysis.tolerance import demand
 from tare.core.attribution import Attribution
@@ -33,9 +33,6 @@ CONFIDENCE = 0.90
 _UNSURE = 0.5
 """By this share of itself, the predicted difference of extrapolated calls may be wrong either way."""
 
-
-_SIDE = frozenset({"platform", "network"})
-"""The settings in which the two cases of a prediction may differ."""
 
 _LEAST_NAMED = 0.01
 """As a share of the predicted difference: remarks on calls that make less of it are not repeated."""
@@ -94,7 +91,7 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
             if side != own:
                 links = (shaped_link(curves or campaign, own), shaped_link(curves or campaign, side))
                 both = _Sides(costs, (own, side), links)
-                made.append(_prediction(case, runs, both, _measured(campaign, measured, case, side)))
+                made.append(_prediction(case, runs, both, measured_on(campaign, measured, case, side)))
     return made
 
 
@@ -103,15 +100,6 @@ def why_no_predictions(campaign: Campaign) -> str:
     if not profiled_programs(campaign):
         return why_no_programs(campaign)
     return "there are no curves of another network between several nodes"
-
-
-def _measured(campaign: Campaign, found: Sequence[Attribution], case: Case, side: Side) -> Attribution | None:
-    """Return what was measured between a case and the same one on another side; None if nothing was."""
-    for one in found:
-        is_same = {*one.reference, *one.contender} <= _SIDE
-        if is_same and one.reference_case == case.id and side_of(campaign.cases[one.contender_case]) == side:
-            return one if one.ratio is not None else None
-    return None
 
 
 def _prediction(

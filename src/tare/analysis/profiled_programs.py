@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tare.analysis.network_costs import is_curve
+from tare.analysis.network_costs import Side, is_curve, side_of
 from tare.analysis.profiles import Profiled, profiles
+from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.core.case import Case
+
+_SIDE = frozenset({"platform", "network"})
+"""The settings in which two cases may differ whose difference is that of their networks."""
 
 
 class ProfiledProgram(NamedTuple):
@@ -32,6 +37,17 @@ def profiled_programs(campaign: Campaign) -> list[ProfiledProgram]:
         and case.layout.nodes > 1
         and not is_curve(case)
     ]
+
+
+def measured_on(
+    campaign: Campaign, found: Sequence[Attribution], case: Case, side: Side
+) -> Attribution | None:
+    """Return what was measured between a case and the same one on another side; None if nothing was."""
+    for one in found:
+        is_same = {*one.reference, *one.contender} <= _SIDE
+        if is_same and one.reference_case == case.id and side_of(campaign.cases[one.contender_case]) == side:
+            return one if one.ratio is not None else None
+    return None
 
 
 def why_no_programs(campaign: Campaign) -> str:

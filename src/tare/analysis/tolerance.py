@@ -11,9 +11,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tare.analysis.attribution import attributions
 from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
 from tare.analysis.network_costs import NetworkCosts, Side, side_of
-from tare.analysis.profiled_programs import profiled_programs
+from tare.analysis.profiled_programs import measured_on, profiled_programs
 from tare.analysis.profiles import Profiled, mean
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -176,6 +177,7 @@ def _networks(
     """Yield what each other network with a curve costs; latencies of two networks are of the same pass."""
     here = (found.platform, found.network)
     own = costs.latency(here)
+    known = attributions(campaign) if own is not None else []
     for side in costs.sides if own is not None else ():
         other = costs.latency(side)
         if side == here or other is None or own is None:
@@ -186,6 +188,7 @@ def _networks(
         one = arithmetic_intervals(more[:, np.newaxis], CONFIDENCE)
         added = Bounded.of(float(one.centre[0]), float(one.low[0]), float(one.high[0]))
         slower = added.over(per_message)
+        measured = measured_on(campaign, known, campaign.cases[found.case], side)
         bandwidth, link = _bytes_per_s(campaign, side, costs), found.link_bytes_per_s
         is_whole = per_byte is None or bool(bandwidth and link)
         if per_byte is not None and bandwidth and link:
@@ -199,6 +202,7 @@ def _networks(
             slowdown=slower,
             sure=added.over(per_message).times(1 - found.hidden / found.messages),
             is_whole=is_whole,
+            measured=measured.ratio if measured else None,
         )
 
 

@@ -78,6 +78,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
       None if it is not known.
     - `slowdown` is by both; by the latency alone where one of the bandwidths is not known (`is_whole` is
       false), although bytes are sent. `sure` is its part by latency that no computation can hide.
+    - `measured` is the ratio of wall times of profiled runs on both; None without such runs.
     """
 
     platform: str
@@ -87,6 +88,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     slowdown: Bounded
     sure: Bounded
     is_whole: bool = True
+    measured: Bounded | None = None
 
 
 class Tolerance(msgspec.Struct, frozen=True, kw_only=True):

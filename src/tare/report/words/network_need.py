@@ -147,7 +147,16 @@ def _judged(one: Tolerance) -> str:
 
 
 def _verdict(network: Network, *, may_hide: bool) -> str:
-    """Return a verdict by the whole interval; what may be hidden or is not known makes no verdict."""
+    """Return a verdict by the whole interval; what may be hidden or is not known makes no verdict.
+
+    No network is good enough on which the program was measured to be slower, or may be: packets cost cores,
+    too, which the messages do not tell.
+    """
+    if network.measured is not None and network.measured.low is not None:
+        if network.measured.low > 1 + _QUOTED:
+            return "not"
+        if (network.measured.high or 0.0) > 1 + _QUOTED:
+            return "undecided"
     high = network.slowdown.high
     low = network.sure.low if may_hide or not network.is_whole else network.slowdown.low
     if network.is_whole and high is not None and high <= _QUOTED:
@@ -157,7 +166,10 @@ def _verdict(network: Network, *, may_hide: bool) -> str:
 
 def _network_said(network: Network) -> str:
     rate = scaled(network.bytes_per_s, "B/s") if network.bytes_per_s else "bandwidth not known"
-    return f"{_side(network.network, network.platform)} ({_added(network.added_latency_s)}, {rate})"
+    facts = [_added(network.added_latency_s), rate]
+    if network.measured is not None:
+        facts.append(f"measured {_change_said(network.measured)}")
+    return f"{_side(network.network, network.platform)} ({', '.join(facts)})"
 
 
 def _added(one: Bounded) -> str:
