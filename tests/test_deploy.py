@@ -10,19 +10,22 @@ import pytest
 import yaml
 
 from tare.config.site_file import site_from_text
-from tare.plugins.backends.kubernetes.doctor import RIGHTS
 from tare.plugins.backends.kubernetes.leases import VERBS
 from tare.plugins.backends.kubernetes.naming import MANAGED_BY
 from tare.plugins.backends.kubernetes.options import options_of
+from tare.plugins.backends.kubernetes.rights import RIGHTS
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASES = sorted(path.parent for path in DEPLOY.rglob("kustomization.yaml"))
 Doc = dict[str, Any]
-_ONLY_DOCTOR_AND_NETWORKS = {
+_DOCTOR_INIT_AND_NETWORKS = {
     ("", "persistentvolumeclaims", "get"),
+    ("", "persistentvolumeclaims", "list"),
     ("", "resourcequotas", "list"),
+    ("", "limitranges", "list"),
     ("networking.k8s.io", "networkpolicies", "list"),
     ("k8s.cni.cncf.io", "network-attachment-definitions", "get"),
+    ("k8s.cni.cncf.io", "network-attachment-definitions", "list"),
     ("k8s.cni.cncf.io", "network-attachment-definitions", "create"),
 }
 ALWAYS_THERE = {f"system:openshift:scc:{name}" for name in ("hostnetwork-v2", "nonroot-v2", "anyuid")}
@@ -86,7 +89,7 @@ def test_the_role_is_what_tare_uses_and_nothing_else() -> None:
     }
     leases = {("coordination.k8s.io", "leases", verb) for verb in VERBS}
     of_pods = {("", "pods/log", "get"), ("", "pods/exec", "get"), ("", "pods/exec", "create")}
-    assert granted == used | of_pods | leases | _ONLY_DOCTOR_AND_NETWORKS
+    assert granted == used | of_pods | leases | _DOCTOR_INIT_AND_NETWORKS
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)

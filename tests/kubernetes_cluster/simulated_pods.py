@@ -23,6 +23,7 @@ class SimulatedPods:
     """Writes the logs of simulated pods, in the place of task.sh, which has tests of its own.
 
     Where pods are it watches, as the cluster's administrator. While it `is_silent`, none leaves a record.
+    `answers` are the logs of pods by how their names begin.
     """
 
     def __init__(self, kubeconfig: Path) -> None:
@@ -36,6 +37,7 @@ class SimulatedPods:
         self._running: set[tuple[str, str]] = set()
         self._killed: set[tuple[str, str]] = set()
         self.is_silent = False
+        self.answers: dict[str, bytes] = {}
 
     def start(self) -> None:
         """Begin to watch; the threads end with the process."""
@@ -43,6 +45,9 @@ class SimulatedPods:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def write_log(self, namespace: str, name: str) -> bytes:
+        for beginning, answer in self.answers.items():
+            if name.startswith(beginning):
+                return answer
         task = self._tasks.get((namespace, name))
         if task is None or self.is_silent or (namespace, name) in self._killed:
             return b"words\n"

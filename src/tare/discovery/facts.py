@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tare.discovery.kubernetes_facts import Context, KubernetesFacts
+
 
 class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of a partition that are alike. `memory_mib` is what jobs may use."""
@@ -149,6 +151,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     slurm: SlurmFacts | None = None
     batch_systems: tuple[BatchSystem, ...] = ()
+    contexts: tuple[Context, ...] = ()
+    kubernetes: KubernetesFacts | None = None
     hosts: tuple[str, ...] = ()
     nodes: tuple[NodeFacts, ...] = ()
     via: str = ""

@@ -7,68 +7,38 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from tare.app.init.kubernetes_draft import KubernetesChoice, kubernetes_draft
+from tare.app.init.mpis import common_mpis, named_mpis
+from tare.app.init.network_drafts import network_drafts
+from tare.app.init.site_draft import PlatformDraft, SiteDraft, Stated
 from tare.discovery.facts import Folder, Found, Mpi, NodeClass, Partition
 from tare.discovery.file_systems import SHARED
 from tare.discovery.networks import NetworkFacts, find_networks
 from tare.discovery.ranges import as_ranges
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")  # as a site file takes it
-_SLUGS = {"Open MPI": "openmpi", "Intel MPI": "intelmpi", "MPICH": "mpich", "MVAPICH": "mvapich"}
 _PMI = {"openmpi4": "pmix", "openmpi5": "pmix", "mpich": "pmi2"}
 """The type of Slurm's MPI plug-in that a launcher's MPI usually speaks."""
-
-
 _SMALL_KIB = 4 << 20
 """The memory of less than this is written in MiB: whole GiB would leave out much of it."""
 
 
-class Stated(msgspec.Struct, frozen=True):
-    """A value of a file, and where it comes from."""
-
-    value: object
-    origin: str
-
-
-class PlatformDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform of the file. `fault` says why it does not work; it is then written as a comment."""
-
-    name: str
-    options: Mapping[str, object]
-    origin: str
-    fault: str = ""
-    is_mpi: bool = True
-    has_compiler: bool = False
-    has_imb: bool = False
-
-
-class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A site file to be. `keys` are those with one value, in the order of the file."""
-
-    keys: Mapping[str, Stated]
-    n_nodes: int
-    cores: int
-    platforms: tuple[PlatformDraft, ...]
-    networks: tuple[NetworkFacts, ...] = ()
-    control: tuple[NetworkFacts, ...] = ()
-    storage: Mapping[str, Folder] = {}
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def working(self) -> tuple[PlatformDraft, ...]:
-        """Return the platforms without a fault."""
-        return tuple(one for one in self.platforms if not one.fault)
-
-
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What was chosen of what was found: a partition, an account, and the folder where nodes keep files."""
+    """What was chosen of what was found: a partition, an account, and the folder where nodes keep files.
+
+    With `kubernetes`, the runs are in the cluster that was found.
+    """
 
     partition: Partition | None = None
     account: str = ""
     staging: str = ""
+    kubernetes: KubernetesChoice | None = None
 
 
 def make_draft(found: Found, choice: Choice) -> SiteDraft:
-    """Return the site of what was found: Slurm's partition, else hosts over ssh, else this machine."""
+    """Return the site of what was found: a cluster, Slurm's partition, hosts over ssh, or this machine."""
+    if found.kubernetes and choice.kubernetes:
+        return kubernetes_draft(found.kubernetes, choice.kubernetes, found.notes)
     keys: dict[str, Stated] = {"site": _name(found)}
     partition = choice.partition
     kind, constraint, others = _node_class(partition) if partition else (None, "", ())
@@ -95,8 +65,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         n_nodes=len(names),
         cores=cores,
         platforms=tuple(_platforms(found, choice, constraint)),
-        networks=networks,
-        control=control,
+        networks=network_drafts(networks, control),
         storage=_storage(found),
         remarks=tuple(_remarks(found, partition, others)),
     )
@@ -170,11 +139,7 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
             "constraint": constraint,
         }
         batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
-    names: dict[str, int] = {}
-    for one in _common_mpis(found):
-        base = "-".join(one.modules).replace("/", "-") or f"{_SLUGS[one.family]}-{one.version}"
-        names[base] = names.get(base, 0) + 1
-        name = base if names[base] == 1 else f"{base}-{names[base]}"
+    for name, one in named_mpis(found.nodes).items():
         yield _platform(name, one, one.launcher, batch, f"{one.family} {one.version}: {one.origin}")
         pmi = _PMI.get(one.launcher)
         if slurm and pmi in slurm.mpi_types:
@@ -195,7 +160,7 @@ def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], o
     if batch:
         options["slurm"] = dict(batch)
     return PlatformDraft(
-        name=re.sub(r"[^A-Za-z0-9_.+-]", "-", name),
+        name=name,
         options=options,
         origin=origin,
         has_compiler="mpicc" in one.programs,
@@ -203,43 +168,13 @@ def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], o
     )
 
 
-def _common_mpis(found: Found) -> list[Mpi]:
-    """Return the MPIs that all asked nodes have at the same place, in the order of the first."""
-    if not found.nodes:
-        return []
-    first, *others = found.nodes
-    known = [{_identity(one) for one in other.mpis} for other in others]
-    mpis = [one for one in first.mpis if all(_identity(one) in there for there in known)]
-    return [_with_compiler(one, mpis) for one in mpis if "${" not in one.prefix]
-
-
-def _identity(one: Mpi) -> tuple[str, str, tuple[str, ...]]:
-    return one.prefix, one.version, one.modules
-
-
-def _with_compiler(one: Mpi, others: Sequence[Mpi]) -> Mpi:
-    """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p)."""
-    if one.family != "Intel MPI" or "mpicc" in one.programs or one.modules:
-        return one
-    able = [other for other in others if "mpicc" in other.programs and not other.modules]
-    mpich = next((other for other in able if other.family == "MPICH"), None)
-    if mpich is None:
-        return one
-    return msgspec.structs.replace(
-        one,
-        path=(*one.path, *mpich.path),
-        programs=(*one.programs, "mpicc"),
-        origin=f"{one.origin}; mpicc of {mpich.family} {mpich.version}, which has the same ABI",
-    )
-
-
-def _storage(found: Found) -> dict[str, Folder]:
+def _storage(found: Found) -> dict[str, Stated]:
     """Return the folders that can be written on all asked nodes, one of each file system, by name."""
     if not found.nodes:
         return {}
     first, *others = found.nodes
     writable = [{one.path for one in other.folders if one.is_writable} for other in others]
-    named: dict[str, Folder] = {}
+    named: dict[str, Stated] = {}
     seen = set()
     for one in first.folders:
         key = (one.file_system, one.source) if one.file_system in SHARED else one.path
@@ -248,7 +183,9 @@ def _storage(found: Found) -> dict[str, Folder]:
         if not is_usable or is_own_home or key in seen or "${" in one.path or not one.path.isprintable():
             continue
         seen.add(key)
-        named[_storage_name(one, named)] = one
+        kind = SHARED.get(one.file_system, one.file_system)
+        where = f"{kind}, {'shared' if one.file_system in SHARED else 'of each node'}; {one.origin}"
+        named[_storage_name(one, named)] = Stated(one.path, where)
     return named
 
 
@@ -286,6 +223,9 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
         queues = f", queues {', '.join(system.queues)}" if system.queues else ""
         page = "gridengine" if system.name == "gridengine" else "psij"
         yield f"{system.title} {system.version} answers here{queues}: docs/{page}.md says how to use it."
+    if found.contexts:
+        names = ", ".join(one.name for one in found.contexts)
+        yield f"Contexts of Kubernetes: {names}; 'tare init --context' writes a site of one."
     runtimes = sorted({name for node in found.nodes for name in node.containers})
     if runtimes:
         yield f"Container runtimes: {', '.join(runtimes)} (docs/containers.md)."
@@ -301,7 +241,7 @@ def _module_remarks(found: Found) -> Iterator[str]:
             count = f"{system.n_modules} modules are seen on {node.node} (`module -t avail`)"
             yield f"{system.title} {system.version}: {count}; docs/software.md says how to load them."
             yield from system.notes
-    everywhere = {one.modules for one in _common_mpis(found)}
+    everywhere = {one.modules for one in common_mpis(found.nodes)}
     lacking = {one.modules for node in found.nodes for one in node.mpis if one.modules} - everywhere
     for modules in sorted(lacking):
         yield f"Not on all asked nodes, or not the same there: modules {' '.join(modules)}."

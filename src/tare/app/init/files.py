@@ -5,11 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from tare.app.init.draft import PlatformDraft, SiteDraft
+from tare.app.init.site_draft import NetworkDraft, PlatformDraft, SiteDraft, Stated
 from tare.app.init.yaml_text import flow, line, scalar
 from tare.core.visible_text import visible_line
-from tare.discovery.file_systems import SHARED
-from tare.discovery.networks import NetworkFacts
 
 SITE, STUDY = "site.yaml", "first.yaml"
 _WIDTH = 108
@@ -28,60 +26,64 @@ def site_text(draft: SiteDraft, host: str, tried: str) -> str:
     ]
     if draft.networks:
         lines += ["", "networks:    # the first is what a study gets that names none"]
-        lines += [text for name, one in named(draft.networks).items() for text in _network(name, one)]
-        for name, one in named(draft.control).items():
-            lines += line("To measure this one too, take it out of 'management':", indent=2, is_off=True)
-            lines += _network(name, one, is_off=True)
+        lines += [text for one in draft.networks for text in _network(one)]
     lines += [
         "",
         *_comment(f"The first platform is what a study gets that names none. {tried}"),
         "platforms:",
     ]
-    lines += [text for one in draft.platforms for text in _platform(one)]
+    lines += _platforms(draft)
     if draft.storage:
         lines += ["", "storage:"]
-        for name, folder in draft.storage.items():
-            kind = SHARED.get(folder.file_system, folder.file_system)
-            where = f"{kind}, {'shared' if folder.file_system in SHARED else 'of each node'}; {folder.origin}"
-            lines += line(f"{scalar(name)}: {scalar(folder.path)}", where, 2)
+        for name, stated in draft.storage.items():
+            lines += line(f"{scalar(name)}: {scalar(stated.value)}", stated.origin, 2)
     if draft.remarks:
         lines += ["", "# What else was found:"]
         lines += [text for one in draft.remarks for text in _comment(one, "- ")]
     return "\n".join([*lines, ""])
 
 
-def named(networks: tuple[NetworkFacts, ...]) -> dict[str, NetworkFacts]:
-    """Return the networks by names of which no two are alike."""
-    found: dict[str, NetworkFacts] = {}
-    for one in networks:
-        found[one.name if one.name not in found else f"{one.name}-{one.interface}"] = one
-    return found
+def _network(one: NetworkDraft) -> Iterator[str]:
+    if one.preface:
+        yield from line(visible_line(one.preface), indent=2, is_off=True)
+    yield from line(f"{scalar(one.name)}: {flow(one.options)}", one.origin, 2, is_off=one.is_off)
 
 
-def _network(name: str, one: NetworkFacts, *, is_off: bool = False) -> Iterator[str]:
-    values: dict[str, object] = {"interface": one.interface}
-    if one.address:
-        values["address"] = one.address
-    if one.provider != "tcp":
-        values |= {"provider": one.provider, "device": list(one.ports)}
-    rate = f", {one.rate_mbit_per_s / 1000:g} Gbit/s" if one.rate_mbit_per_s else ""
-    origin = f"{one.subnet}{rate}, by `ip` and /sys/class/net on the nodes"
-    if one.address is None:
-        origin += "; no name of a node on it was found: programs with servers, as iperf3, need 'address'"
-    if one.ports and one.provider == "tcp":
-        origin += (
-            f"; RDMA device {one.ports[0]}: for RoCE add 'provider: verbs, device: [\"{one.ports[0]}\"]'"
-        )
-    yield from line(f"{scalar(name)}: {flow(values)}", origin, 2, is_off=is_off)
+def _platforms(draft: SiteDraft) -> Iterator[str]:
+    """Yield the platforms; a block that several of them have is written once (YAML 1.2, 3.2.2.2)."""
+    blocks = [(key, value) for one in draft.working for key, value in one.options.items() if _is_block(value)]
+    written: list[tuple[str, object]] = []
+    for one in draft.platforms:
+        is_off = bool(one.fault)
+        if is_off:
+            fault = f"{one.name} does not work: {one.fault}"
+            yield from (f"  {text}" for text in _comment(visible_line(fault)))
+        yield from line(f"{scalar(one.name)}:", one.origin, 2, is_off=is_off)
+        for key, value in one.options.items():
+            block = (key, value)
+            if block in written and not is_off:
+                yield from line(f"{key}: *{key}", "as above", 4)
+                continue
+            is_named = not is_off and blocks.count(block) > 1
+            yield from _option(key, value, 4, is_off=is_off, anchor=f" &{key}" if is_named else "")
+            written += [block] if is_named else []
 
 
-def _platform(one: PlatformDraft) -> Iterator[str]:
-    if one.fault:
-        fault = f"{one.name} does not work: {one.fault}"
-        yield from (f"  {text}" for text in _comment(visible_line(fault)))
-    yield from line(f"{scalar(one.name)}:", one.origin, 2, is_off=bool(one.fault))
-    for key, value in one.options.items():
-        yield from line(f"{key}: {flow(value)}", _reason(key, value), 4, is_off=bool(one.fault))
+def _option(key: str, value: object, indent: int, *, is_off: bool, anchor: str = "") -> Iterator[str]:
+    stated = value if isinstance(value, Stated) else Stated(value, _reason(key, value))
+    is_off = is_off or stated.is_off
+    if isinstance(stated.value, Mapping) and _is_block(stated):
+        yield from line(f"{scalar(key)}:{anchor}", stated.origin, indent, is_off=is_off)
+        for name, inner in stated.value.items():
+            yield from _option(name, inner, indent + 2, is_off=is_off)
+    else:
+        yield from line(f"{scalar(key)}: {flow(stated.value)}", stated.origin, indent, is_off=is_off)
+
+
+def _is_block(value: object) -> bool:
+    """Return whether a value is written with one line for each of its own values."""
+    inside = value.value if isinstance(value, Stated) else None
+    return isinstance(inside, Mapping) and any(isinstance(one, Stated) for one in inside.values())
 
 
 def _reason(key: str, value: object) -> str:
@@ -93,42 +95,54 @@ def _reason(key: str, value: object) -> str:
 def study_text(draft: SiteDraft) -> str:
     """Return a first study that works at the site: two ranks, small messages, a few minutes."""
     platform = draft.working[0] if draft.working else None
-    networks = list(named(draft.networks))
-    mpis = [one.name for one in draft.working if one.is_mpi]
     site = str(draft.keys["site"].value)
     lines = _comment(
         "A first study, written by `tare init`. `tare plan first.yaml --show` prints its runs and commands, "
         "`tare run first.yaml` carries them out."
     )
     lines.append("study: first")
-    if platform is None or not platform.is_mpi:
-        return "\n".join([*lines, *_without_mpi(site), ""])
-    factor, levels = ("network", networks) if len(networks) > 1 else ("platform", mpis)
+    has_mpi = platform is not None and platform.is_mpi
+    lines += _with_mpi(draft, platform) if platform and has_mpi else _without_mpi(site)
+    return "\n".join([*lines, ""])
+
+
+def _with_mpi(draft: SiteDraft, platform: PlatformDraft) -> Iterator[str]:
+    """Yield a study of messages between two ranks, on two nodes where they can have the program."""
+    is_compiled = not platform.has_imb or (platform.has_compiler and draft.shares_files)
+    n_nodes = 1 if is_compiled and not draft.shares_files else min(2, draft.n_nodes)
+    networks = draft.usable_networks if n_nodes > 1 else ()
+    mpis = [one.name for one in draft.working if one.is_mpi and (is_compiled or one.has_imb)]
+    factor, levels = ("network", list(networks)) if len(networks) > 1 else ("platform", mpis)
     is_compared = len(levels) > 1
     question = (
         f"What does the {factor} cost, next to {levels[0]}?" if is_compared else "How fast are messages here?"
     )
-    lines += [f"question: {scalar(question)}", f"site: {SITE}"]
+    yield f"question: {scalar(question)}"
+    yield f"site: {SITE}"
     if is_compared:
-        lines.append(f"reference: {flow({factor: levels[0]})}")
-    lines += line(f"workload: {flow(_workload(platform))}", _workload_reason(platform))
+        yield f"reference: {flow({factor: levels[0]})}"
+    yield from line(f"workload: {flow(_workload(is_compiled))}", _workload_reason(platform, is_compiled))
     if is_compared:
-        lines += line(f"factors: {flow({factor: levels})}", f"each {factor} of {SITE} that works")
-    n_nodes = min(2, draft.n_nodes)
-    lines += [f"nodes: {n_nodes}", f"ranks_per_node: {2 // n_nodes}", "repeats: 5", "timeout: 2 min"]
-    return "\n".join([*lines, ""])
+        yield from line(f"factors: {flow({factor: levels})}", f"each {factor} of {SITE} that works")
+    reason = "" if n_nodes > 1 or draft.n_nodes < 2 else "pods of several nodes share no compiled program"
+    yield from line(f"nodes: {n_nodes}", reason)
+    yield f"ranks_per_node: {2 // n_nodes}"
+    yield "repeats: 5"
+    yield "timeout: 2 min"
 
 
-def _workload(platform: PlatformDraft) -> dict[str, object]:
-    if platform.has_compiler or not platform.has_imb:
+def _workload(is_compiled: bool) -> dict[str, object]:
+    if is_compiled:
         return {"tare.p2p": {"max_bytes": "1MiB", "time_s": 0.2}}
     return {"imb.pingpong": {"max_bytes": "1MiB"}}
 
 
-def _workload_reason(platform: PlatformDraft) -> str:
+def _workload_reason(platform: PlatformDraft, is_compiled: bool) -> str:
+    if not is_compiled:
+        return f"IMB-MPI1 is beside the mpirun of {platform.name}"
     if platform.has_compiler:
         return f"comes with Tare; mpicc of {platform.name} compiles it"
-    return f"IMB-MPI1 is beside the mpirun of {platform.name}" if platform.has_imb else "needs an mpicc"
+    return "needs an mpicc"
 
 
 def _without_mpi(site: str) -> Iterator[str]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import getpass
 import os
+import secrets
 import shlex
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
+from tare.app.init.dialogue import Dialogue
 from tare.app.init.draft import Choice
+from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
 from tare.core.errors import BackendError, CampaignError, UsageError
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
-from tare.discovery.facts import Found, NodeFacts, Partition, SlurmFacts
+from tare.discovery.facts import BatchSystem, Found, NodeFacts, Partition, SlurmFacts
 from tare.discovery.file_systems import candidates, read_mounts
+from tare.discovery.kubernetes_contexts import find_contexts
+from tare.discovery.kubernetes_facts import Context
 from tare.discovery.node_probe import probe_script
 from tare.discovery.nodes import ask_hosts, ask_slurm, ask_this_machine, srun_command
 from tare.discovery.slurm import find_slurm
@@ -33,26 +37,6 @@ _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder
 _MOST_HOSTS = 16
 
 
-class Dialogue(Protocol):
-    """How the user is asked and told. With `--yes` or without a terminal, the default is the answer."""
-
-    def choose(self, question: str, options: Sequence[str], default: str) -> str:
-        """Return one of `options`."""
-        ...
-
-    def confirm(self, question: str) -> bool:
-        """Return whether the user agrees; without a terminal, only if `--yes` says so."""
-        ...
-
-    def say(self, *lines: str) -> None:
-        """Print lines."""
-        ...
-
-    def busy(self, what: str) -> AbstractContextManager[None]:
-        """Show that something takes a while."""
-        ...
-
-
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """What the user said at the start. Without `allows_jobs`, nothing runs on nodes of a batch system."""
 
@@ -60,6 +44,9 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     partition: str = ""
     account: str = ""
+    context: str = ""
+    namespace: str = ""
+    image: str = ""
     allows_jobs: bool = True
 
 
@@ -88,7 +75,8 @@ class _Surveyor:
 
     def run(self) -> Survey:
         with self.dialogue.busy("batch systems"):
-            slurm = None if self.wishes.hosts else find_slurm(self.commands, self.user, self.notes.append)
+            is_asked = not self._names_other_place()
+            slurm = find_slurm(self.commands, self.user, self.notes.append) if is_asked else None
             others = tuple(find_batch_systems(self.commands, self.notes.append))
         if slurm and not any(one.is_up and one.nodes for one in slurm.partitions):
             self.notes.append("Slurm answers, but has no partition that is up")
@@ -98,6 +86,10 @@ class _Surveyor:
             self.dialogue.say(f"found    Slurm {slurm.version}: partitions {names}")
         for other in others:
             self.dialogue.say(f"found    {other.title} {other.version}")
+        contexts = self._contexts()
+        context = self._place(slurm, contexts)
+        if context and (cluster := self._in_cluster(context, others, contexts)):
+            return cluster
         choice = self._choice(slurm) if slurm else Choice()
         nodes, via, may_try = self._nodes(slurm, choice)
         if self.wishes.hosts and not all(one.sees_folder for one in nodes):
@@ -106,12 +98,71 @@ class _Surveyor:
             host=socket.gethostname(),
             slurm=slurm,
             batch_systems=others,
+            contexts=contexts,
             hosts=self.wishes.hosts,
             nodes=nodes,
             via=via,
             notes=tuple(self.notes),
         )
         return Survey(found=found, choice=choice, may_try=may_try)
+
+    def _names_other_place(self) -> bool:
+        """Return whether the user named hosts or a cluster, so that Slurm is not asked."""
+        return bool(self.wishes.hosts) or self._names_cluster()
+
+    def _names_cluster(self) -> bool:
+        own = self.wishes
+        return bool(own.context or own.namespace or own.image)
+
+    def _contexts(self) -> tuple[Context, ...]:
+        """Return the contexts of Kubernetes, if a cluster may be meant."""
+        if self.wishes.hosts or self.wishes.partition or self.wishes.account:
+            return ()
+        return find_contexts(os.environ, Path.home(), self.notes.append)
+
+    def _place(self, slurm: SlurmFacts | None, contexts: Sequence[Context]) -> Context | None:
+        """Return the context of the cluster for the runs; None for Slurm, or this machine."""
+        own = self.wishes
+        by_name = {one.name: one for one in contexts}
+        current = next((one.name for one in contexts if one.is_current), "")
+        wanted = own.context or (current if own.namespace or own.image else "")
+        if wanted in by_name:
+            return by_name[wanted]
+        if self._names_cluster():
+            known = ", ".join(by_name) or "none; KUBECONFIG names their file"
+            which = f"no context {wanted!r}" if wanted else "no current context; name one with --context"
+            raise UsageError(f"{which}; the contexts are: {known}")
+        if not contexts:
+            return None
+        places = {f"Kubernetes, context {one.name}": one for one in contexts}
+        other = f"Slurm {slurm.version}" if slurm else "this machine"
+        default = other if slurm or not current else f"Kubernetes, context {current}"
+        return places.get(self.dialogue.choose("Place for the runs", [*places, other], default))
+
+    def _in_cluster(
+        self, context: Context, others: tuple[BatchSystem, ...], contexts: tuple[Context, ...]
+    ) -> Survey | None:
+        """Return what a cluster has; None where it does not answer, and the user has not named it."""
+        own = self.wishes
+        job = f"tare-init-{secrets.token_hex(4)}" if own.allows_jobs else ""
+        wishes = ClusterWishes(namespace=own.namespace, image=own.image, job=job)
+        try:
+            facts, choice = survey_kubernetes(context, wishes, self.dialogue, self.notes.append)
+        except (BackendError, UsageError) as error:
+            if self._names_cluster():
+                raise
+            self.notes.append(f"Kubernetes, context {context.name}: {error}")
+            self.dialogue.say(f"         Kubernetes, context {context.name}, is left out: {error}")
+            return None
+        found = Found(
+            host=socket.gethostname(),
+            batch_systems=others,
+            contexts=contexts,
+            kubernetes=facts,
+            via="the API server",
+            notes=tuple(self.notes),
+        )
+        return Survey(found=found, choice=Choice(kubernetes=choice), may_try=False)
 
     def _choice(self, slurm: SlurmFacts) -> Choice:
         up = [one for one in slurm.partitions if one.is_up and one.nodes]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tare.app.init.draft import PlatformDraft, SiteDraft
 from tare.app.init.files import SITE, site_text
+from tare.app.init.site_draft import PlatformDraft, SiteDraft
 from tare.app.site_doctor import examine
 from tare.config import SiteSource
 from tare.config.site_file import site_from_text

@@ -19,7 +19,7 @@ from tare.core.visible_text import visible_line
 from tare.terminal.output import at_work, echo, json_option, print_json
 
 if TYPE_CHECKING:
-    from tare.app.init.draft import SiteDraft
+    from tare.app.init.site_draft import SiteDraft
     from tare.app.init.survey import Survey
     from tare.core.checks import Finding
 
@@ -33,6 +33,13 @@ _MISSING_EXIT_CODE = 3
     "--partition", default="", help="Slurm's partition for the runs; default: the question, or Slurm's."
 )
 @click.option("--account", default="", help="Account that Slurm charges.")
+@click.option(
+    "--context",
+    default="",
+    help="Context of Kubernetes for the runs; default: the question, or the current one.",
+)
+@click.option("--namespace", default="", help="Namespace for pods; default: the context's.")
+@click.option("--image", default="", help="Image of pods; default: the question, or that of an MPIJob there.")
 @click.option("--no-jobs", is_flag=True, help="Run nothing on compute nodes, not even a job of seconds.")
 @click.option(
     "--yes", is_flag=True, help="Ask nothing: take the defaults, and run the jobs that are announced."
@@ -45,6 +52,9 @@ def command(
     hosts: str | None,
     partition: str,
     account: str,
+    context: str,
+    namespace: str,
+    image: str,
     no_jobs: bool,
     yes: bool,
     force: bool,
@@ -52,9 +62,11 @@ def command(
 ) -> None:
     """Look around, and write a site file and a first study: DIR/site.yaml and DIR/first.yaml (default: here).
 
-    It asks Slurm and other batch systems, hosts over ssh (--hosts), or this machine, and writes what it
-    finds: nodes, networks, MPIs, folders. Each line says where it comes from. Jobs on compute nodes are
-    announced and asked for first. Then it tries each platform with two ranks on two nodes, as
+    It asks Slurm and other batch systems, a Kubernetes cluster (--context), hosts over ssh (--hosts), or
+    this machine, and writes what it finds: nodes, networks, MPIs, folders. Each line says where it comes
+    from. Jobs on compute nodes are announced and asked for first, and so is the one that looks into the
+    image of a cluster's pods.
+    Then it tries each platform with two ranks on two nodes (in a cluster, by dry runs), as
     `tare doctor --site` does; those that do not work are left in the file as comments, with the reason.
 
     Exits with 3 if something that was written does not work.
@@ -64,6 +76,7 @@ def command(
       tare init
       tare init venus --partition compute --account proj42
       tare init venus --hosts 'n[1-4]'
+      tare init ocp --context ocp --namespace bench --image quay.io/me/mpi:1
       tare init --no-jobs --json
     """
     from tare.app.init import files
@@ -78,6 +91,9 @@ def command(
         hosts=_expanded(hosts),
         partition=partition,
         account=account,
+        context=context,
+        namespace=namespace,
+        image=image,
         allows_jobs=not no_jobs,
     )
     found = survey(OwnCommands(), wishes, dialogue)
@@ -197,6 +213,12 @@ class _Terminal:
             "Number", type=click.IntRange(1, len(options)), default=options.index(default) + 1, err=True
         )
         return options[number - 1]
+
+    def ask(self, question: str, default: str) -> str:
+        if not self._asks:
+            return default
+        answer: str = click.prompt(visible_line(question), default=default, err=True)
+        return answer.strip() or default
 
     def confirm(self, question: str) -> bool:
         if self._asks:

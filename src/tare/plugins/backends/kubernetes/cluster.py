@@ -49,7 +49,10 @@ EVENTS = Resource("api/v1", "events", "Event")
 CONFIG_MAPS = Resource("api/v1", "configmaps", "ConfigMap")
 CLAIMS = Resource("api/v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 QUOTAS = Resource("api/v1", "resourcequotas", "ResourceQuota")
+LIMIT_RANGES = Resource("api/v1", "limitranges", "LimitRange")
 NODES = Resource("api/v1", "nodes", "Node", is_namespaced=False)
+NAMESPACES = Resource("api/v1", "namespaces", "Namespace", is_namespaced=False)
+STORAGE_CLASSES = Resource("apis/storage.k8s.io/v1", "storageclasses", "StorageClass", is_namespaced=False)
 LEASES = Resource("apis/coordination.k8s.io/v1", "leases", "Lease")
 DEPLOYMENTS = Resource("apis/apps/v1", "deployments", "Deployment")
 NETWORK_POLICIES = Resource("apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
@@ -95,7 +98,7 @@ class Cluster:
         return self.connection.has_answered
 
     @classmethod
-    def connect(cls, options: KubernetesOptions) -> Cluster:
+    def connect(cls, options: KubernetesOptions, timeout_s: float = TIMEOUT_S) -> Cluster:
         """Return the cluster that `options` name; it is found as kubectl finds it.
 
         Raises UsageError where the client library is missing, or no such cluster is known.
@@ -107,7 +110,7 @@ class Cluster:
                 "backend kubernetes needs a client library; pip install 'tare-hpc[kubernetes]'"
             ) from error
         credentials = Credentials(options)
-        connection = Connection(lambda: credentials.client(TIMEOUT_S), credentials.token_name())
+        connection = Connection(lambda: credentials.client(timeout_s), credentials.token_name())
         return cls(connection, options.namespace)
 
     def create(self, manifest: Json) -> bool:
@@ -286,6 +289,16 @@ class Cluster:
     def version(self) -> bytes:
         """Return the server's version document. Raises Refusal or Outage."""
         return self._request("GET", "/version", {}).content
+
+    def serves(self, group: str) -> bool:
+        """Return whether the API has a group, such as ``apis/apps/v1``. Raises Refusal or Outage."""
+        try:
+            self._request("GET", f"/{group}", {})
+        except Refusal as refusal:
+            if refusal.status == _NOT_FOUND:
+                return False
+            raise
+        return True
 
     def end_watches(self) -> None:
         """Close the connections of watches; their threads end then."""

@@ -13,16 +13,11 @@ from tare.plugins.backends.kubernetes.attachments import split_name
 from tare.plugins.backends.kubernetes.cluster import (
     ATTACHMENTS,
     CLAIMS,
-    CONFIG_MAPS,
-    EVENTS,
-    JOBS,
     LEASES,
-    MPI_JOBS,
     NODES,
     PODS,
     Cluster,
     Refusal,
-    Resource,
 )
 from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
 from tare.plugins.backends.kubernetes.dry_run import check_job
@@ -32,50 +27,20 @@ from tare.plugins.backends.kubernetes.mpi_operator import check_operator
 from tare.plugins.backends.kubernetes.naming import MANAGED_BY, OPERATOR_ROLE, ROLE, WORKER
 from tare.plugins.backends.kubernetes.neighbours import check_neighbourhood
 from tare.plugins.backends.kubernetes.network_policies import check_policies
-from tare.plugins.backends.kubernetes.observed import SeenNode
+from tare.plugins.backends.kubernetes.observed import SeenClaim, SeenNode
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 from tare.plugins.backends.kubernetes.quotas import check_quotas
+from tare.plugins.backends.kubernetes.rights import Right, may, missing_rights, rights_of_campaigns
 
-RIGHTS: tuple[tuple[Resource, tuple[str, ...]], ...] = (
-    (MPI_JOBS, ("create", "list", "watch", "deletecollection")),
-    (JOBS, ("create", "list", "watch", "deletecollection")),
-    (PODS, ("create", "list", "watch", "patch", "deletecollection")),
-    (CONFIG_MAPS, ("create", "list", "deletecollection")),
-    (EVENTS, ("list", "watch")),
-)
-"""All verbs that a campaign uses; deploy/kubernetes/role.yaml grants them."""
 _ISOLATED = (
     "Multus with namespaceIsolation, as OpenShift's is set, attaches pods to none but their own namespace's "
     "networks, and those of 'default' and 'openshift-multus'"
 )
 _OWN_COPY = "make the NetworkAttachmentDefinition in the pods' namespace, or in 'default', and name it so"
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
     git_version: str = ""
-
-
-class _ReviewStatus(msgspec.Struct, frozen=True):
-    allowed: bool = False
-    reason: str = ""
-
-
-class _Review(msgspec.Struct, frozen=True):
-    status: _ReviewStatus = _ReviewStatus()
-
-
-class _ClaimSpec(msgspec.Struct, frozen=True, rename="camel"):
-    access_modes: list[str] = []
-
-
-class _ClaimStatus(msgspec.Struct, frozen=True):
-    phase: str = ""
-
-
-class _Claim(msgspec.Struct, frozen=True):
-    spec: _ClaimSpec = _ClaimSpec()
-    status: _ClaimStatus = _ClaimStatus()
 
 
 class _Kubelet(msgspec.Struct, frozen=True, rename="camel"):
@@ -91,11 +56,13 @@ def check_cluster(
     options: KubernetesOptions,
     networks: Mapping[str, Network],
     jobs: Mapping[str, Sequence[Json]] | None = None,
+    *,
+    has_mpi: bool = True,
 ) -> Iterator[Finding]:
     """Yield the findings; the first says whether the API server answers, and is the only one if not.
 
     `jobs` are the manifests of one job on each network; they are checked here, and the API server validates
-    them.
+    them. A platform that `has_mpi` needs the MPI Operator.
     """
     try:
         version = msgspec.json.decode(cluster.version(), type=_Version).git_version
@@ -104,7 +71,7 @@ def check_cluster(
         yield Finding(name="API server", is_met=False, found=str(error), cure=cure)
         return
     yield Finding(name="API server", is_met=True, found=version)
-    yield from check_operator(cluster, options)
+    yield from check_operator(cluster, options, is_needed=has_mpi)
     yield from _check_rights(cluster, options)
     yield from _check_networks(cluster, options, networks)
     yield from _check_claims(cluster, options)
@@ -121,39 +88,21 @@ def check_cluster(
 def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
     """Yield a finding for the rights; each missing right is a finding of its own."""
     namespace = options.namespace
-    wanted = [(resource, "", verb) for resource, verbs in RIGHTS for verb in verbs]
-    wanted.append((PODS, "log", "get"))
-    if options.work is None:  # otherwise results are written to the claim
-        wanted += [(PODS, "exec", "get"), (PODS, "exec", "create")]
-    missing = [one for one in wanted if not _may(cluster, namespace, *one)]
-    for resource, part, verb in missing:
-        name = resource.plural + (f"/{part}" if part else "")
-        yield Finding(name=f"right to {verb} {name}", is_met=False, found="no", cure=MISSING_RIGHT)
+    wanted = rights_of_campaigns(uses_exec=options.work is None)  # with it, results are written to the claim
+    missing = missing_rights(cluster, namespace, wanted)
+    for one in missing:
+        yield Finding(name=f"right to {one}", is_met=False, found="no", cure=MISSING_RIGHT)
     if not missing:
         yield Finding(name=f"rights in {namespace}", is_met=True, found=f"all {len(wanted)}")
-    if not all(_may(cluster, options.namespace, LEASES, "", verb) for verb in VERBS):
+    if missing_rights(cluster, namespace, [Right(LEASES, verb) for verb in VERBS]):
         found = "Leases of nodes cannot be held: whether two campaigns meet on a node stays unknown"
         yield Finding(name="right to hold nodes", is_met=None, found=found, cure=MISSING_RIGHT)
-    if not _may(cluster, "", NODES, "", "list") or not _may(cluster, "", PODS, "", "list"):
+    if missing_rights(cluster, "", [Right(NODES, "list"), Right(PODS, "list")]):
         found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
         yield Finding(name="right to see neighbours", is_met=None, found=found, cure=MISSING_RIGHT)
-    elif not _may(cluster, "", NODES, "", "watch"):
+    elif not may(cluster, "", Right(NODES, "watch")):
         found = "nodes cannot be watched: a lost node shows in its pods alone, without the reason"
         yield Finding(name="right to watch nodes", is_met=None, found=found, cure=MISSING_RIGHT)
-
-
-def _may(cluster: Cluster, namespace: str, resource: Resource, part: str, verb: str) -> bool:
-    group = "" if resource.group == "api/v1" else resource.group.split("/")[1]
-    attributes: Json = {
-        "namespace": namespace, "group": group, "resource": resource.plural,
-        "subresource": part, "verb": verb,
-    }  # fmt: skip
-    body: Json = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    return msgspec.json.decode(cluster.post(_REVIEWS, body), type=_Review).status.allowed
 
 
 def _check_networks(
@@ -188,11 +137,10 @@ def _check_claims(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
         if content is None:
             yield Finding(name=what, is_met=False, found="is not there", cure="make it, ReadWriteMany")
             continue
-        found = msgspec.json.decode(content, type=_Claim)
-        is_shared = "ReadWriteMany" in found.spec.access_modes
+        found = msgspec.json.decode(content, type=SeenClaim)
         yield Finding(
             name=what,
-            is_met=is_shared and found.status.phase in {"Bound", "Pending"},
+            is_met=found.is_usable,
             found=f"{', '.join(found.spec.access_modes)}, {found.status.phase}",
             cure="pods of several nodes need ReadWriteMany; choose a storage class that has it",
         )

@@ -15,6 +15,7 @@ import msgspec
 
 from tare.core.checks import Finding
 from tare.core.errors import NOT_JSON, BackendError
+from tare.plugins.backends.kubernetes.admission import SCC
 from tare.plugins.backends.kubernetes.cluster import Cluster, Refusal
 from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
 from tare.plugins.backends.kubernetes.lint import lint
@@ -23,7 +24,6 @@ from tare.plugins.backends.kubernetes.merging import kind_of
 from tare.plugins.backends.kubernetes.observed import SeenPod
 from tare.plugins.backends.kubernetes.quotas import check_room, read_quotas
 
-_SCC = "openshift.io/scc"
 _MOST_WARNINGS, _LONGEST = 20, 500
 _CURES = (
     ("violates PodSecurity", "ask for the namespace's label pod-security.kubernetes.io/enforce to allow it "
@@ -77,7 +77,7 @@ def _try_out(cluster: Cluster, what: str, manifest: Json) -> tuple[list[Finding]
         pod = msgspec.json.decode(content, type=SeenPod)
     except NOT_JSON:
         pod = SeenPod()
-    scc = pod.metadata.annotations.get(_SCC, "")
+    scc = pod.metadata.annotations.get(SCC, "")
     found = f"is taken, under the SecurityContextConstraints {scc}" if scc else "is taken"
     findings = [Finding(name=name, is_met=True, found=found)]
     for warning in dict.fromkeys(one[:_LONGEST] for one in warnings[:_MOST_WARNINGS]):

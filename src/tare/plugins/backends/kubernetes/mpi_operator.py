@@ -10,7 +10,7 @@ import msgspec
 
 from tare.core.checks import Finding
 from tare.core.errors import NOT_JSON, BackendError
-from tare.plugins.backends.kubernetes.cluster import CRDS, DEPLOYMENTS, Cluster
+from tare.plugins.backends.kubernetes.cluster import CRDS, DEPLOYMENTS, MPI_JOBS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
 from tare.plugins.backends.kubernetes.observed import SeenContainer, SeenMeta, SeenPodSpec
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
@@ -77,8 +77,56 @@ class _Deployment(msgspec.Struct, frozen=True):
     status: _DeploymentStatus = _DeploymentStatus()
 
 
-def check_operator(cluster: Cluster, options: KubernetesOptions) -> Iterator[Finding]:
-    """Yield findings about the MPIJob versions, their fields, and the operator's Deployment."""
+class Operator(msgspec.Struct, frozen=True, kw_only=True):
+    """The MPI Operator: the versions of MPIJob that the API serves, and its Deployment as far as it is seen.
+
+    `watches` is the only namespace in which it makes pods; empty if it does so in all.
+    """
+
+    versions: tuple[str, ...]
+    image: str = ""
+    place: str = ""
+    watches: str = ""
+    is_ready: bool | None = None
+
+
+def read_operator(cluster: Cluster) -> Operator | None:
+    """Return the MPI Operator; None where there are no MPIJobs.
+
+    Raises Refusal, Outage, or an error of NOT_JSON if the API does not say whether there are. A Deployment
+    that cannot be read is left out.
+    """
+    try:
+        content = cluster.get(CRDS, "mpijobs.kubeflow.org")
+    except Refusal:  # who may not read definitions may still ask which groups the API has
+        return Operator(versions=("v2beta1",)) if cluster.serves(MPI_JOBS.group) else None
+    if content is None:
+        return None
+    spec = msgspec.json.decode(content, type=_Crd).spec
+    versions = tuple(one.name for one in spec.versions if one.served)
+    try:
+        one = next(iter(cluster.read_everywhere(DEPLOYMENTS, _Deployment, _SELECTOR)), None)
+    except (BackendError, *NOT_JSON):
+        one = None
+    if one is None:
+        return Operator(versions=versions)
+    main = next(iter(one.spec.template.spec.containers), SeenContainer())
+    return Operator(
+        versions=versions,
+        image=main.image,
+        place=f"{one.metadata.namespace}/{one.metadata.name}",
+        watches=_flags([*main.command, *main.args]).get("namespace", ""),
+        is_ready=one.status.ready_replicas > 0,
+    )
+
+
+def check_operator(
+    cluster: Cluster, options: KubernetesOptions, *, is_needed: bool = True
+) -> Iterator[Finding]:
+    """Yield findings about the MPIJob versions, their fields, and the operator's Deployment.
+
+    A platform that starts no MPI over several nodes does without it: then it is not needed.
+    """
     try:
         content = cluster.get(CRDS, "mpijobs.kubeflow.org")
         found = msgspec.json.decode(content, type=_Crd) if content is not None else None
@@ -86,7 +134,8 @@ def check_operator(cluster: Cluster, options: KubernetesOptions) -> Iterator[Fin
         yield Finding(name=_NAME, is_met=None, found=str(error), cure="ask an administrator")
         return
     if found is None:
-        yield Finding(name=_NAME, is_met=False, found="there are no MPIJobs", cure=_INSTALL)
+        is_met = False if is_needed else None
+        yield Finding(name=_NAME, is_met=is_met, found="there are no MPIJobs", cure=_INSTALL)
         return
     served = [one for one in found.spec.versions if one.served]
     ours = next((one for one in served if one.name == "v2beta1"), None)

@@ -267,3 +267,30 @@ class SeenEvent(_Seen, frozen=True, kw_only=True):
         at = self.last_timestamp or self.event_time or ""
         about = f"{self.involved_object.kind}/{self.involved_object.name}"
         return f"{at} {self.type} {self.reason} {about}: {' '.join(self.message.split())}"
+
+
+class ClaimSpec(_Seen, frozen=True, kw_only=True):
+    """How a claim may be mounted, and by which storage class its volume is made."""
+
+    access_modes: list[str] = []
+    storage_class_name: str = ""
+
+
+class ClaimStatus(_Seen, frozen=True, kw_only=True):
+    """Whether a claim has its volume, and how much that holds."""
+
+    phase: str = ""
+    capacity: dict[str, str] = {}
+
+
+class SeenClaim(_Seen, frozen=True, kw_only=True):
+    """The current state of a PersistentVolumeClaim."""
+
+    metadata: SeenMeta = SeenMeta()
+    spec: ClaimSpec = ClaimSpec()
+    status: ClaimStatus = ClaimStatus()
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether pods of several nodes may mount it: it is ReadWriteMany, and not lost."""
+        return "ReadWriteMany" in self.spec.access_modes and self.status.phase in {"Bound", "Pending"}

@@ -78,7 +78,8 @@ class KubernetesBackend(BatchBackend[KubernetesOptions]):
 
         options = options_of(context.platform)
         cluster = Cluster.connect(options)
-        for one in check_cluster(cluster, options, context.site.networks, small_jobs(context)):
+        has_mpi, jobs = context.platform.launcher != "none", small_jobs(context)
+        for one in check_cluster(cluster, options, context.site.networks, jobs, has_mpi=has_mpi):
             yield msgspec.structs.replace(one, name=f"{context.name}: {one.name}")
         cluster.close()
 

@@ -133,7 +133,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
                 *self._own_storage(),
             ),
             resources=resources,
-            security_context=self._privileges(),
+            security_context=privileges(self.options),
             volume_mounts=self._mounts(is_user=is_user),
         )
 
@@ -145,16 +145,6 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _home(self) -> str:
         return "/root" if self.options.user == 0 else self.options.home
-
-    def _privileges(self) -> k8s.SecurityContext:
-        """Return the least privileges that programs need: OpenShift's restricted-v2 and the options'."""
-        lock = ("IPC_LOCK",) if self.options.memlock == "unlimited" else ()
-        add = (*lock, *self.options.capabilities)
-        if self.options.user == 0:
-            return k8s.SecurityContext(capabilities=k8s.Capabilities(add=add) if add else None)
-        return k8s.SecurityContext(
-            allow_privilege_escalation=False, capabilities=k8s.Capabilities(drop=("ALL",), add=add)
-        )
 
     def _spec(self, container: k8s.Container, *, is_user: bool = True) -> k8s.PodSpec:
         """Return a pod; `is_user` says that the user's program runs in it."""
@@ -172,7 +162,7 @@ class PodMaker(msgspec.Struct, frozen=True, kw_only=True):
             image_pull_secrets=tuple(k8s.NameRef(name=name) for name in options.pull_secrets),
             priority_class_name=options.priority_class or "",
             scheduler_name=options.scheduler or "",
-            security_context=_identity(options),
+            security_context=identity(options),
             runtime_class_name=(options.runtime_class or "") if is_user else "",
         )
         spec = self._with_account(spec) if options.writes_passwd else spec
@@ -270,7 +260,7 @@ def _pages(size: str) -> str:
     return f"hugepages-{size.lower()}"
 
 
-def _identity(options: KubernetesOptions) -> k8s.SecurityContext:
+def identity(options: KubernetesOptions) -> k8s.SecurityContext:
     """Return the user that a pod runs as. Without one the cluster chooses, as OpenShift does."""
     has_profile = options.seccomp is not Seccomp.CLUSTER
     profile = k8s.SeccompProfile(type=options.seccomp.value) if has_profile else None
@@ -281,4 +271,15 @@ def _identity(options: KubernetesOptions) -> k8s.SecurityContext:
         run_as_group=options.user_id,
         run_as_non_root=True,
         seccomp_profile=profile,
+    )
+
+
+def privileges(options: KubernetesOptions) -> k8s.SecurityContext:
+    """Return the least privileges that programs need: OpenShift's restricted-v2 and the options'."""
+    lock = ("IPC_LOCK",) if options.memlock == "unlimited" else ()
+    add = (*lock, *options.capabilities)
+    if options.user == 0:
+        return k8s.SecurityContext(capabilities=k8s.Capabilities(add=add) if add else None)
+    return k8s.SecurityContext(
+        allow_privilege_escalation=False, capabilities=k8s.Capabilities(drop=("ALL",), add=add)
     )

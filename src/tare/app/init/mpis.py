@@ -1,0 +1,54 @@
+"""Choose the MPIs that become platforms: those that all asked nodes have at the same place. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from tare.discovery.facts import Mpi, NodeFacts
+
+_SLUGS = {"Open MPI": "openmpi", "Intel MPI": "intelmpi", "MPICH": "mpich", "MVAPICH": "mvapich"}
+
+
+def common_mpis(nodes: Sequence[NodeFacts]) -> list[Mpi]:
+    """Return the MPIs that all asked nodes have at the same place, in the order of the first."""
+    if not nodes:
+        return []
+    first, *others = nodes
+    known = [{_identity(one) for one in other.mpis} for other in others]
+    mpis = [one for one in first.mpis if all(_identity(one) in there for there in known)]
+    return [_with_compiler(one, mpis) for one in mpis if "${" not in one.prefix]
+
+
+def named_mpis(nodes: Sequence[NodeFacts]) -> dict[str, Mpi]:
+    """Return these MPIs by names for their platforms, of which no two are alike."""
+    found: dict[str, Mpi] = {}
+    counts: dict[str, int] = {}
+    for one in common_mpis(nodes):
+        base = "-".join(one.modules) or f"{_SLUGS[one.family]}-{one.version}"
+        base = re.sub(r"[^A-Za-z0-9_.+-]", "-", base)
+        counts[base] = counts.get(base, 0) + 1
+        found[base if counts[base] == 1 else f"{base}-{counts[base]}"] = one
+    return found
+
+
+def _identity(one: Mpi) -> tuple[str, str, tuple[str, ...]]:
+    return one.prefix, one.version, one.modules
+
+
+def _with_compiler(one: Mpi, others: Sequence[Mpi]) -> Mpi:
+    """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p)."""
+    if one.family != "Intel MPI" or "mpicc" in one.programs or one.modules:
+        return one
+    able = [other for other in others if "mpicc" in other.programs and not other.modules]
+    mpich = next((other for other in able if other.family == "MPICH"), None)
+    if mpich is None:
+        return one
+    return msgspec.structs.replace(
+        one,
+        path=(*one.path, *mpich.path),
+        programs=(*one.programs, "mpicc"),
+        origin=f"{one.origin}; mpicc of {mpich.family} {mpich.version}, which has the same ABI",
+    )

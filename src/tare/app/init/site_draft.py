@@ -1,0 +1,71 @@
+"""A site file to be: its values, and where each comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """A value of a file, and where it comes from. One that `is_off` is written as a comment."""
+
+    value: object
+    origin: str
+    is_off: bool = False
+
+
+Block = Mapping[str, Stated]
+"""Values that are written one a line, each with its origin."""
+
+
+class PlatformDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform of the file. `fault` says why it does not work; it is then written as a comment.
+
+    `options` are its values, some of them Stated; the value of a Stated one may be a Block. A Block of
+    several platforms is written once.
+    """
+
+    name: str
+    options: Mapping[str, object]
+    origin: str
+    fault: str = ""
+    is_mpi: bool = True
+    has_compiler: bool = False
+    has_imb: bool = False
+
+
+class NetworkDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A network of the file. One that `is_off` is written as a comment, below the line `preface`."""
+
+    name: str
+    options: Mapping[str, object]
+    origin: str
+    preface: str = ""
+    is_off: bool = False
+
+
+class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """A site file to be. `keys` are those with one value, in the order of the file.
+
+    `shares_files` says that a program which one node compiles is there for all nodes.
+    """
+
+    keys: Mapping[str, Stated]
+    n_nodes: int
+    cores: int
+    platforms: tuple[PlatformDraft, ...]
+    networks: tuple[NetworkDraft, ...] = ()
+    storage: Mapping[str, Stated] = {}
+    remarks: tuple[str, ...] = ()
+    shares_files: bool = True
+
+    @property
+    def working(self) -> tuple[PlatformDraft, ...]:
+        """Return the platforms without a fault."""
+        return tuple(one for one in self.platforms if not one.fault)
+
+    @property
+    def usable_networks(self) -> tuple[str, ...]:
+        """Return the names of the networks that are not written as comments."""
+        return tuple(one.name for one in self.networks if not one.is_off)

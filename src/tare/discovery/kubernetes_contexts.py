@@ -1,0 +1,71 @@
+"""Find the contexts of kubeconfig files: those that KUBECONFIG names, or ~/.kube/config."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import yaml
+
+from tare.discovery.commands import Report
+from tare.discovery.kubernetes_facts import Context
+
+_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # in a pod, it comes before files
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Inner(msgspec.Struct, frozen=True):
+    namespace: str | None = None
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: _Text
+    context: _Inner | None = None
+
+
+class _Config(msgspec.Struct, frozen=True):
+    contexts: list[_Named] | None = None
+    current: str | None = msgspec.field(name="current-context", default=None)
+
+
+def find_contexts(env: Mapping[str, str], home: Path, report: Report) -> tuple[Context, ...]:
+    """Return the contexts, the current one first; of two with one name, the first, as kubectl has it.
+
+    A file that cannot be read is reported; one that is not there has none.
+    """
+    named = [part for part in env.get("KUBECONFIG", "").split(os.pathsep) if part]
+    files = [Path(part).expanduser() for part in named] or [home / ".kube" / "config"]
+    contexts: dict[str, Context] = {}
+    current = ""
+    for path in files:
+        config = _read(path, report)
+        current = current or config.current or ""
+        for one in config.contexts or ():
+            inner = one.context or _Inner()
+            context = Context(
+                name=one.name,
+                kubeconfig=str(path),
+                namespace=inner.namespace or "default",
+                names_file=len(files) > 1 or _ACCOUNT.exists(),
+            )
+            contexts.setdefault(one.name, context)
+    found = [msgspec.structs.replace(one, is_current=one.name == current) for one in contexts.values()]
+    return tuple(sorted(found, key=lambda one: not one.is_current))
+
+
+def _read(path: Path, report: Report) -> _Config:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return _Config()
+    except (OSError, UnicodeDecodeError) as error:
+        report(f"contexts of {path}: {error}")
+        return _Config()
+    try:
+        return msgspec.convert(yaml.safe_load(text) or {}, _Config)
+    except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
+        report(f"contexts of {path}: it is no kubeconfig: {' '.join(str(error).split())[:200]}")
+        return _Config()
