@@ -23,7 +23,6 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
-from tare.plugins.workloads.common.text import Sieve
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -216,14 +215,6 @@ class OsuLog(LogParser):
 
     banner = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
     finds_aborts = True
-    sieve = Sieve(
-        r"[ \t]*(?:[0-9#SO\[]|[^\s]+[:\]][ \t]*[0-9#SO\[])",
-        "OSU ",
-        "OMB-Py",
-        "osu_",
-        "Limiting max",
-        "DATA VALID",
-    )
 
     def __init__(self, foms: Iterable[Fom], expected: Expectation) -> None:
         foms = tuple(foms)
