@@ -70,7 +70,10 @@ def write(folder: Path, texts: dict[str, str]) -> None:
 
 
 def play(page: Path, folder: Path, env: dict[str, str]) -> None:
-    """Run the commands of a page in one shell's environment. Skips where this machine builds no lab, or no containers."""
+    """Run the commands of a page in one shell's environment.
+
+    Skips where this machine builds no lab, or no containers.
+    """
     saved = folder / ".environment"
     for command in commands(page):
         line = command.line.replace("tare run ", "tare run --no-boost ")
