@@ -69,7 +69,9 @@ def _drift(logs: Floats) -> RepeatabilityResult:
     slope = theil_sen(logs)
     has_value = np.isfinite(logs)
     effect = slope * (has_value.sum(axis=0) - 1)
-    return RepeatabilityResult(drift_p_values(logs), effect, np.expm1(slope), has_value, _no_levels(logs))
+    return RepeatabilityResult(
+        drift_p_values(logs, slope), effect, np.expm1(slope), has_value, _no_levels(logs)
+    )
 
 
 def _warm_up(logs: Floats) -> RepeatabilityResult:

@@ -49,9 +49,11 @@ def sequential_p_values(p_values: Floats, looks: Sequence[Looks]) -> Floats:
     and Yao 2013, Stat. Med. 32:1112). `looks` has one entry per column; () leaves a column unchanged.
     """
     found = p_values.copy()
-    for one in set(looks):
+    columns_of: dict[Looks, list[int]] = {}
+    for column, one in enumerate(looks):
+        columns_of.setdefault(one, []).append(column)
+    for one, columns in columns_of.items():
         if one:
-            columns = [column for column, other in enumerate(looks) if other == one]
             found[columns] = _sequential(p_values[columns], one)
     return found
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ _MOST = 4_095
 
 _AT_ONCE = 200
 """The number of columns computed at once: 7 MB."""
+
+_MOST_HELD = 1_000_000
+"""The most numbers of blocks in exchanges that are held at once: 8 MB."""
 
 _ESTIMATED = 2
 """Blocks subtracted for the two medians, which are estimated from the same runs."""
@@ -129,12 +132,11 @@ def _ratios(below: Floats, above: Floats, lengths: Counts) -> Floats:
 
 def _typical(below: Floats, above: Floats, *, is_paired: bool) -> Floats:
     """Return sorted typical logarithms, columns × values; NaN, last, where no run of a subset scatters."""
+    parts: Iterator[tuple[Floats, Floats]] = _exchanges(len(below), len(above))
     if is_paired:
-        from_below = from_above = _subsets(len(below))
-    else:
-        from_below, from_above = _exchanges(len(below), len(above))
+        parts = ((chosen, chosen) for chosen in _subsets(len(below)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log((from_above @ above).T) - np.log((from_below @ below).T)
+        logs = np.vstack([np.log(theirs @ above) - np.log(ours @ below) for ours, theirs in parts]).T
     centre = np.log(above.mean(axis=0) / below.mean(axis=0))[:, np.newaxis]
     n_blocks = min(len(below), len(above))
     found: Floats = centre + (logs - centre) * math.sqrt(n_blocks / (n_blocks - _ESTIMATED))
@@ -142,30 +144,47 @@ def _typical(below: Floats, above: Floats, *, is_paired: bool) -> Floats:
     return found
 
 
-@functools.lru_cache(maxsize=8)
-def _subsets(n_blocks: int) -> Floats:
-    """Return subsets of the blocks, one per row: all but the empty one, or a random sample."""
+def _subsets(n_blocks: int) -> Iterator[Floats]:
+    """Yield subsets of the blocks, one per row: all but the empty one, or a random sample, part by part."""
     if 2**n_blocks - 1 <= _MOST:
         numbers = np.arange(1, 2**n_blocks)[:, np.newaxis]
-        return ((numbers >> np.arange(n_blocks)) & 1).astype(np.float64)
-    drawn = np.random.default_rng(n_blocks).random((_MOST, n_blocks)) < 0.5
-    return drawn.astype(np.float64)
+        yield ((numbers >> np.arange(n_blocks)) & 1).astype(np.float64)
+        return
+    random = np.random.default_rng(n_blocks)
+    for n_rows in _parts(n_blocks):
+        yield (random.random((n_rows, n_blocks)) < 0.5).astype(np.float64)
 
 
-@functools.lru_cache(maxsize=8)
-def _exchanges(n_below: int, n_above: int) -> tuple[Floats, Floats]:
-    """Return which runs of both sides are exchanged, one exchange per row; the empty exchange is left out."""
+def _exchanges(n_below: int, n_above: int) -> Iterator[tuple[Floats, Floats]]:
+    """Yield which runs of both sides are exchanged, one exchange per row, part by part.
+
+    The empty exchange is left out.
+    """
     n_runs = n_below + n_above
     if math.comb(n_runs, n_below) <= _MOST:
-        chosen = np.array(list(itertools.combinations(range(n_runs), n_below)))
-    else:
-        random = np.random.default_rng(n_runs)
-        chosen = random.random((_MOST, n_runs)).argpartition(n_below, axis=1)[:, :n_below]
+        yield _moved(np.array(list(itertools.combinations(range(n_runs), n_below))), n_runs)
+        return
+    random = np.random.default_rng(n_runs)
+    for n_rows in _parts(n_runs):
+        order = random.random((n_rows, n_runs)).argpartition(n_below, axis=1)
+        yield _moved(order[:, :n_below], n_runs)
+
+
+def _moved(chosen: npt.NDArray[np.intp], n_runs: int) -> tuple[Floats, Floats]:
+    """Return which runs leave the first side and which come to it, if each row of `chosen` is that side."""
+    n_below = chosen.shape[1]
     is_below = np.zeros((len(chosen), n_runs), np.bool_)
     is_below[np.arange(len(chosen))[:, np.newaxis], chosen] = True
     is_moved = is_below[:, n_below:].any(axis=1)
     leaving, coming = ~is_below[is_moved, :n_below], is_below[is_moved, n_below:]
     return leaving.astype(np.float64), coming.astype(np.float64)
+
+
+def _parts(n_runs: int) -> Iterator[int]:
+    """Yield numbers of rows that sum to _MOST, each with as many rows of `n_runs` numbers as may be held."""
+    step = max(1, _MOST_HELD // n_runs)
+    for start in range(0, _MOST, step):
+        yield min(step, _MOST - start)
 
 
 def _ends(row: Floats, alpha: float) -> tuple[float, float]:
