@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from tare.analysis.confounding import environments_of
 from tare.core.bounds import Bound, Link, Resource
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -67,8 +68,8 @@ def _rate(campaign: Campaign, case: Case, link: Link) -> tuple[float, str] | Non
     """Return the rate of a link in bits per second, and the source of this number."""
     if link.rate_bits_per_s is not None:
         return link.rate_bits_per_s, "site file"
-    names = {one.environment for one in campaign.measured() if one.case == case.id and one.environment}
-    hosts = [facts for name in names for facts in campaign.environments.get(name, {}).values()]
+    names = environments_of(campaign).get(case.id, ())
+    hosts = [facts for name in names for facts in campaign.environments[name].values()]
     rates = [_hardware_rate(facts, link.interface) for facts in hosts]
     known = [one for one in rates if one is not None]
     if not known or len(known) < len(rates):

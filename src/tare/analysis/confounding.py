@@ -79,7 +79,7 @@ def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[
     plan = campaign.plan
     if reference is not None:
         plan = msgspec.structs.replace(plan, reference=dict(reference))
-    environments = _environments(campaign)
+    environments = environments_of(campaign)
     values = {names: _values(campaign, names) for names in set(environments.values())}
     found: dict[tuple[Difference, tuple[tuple[str, Scalar], ...]], list[str]] = {}
     for case in plan.cases:
@@ -93,8 +93,15 @@ def confounders(campaign: Campaign, reference: Settings | None = None) -> tuple[
     return tuple(Confounder(one, dict(settings), tuple(cases)) for (one, settings), cases in found.items())
 
 
+def environments_of(campaign: Campaign) -> dict[str, frozenset[str]]:
+    """Return the environments in which the runs of each case ran, by case id.
+
+    The result is cached, since a campaign does not change.
+    """
+    return campaign.memo.get(environments_of, lambda: _environments(campaign))
+
+
 def _environments(campaign: Campaign) -> dict[str, frozenset[str]]:
-    """Return the environments in which the runs of each case ran, by case id."""
     found: dict[str, set[str]] = {}
     for attempt in campaign.measured():
         if attempt.environment in campaign.environments:

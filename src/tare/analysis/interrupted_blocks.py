@@ -41,11 +41,12 @@ def parted(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
         part = 0
         for one, gap in _gaps(runs):
             part += gap is not None and gap > limit
-            parts[one.folder] = part
-    if not any(parts.values()):
+            if part:
+                parts[one.folder] = part
+    if not parts:
         return tuple(attempts)
     return tuple(
-        msgspec.structs.replace(one, part=parts[one.folder]) if parts.get(one.folder) else one
+        msgspec.structs.replace(one, part=parts[one.folder]) if one.folder in parts else one
         for one in attempts
     )
 

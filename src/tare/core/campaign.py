@@ -90,6 +90,10 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def planned(self) -> tuple[Run, ...]:
         """Return every measured run planned so far, block by block."""
+        return self._planned
+
+    @cached_property
+    def _planned(self) -> tuple[Run, ...]:
         runs: list[Run] = []
         for block in range(1, max([self.plan.repeats.min, *self.orders]) + 1):
             begun = self.orders.get(block, [])
@@ -104,11 +108,15 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def measured(self) -> tuple[Attempt, ...]:
         """Return the attempts that count: DONE, of measured blocks (block 1 and up)."""
-        return tuple(one for one in self._done() if not one.is_profiled)
+        return self._measured
 
     def profiled(self) -> tuple[Attempt, ...]:
         """Return the attempts whose profile counts: DONE, of measured blocks; they are never compared."""
         return tuple(one for one in self._done() if one.is_profiled)
+
+    @cached_property
+    def _measured(self) -> tuple[Attempt, ...]:
+        return tuple(one for one in self._done() if not one.is_profiled)
 
     def _done(self) -> list[Attempt]:
         every = (*self.attempts, *self.profiled_attempts)

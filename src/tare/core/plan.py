@@ -172,6 +172,9 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         """Return the kind of a parameter: of `workload`, or of all workloads that have it if they agree."""
         if workload is not None and workload in self.kinds:
             return self.kinds[workload].get(name)
+        return self.memo.get((Plan.kind, name), lambda: self._common_kind(name))
+
+    def _common_kind(self, name: str) -> ParameterKind | None:
         found = {own[name] for own in self.kinds.values() if name in own}
         if found:
             return found.pop() if len(found) == 1 else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 import msgspec
@@ -12,23 +11,20 @@ from tare.core.values import Scalar
 
 Hide = Callable[[str], str]
 
+_TEXTS = ("reason", "transport", "chosen", "placement")
+
 
 def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
-    """Return `attempt` with `hide` applied to the texts that come from programs.
+    """Return `attempt` with `hide` applied to the texts that come from programs; itself if that changes none.
 
     These are its reason, the evidence for network and placement, texts among coordinates, and what is
-    `printed`.
+    `printed`. A column may repeat the same few words a million times, so `hide` should keep what it found.
     """
-    hide = functools.cache(hide)  # a column may repeat the same few words a million times
-    return msgspec.structs.replace(
-        attempt,
-        reason=hide(attempt.reason),
-        transport=hide(attempt.transport),
-        chosen=hide(attempt.chosen),
-        placement=hide(attempt.placement),
-        series=[_hidden(one, hide) for one in attempt.series],
-        printed={name: _words(values, hide) for name, values in attempt.printed.items()},
-    )
+    hidden: dict[str, object] = {name: hide(getattr(attempt, name)) for name in _TEXTS}
+    hidden["series"] = [_hidden(one, hide) for one in attempt.series]
+    hidden["printed"] = {name: _words(values, hide) for name, values in attempt.printed.items()}
+    changed = {name: one for name, one in hidden.items() if one != getattr(attempt, name)}
+    return msgspec.structs.replace(attempt, **changed) if changed else attempt
 
 
 def _hidden(series: Series, hide: Hide) -> Series:

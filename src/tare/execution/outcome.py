@@ -6,6 +6,7 @@ processes that outlived the ranks. They read the exit status and the files in th
 
 from __future__ import annotations
 
+import functools
 import math
 import signal
 from collections.abc import Collection, Sequence
@@ -139,7 +140,7 @@ def judge(
         series=gather_series(anchored(parsed.measurements), better) if is_done else [],
         printed={name: list(values) for name, values in parsed.printed.items()},
     )
-    return without_secrets(judged, composer.pseudonyms.text)
+    return without_secrets(judged, functools.cache(composer.pseudonyms.text))
 
 
 def judge_profile(work: Path, names: Sequence[str] = ()) -> Outcome:

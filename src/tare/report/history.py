@@ -84,7 +84,14 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history(campaign: Campaign) -> History:
-    """Return what happened in `campaign`; imported runs have no sessions and are ignored."""
+    """Return what happened in `campaign`; imported runs have no sessions and are ignored.
+
+    The result is cached, since a campaign does not change.
+    """
+    return campaign.memo.get(history, lambda: _history(campaign))
+
+
+def _history(campaign: Campaign) -> History:
     own = [one for one in campaign.attempts if one.source is None and one.state is not State.RUNNING]
     counted = [one for one in own if one.block >= 1]
     passes = _passes(counted)
@@ -134,20 +141,21 @@ def _in_order(runs: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _is_drawn(campaign: Campaign, one: Pass, order: Sequence[str]) -> bool:
-    return tuple(case.id for case in campaign.plan.order(one.block) if case.id in order) == tuple(order)
+    known = frozenset(order)
+    return tuple(case.id for case in campaign.plan.order(one.block) if case.id in known) == tuple(order)
 
 
 def _n_complete(campaign: Campaign, attempts: Sequence[Attempt]) -> int:
-    done: dict[Pass, set[str]] = defaultdict(set)
+    done: dict[int, dict[Pass, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in attempts:
         if one.state is State.DONE:
-            done[one.together].add(one.case)
+            done[one.block][one.together].add(one.case)
     wanted = {block: set(order) for block, order in campaign.orders.items()}
     if not wanted:
         every = {case.id for case in campaign.plan.cases}
         wanted = {one.block: every for one in attempts}
     return sum(
-        any(cases <= found for one, found in done.items() if one.block == block)
+        any(cases <= found for found in done[block].values())
         for block, cases in wanted.items()
         if block >= 1 and cases
     )

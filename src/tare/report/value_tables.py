@@ -7,7 +7,8 @@ fabrics, has this form.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tare.analysis.table import labels_of
@@ -42,18 +43,47 @@ class ValueRow:
 class ValueTable:
     """The values of one problem.
 
-    If `has_sizes`, its figures were measured at many sizes, else they are one number a run.
+    If `has_sizes`, its figures were measured at many sizes, else they are one number a run. `estimates` has
+    those of each row. Its `rows` are made when they are first used, since a page has no room for most of
+    them.
     """
 
     problem: str
     has_sizes: bool
+    plan: Plan = dataclasses.field(repr=False)
     variants: tuple[Variant, ...]
-    rows: tuple[ValueRow, ...]
+    estimates: Mapping[RowKey, Mapping[Variant, Estimate]] = dataclasses.field(repr=False)
 
     @property
+    def n_rows(self) -> int:
+        """Return the number of its rows."""
+        return len(self.estimates)
+
+    @functools.cached_property
+    def rows(self) -> tuple[ValueRow, ...]:
+        """Return its rows, the figures in the order of the workload and each along its steps."""
+        return tuple(_rows(self.estimates, self.plan))
+
+    @functools.cached_property
     def has_steps(self) -> bool:
         """Return whether its rows are of different numbers of nodes, or of another number that varies."""
-        return len({row.step for row in self.rows}) > 1
+        return len({key.step for key in self.estimates}) > 1
+
+    @functools.cached_property
+    def has_notes(self) -> bool:
+        """Return whether the workload says something about one of its figures."""
+        return any(row.note for row in self.rows)
+
+
+class RowKey(NamedTuple):
+    """What identifies a row of a table of values: the step of its problem, the figure, and where it is."""
+
+    along: float
+    step: str
+    workload: str
+    fom: str
+    unit: str
+    at: tuple[tuple[str, Scalar], ...]
 
 
 def value_tables(
@@ -63,41 +93,31 @@ def value_tables(
 
     Figures that are one number a run and figures measured at many sizes have tables of their own.
     """
-    grouped: dict[tuple[str, bool], dict[_RowKey, dict[Variant, Estimate]]] = {}
+    steps = {configuration: configuration.step for configuration in variants.configurations}
+    places = {
+        case: (one.problem, variants.variant_of[case], (one.at, steps[one], one.workload))
+        for case, one in variants.configuration_of.items()
+    }
+    grouped: dict[tuple[str, bool], dict[RowKey, dict[Variant, Estimate]]] = {}
     for one in estimates:
         if foms and one.fom not in foms:
             continue
-        configuration = variants.configuration_of[one.case]
+        problem, variant, step = places[one.case]
         at = tuple(one.at.items())
-        key = _RowKey(configuration.at, configuration.step, configuration.workload, one.fom, one.unit, at)
-        table = grouped.setdefault((configuration.problem, _has_sizes(one)), {})
-        table.setdefault(key, {})[variants.variant_of[one.case]] = one
+        table = grouped.setdefault((problem, labels_of(at) != at), {})
+        table.setdefault(RowKey(*step, one.fom, one.unit, at), {})[variant] = one
     return tuple(
-        ValueTable(problem, has_sizes, _measured(rows.values(), variants), tuple(_rows(rows, variants.plan)))
+        ValueTable(problem, has_sizes, variants.plan, _measured(rows.values(), variants), rows)
         for (problem, has_sizes), rows in grouped.items()
     )
 
 
-class _RowKey(NamedTuple):
-    along: float
-    step: str
-    workload: str
-    fom: str
-    unit: str
-    at: tuple[tuple[str, Scalar], ...]
+def _measured(rows: Iterable[Mapping[Variant, Estimate]], variants: Variants) -> tuple[Variant, ...]:
+    found = frozenset[Variant]().union(*rows)
+    return tuple(variant for variant in variants.all if variant in found)
 
 
-def _has_sizes(one: Estimate) -> bool:
-    at = tuple(one.at.items())
-    return labels_of(at) != at
-
-
-def _measured(rows: Collection[Mapping[Variant, Estimate]], variants: Variants) -> tuple[Variant, ...]:
-    return tuple(variant for variant in variants.all if any(variant in row for row in rows))
-
-
-def _rows(found: Mapping[_RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Iterator[ValueRow]:
-    """Yield the rows, the figures in the order of the workload and each along its steps."""
+def _rows(found: Mapping[RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Iterator[ValueRow]:
     order: dict[object, int] = {}
     for key in found:
         order.setdefault((key.fom, labels_of(key.at)), len(order))

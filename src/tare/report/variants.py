@@ -179,10 +179,14 @@ def _setting(plan: Plan, case: Case, name: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Varying:
-    """The settings in which the configurations of one workload differ, and the levels of each."""
+    """The settings in which the configurations of one workload differ.
+
+    `n_levels` has the number of levels of each whose levels are all numbers; it is empty if the number of
+    nodes varies.
+    """
 
     names: frozenset[str]
-    levels: Mapping[str, frozenset[Scalar | None]]
+    n_levels: Mapping[str, int]
 
 
 def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[str, _Varying]:
@@ -194,19 +198,20 @@ def _varying(cases: Iterable[Case], plan: Plan, keys: tuple[str, ...]) -> dict[s
     for workload, rows in by_workload.items():
         candidates = [name for name in plan.varied if name not in keys and name not in ("workload", "nodes")]
         levels = {name: frozenset(row.get(name) for row in rows) for name in ("nodes", *candidates)}
-        names = (
+        names = frozenset(
             name
             for name in candidates
             if len(levels[name]) > 1 and not (name in DERIVED and follows_nodes(name, rows))
         )
-        found[workload] = _Varying(frozenset(names), levels)
+        numeric = [name for name in names if len(levels["nodes"]) == 1 and all(map(is_number, levels[name]))]
+        found[workload] = _Varying(names, {name: len(levels[name]) for name in numeric})
     return found
 
 
 def _configuration(case: Case, plan: Plan, varying: _Varying) -> Configuration:
     row = case.settings
     shown = [name for name in row if name in varying.names]
-    along, at = _along(row, shown, varying.levels)
+    along, at = _along(row, shown, varying.n_levels)
     title, problem = (
         visible(" · ".join([case.workload, *(_setting(plan, case, name) for name in names)]))
         for names in (shown, [name for name in shown if name != along])
@@ -216,19 +221,15 @@ def _configuration(case: Case, plan: Plan, varying: _Varying) -> Configuration:
 
 
 def _along(
-    row: dict[str, Scalar], shown: Sequence[str], levels: Mapping[str, frozenset[Scalar | None]]
+    row: Mapping[str, Scalar], shown: Sequence[str], n_levels: Mapping[str, int]
 ) -> tuple[str, int | float]:
     """Return the name of the number along which a workload is plotted, and its value in `row`.
 
     It is ``nodes`` if their number varies. Otherwise it is the numeric setting with the most values, if any.
     """
-    if len(levels["nodes"]) == 1:
-        for name in sorted(shown, key=lambda name: -len(levels[name])):
-            value = row[name]
-            if is_number(value) and all(is_number(level) for level in levels[name]):
-                return name, value
-    nodes = row.get("nodes")
-    return "nodes", nodes if is_number(nodes) else 1
+    name = max((name for name in shown if name in n_levels), key=n_levels.__getitem__, default="nodes")
+    value = row.get(name)
+    return name, value if is_number(value) else 1
 
 
 def follows_nodes(name: str, rows: Iterable[Mapping[str, Scalar]]) -> bool:

@@ -14,6 +14,7 @@ from tare.core.attempt import Attempt
 from tare.core.values import Scalar
 
 _TEXTS = ("case", "reason", "check", "transport", "chosen", "placement", "environment", "ran_as")
+_MAPPINGS = ("traffic", "telemetry", "imported", "printed")
 
 
 class Alike:
@@ -23,7 +24,9 @@ class Alike:
         self._columns: dict[
             tuple[type, ...] | tuple[Scalar, ...], dict[tuple[Scalar, ...], list[Scalar]]
         ] = {}
+        self._coordinates: dict[tuple[tuple[str, int], ...], dict[str, list[Scalar]]] = {}
         self._hosts: dict[tuple[str, ...], list[str]] = {}
+        self._nothing: dict[str, object] = {}
 
     def share(self, attempt: Attempt) -> None:
         """Replace values of `attempt` by equal ones of earlier attempts."""
@@ -31,10 +34,19 @@ class Alike:
             text = getattr(attempt, name)
             if text:
                 force_setattr(attempt, name, sys.intern(text))
+        for name in _MAPPINGS:
+            if not getattr(attempt, name):
+                force_setattr(attempt, name, self._nothing)
         force_setattr(attempt, "hosts", self._hosts.setdefault(tuple(attempt.hosts), attempt.hosts))
         for series in attempt.series:
-            for name, column in series.at.items():
-                series.at[name] = self._column(column)
+            force_setattr(series, "fom", sys.intern(series.fom))
+            force_setattr(series, "unit", sys.intern(series.unit))
+            force_setattr(series, "at", self._at(series.at))
+
+    def _at(self, at: dict[str, list[Scalar]]) -> dict[str, list[Scalar]]:
+        columns = {name: self._column(column) for name, column in at.items()}
+        key = tuple((name, id(column)) for name, column in columns.items())  # each is kept, so its id is too
+        return self._coordinates.setdefault(key, columns)
 
     def _column(self, column: list[Scalar]) -> list[Scalar]:
         kinds = tuple(map(type, column))  # 1, 1.0 and True are equal, and are not the same coordinate

@@ -110,11 +110,12 @@ def read_campaign(folder: Path) -> Campaign:
     attempts = with_passes(state.current_attempts(is_running=is_running))
     if means := read_means(folder):
         attempts = tuple(msgspec.structs.replace(one, imported=means.get(one.folder, {})) for one in attempts)
+    whole = JournalState(events if plan.profiled else ())
     return Campaign(
         folder=folder,
         plan=plan,
         attempts=attempts,
-        profiled_attempts=profiled_attempts(plan, JournalState(events), is_running=is_running),
+        profiled_attempts=profiled_attempts(plan, whole, is_running=is_running),
         orders=state.orders,
         sessions=tuple(state.session_reader.sessions),
         environments=_read_environments(folder),

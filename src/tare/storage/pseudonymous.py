@@ -7,6 +7,7 @@ sent to others. What is not shown in this view stays unchanged: the folder itsel
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar, cast
@@ -56,7 +57,7 @@ class PseudonymousView:
     def __init__(self, pseudonyms: Pseudonyms) -> None:
         self._pseudonyms = pseudonyms
         self._signed: dict[str, str] = {}
-        self._safe_texts: dict[str, str] = {}
+        self._redacted = functools.cache(redact_text)
 
     def plan(self, plan: Plan) -> Plan:
         """Return the plan, with secrets in its settings hidden, judged by their names and values."""
@@ -77,11 +78,6 @@ class PseudonymousView:
         printed = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
         is_plain = not any(printed) and not any(one.at for one in attempt.series)
         return self.signed(attempt if is_plain else without_secrets(attempt, self._redacted))
-
-    def _redacted(self, text: str) -> str:
-        if text not in self._safe_texts:
-            self._safe_texts[text] = redact_text(text)
-        return self._safe_texts[text]
 
     def event(self, event: Event) -> Event:
         """Return an event of a journal; an ended attempt in it is shown as others may see it."""

@@ -32,10 +32,13 @@ def block_panels(
     last = max(names, default=0)
     step = math.ceil(last / MOST_POINTS)
     numbers = {one: number for number, (one, _) in names.items()}
+    odd_of: dict[str, list[Pass]] = defaultdict(list)
+    for case, one in odd:
+        odd_of[case].append(one)
     grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     for case, by_pass in logs.items():
         mean = math.fsum(by_pass.values()) / len(by_pass)
-        far = {numbers[one] for name, one in odd if name == case and one in by_pass}
+        far = {numbers[one] for one in odd_of[case] if one in by_pass}
         points = _points({numbers[one]: log - mean for one, log in by_pass.items()}, far, step, names)
         grouped[variants.configuration_of[case]][variants.variant_of[case]] += points
     each = "each run" if step == 1 else f"{step} runs a point, with the least and the largest of them,"

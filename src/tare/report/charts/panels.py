@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tare.analysis.answering_figures import shown_foms
 from tare.analysis.bounds import bound
@@ -215,10 +215,24 @@ def broken(points: Iterable[Point], missing: Sequence[float]) -> list[Point]:
 
 
 def is_shown(campaign: Campaign, case: str, fom: str) -> bool:
-    """Return whether charts show a FOM: primary or answering ones, or the first if there are none."""
-    foms = campaign.plan.foms.get(campaign.cases[case].workload, ())
-    shown = shown_foms(campaign.plan, campaign.cases[case].workload)
-    return fom in shown if shown else bool(foms) and fom == foms[0].name
+    """Return whether charts show a FOM of a case."""
+    return fom in shown_by_case(campaign)[case]
+
+
+def shown_by_case(campaign: Campaign) -> Mapping[str, frozenset[str]]:
+    """Return the FOMs that charts show: the primary or answering ones, or the first if there are none.
+
+    The result is cached, since a campaign does not change.
+    """
+
+    def find() -> Mapping[str, frozenset[str]]:
+        plan = campaign.plan
+        workloads = dict.fromkeys(case.workload for case in plan.cases)
+        first = {name: frozenset(fom.name for fom in plan.foms.get(name, ())[:1]) for name in workloads}
+        shown = {name: shown_foms(plan, name) or first[name] for name in workloads}
+        return {case.id: shown[case.workload] for case in plan.cases}
+
+    return campaign.memo.get(shown_by_case, find)
 
 
 def first_fom(campaign: Campaign, case: str) -> str | None:

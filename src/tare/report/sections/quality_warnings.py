@@ -9,6 +9,7 @@ from itertools import islice
 from tare.analysis.quality import CaseScatter, Quality, QualityWarning
 from tare.analysis.repeatability import RepeatabilityWarning
 from tare.analysis.variability import Variability
+from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.report.variants import Variants
@@ -89,11 +90,16 @@ def quality_warnings(quality: Quality, campaign: Campaign, variants: Variants) -
     if changes:
         text = "; ".join(changes)
         rows.append(QualityWarningRow("Between sessions", "", text, CURE, _changed(quality)))
+    odd_cases = {one.case for one in quality.warnings if not one.is_serious}
+    runs: dict[str, dict[Pass, Attempt]] = {}
+    for run in campaign.measured():
+        if run.case in odd_cases:
+            runs.setdefault(run.case, {})[run.together] = run
     for alike in grouped.values():
         if alike[0].is_serious:
             rows.append(_row(alike, campaign, variants))
         else:
-            odd += _odd_runs(alike, campaign, variants)
+            odd += _odd_runs(alike, runs, variants)
     is_clear = (
         not (quality.warnings or changes or campaign.altered)
         and quality.imprecision is None
@@ -132,17 +138,19 @@ def _row(alike: Sequence[QualityWarning], campaign: Campaign, variants: Variants
     )
 
 
-def _odd_runs(alike: Sequence[QualityWarning], campaign: Campaign, variants: Variants) -> list[OddRun]:
+def _odd_runs(
+    alike: Sequence[QualityWarning], runs: Mapping[str, Mapping[Pass, Attempt]], variants: Variants
+) -> list[OddRun]:
+    """Return the rows on outliers; `runs` are those of each case, by pass."""
     first = alike[0]
     case = first.case or ""
-    folders = {one.together: one.folder for one in campaign.measured() if one.case == case}
     return [
         OddRun(
             where=_where(case, variants),
             foms=_foms(alike),
             block=one.block,
             finding=finding(first),
-            folder=folders[one],
+            folder=runs[case][one].folder,
         )
         for one in first.passes
     ]

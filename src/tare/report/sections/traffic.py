@@ -63,12 +63,12 @@ def summaries(found: list[Crossing], variants: Variants) -> list[tuple[Variant, 
     busiest: dict[str, Crossing] = {}
     for one in found:
         busiest.setdefault(one.case, one)
-    lines = []
-    for variant in variants.all:
-        mine = [one for case, one in busiest.items() if variants.variant_of[case] == variant]
-        if mine:
-            lines.append((variant, _summary(mine)))
-    return lines
+    by_variant: dict[Variant, list[Crossing]] = {}
+    for case, one in busiest.items():
+        by_variant.setdefault(variants.variant_of[case], []).append(one)
+    return [
+        (variant, _summary(by_variant[variant])) for variant in variants.all if variant in by_variant
+    ]
 
 
 def _summary(mine: list[Crossing]) -> str:

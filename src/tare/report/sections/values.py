@@ -28,7 +28,7 @@ def _fitting(tables: tuple[ValueTable, ...]) -> Iterator[ValueTable]:
     """Yield the tables that fit on a page that can be mailed, those of one number a run first."""
     left = _MOST_CELLS
     for one in sorted(tables, key=lambda one: one.has_sizes):
-        left -= len(one.rows) * len(one.variants)
+        left -= one.n_rows * len(one.variants)
         if left >= 0:
             yield one
 
@@ -53,7 +53,7 @@ def _head(table: ValueTable) -> Iterator[Cell]:
         yield Cell("At", is_number=True)
     for variant in table.variants:
         yield Cell(variant.name, is_number=True)
-    if _has_notes(table):
+    if table.has_notes:
         yield Cell("What it is")
 
 
@@ -64,7 +64,7 @@ def _row(table: ValueTable, row: ValueRow) -> Iterator[Cell]:
         yield Cell(row.step, is_number=True)
     for variant in table.variants:
         yield Cell(_value(row, variant), is_number=True, is_best=variant in row.best)
-    if _has_notes(table):
+    if table.has_notes:
         yield Cell(row.note)
 
 
@@ -86,10 +86,6 @@ def _printed(value: float) -> str:
     """Return a value without an interval as programs print it, to five digits: no interval limits them."""
     text = number(value, 5)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
-
-
-def _has_notes(table: ValueTable) -> bool:
-    return any(row.note for row in table.rows)
 
 
 SECTION = Section("values", "What did each one measure?", "charts", _made, order=20, is_summarised=True)

@@ -6,7 +6,7 @@ The sentences are short enough to repeat, and have the numbers and intervals wit
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tare.analysis.headline import Headline
 from tare.core.comparison import Comparison
@@ -63,14 +63,23 @@ def answer_all(
     `figures` are all comparisons. Those without a headline are counted in `Answer.beside`.
     """
     variant_of = {_differences(one): variants.variant_of[one.contender_case] for one in overview}
-    found = []
-    for variant in variants.contenders:
-        rows = [one for one in overview if variants.variant_of[one.contender_case] == variant]
-        if rows:
-            mine = [one for one in headlines if variant_of.get(_differences(one)) == variant]
-            others = [one for one in figures if variants.variant_of[one.contender_case] == variant]
-            found.append(answer(variant, variants, mine, rows, margin, others))
-    return found
+    rows, others = (_by_variant(found, variants) for found in (overview, figures))
+    mine: dict[Variant | None, list[Headline]] = {}
+    for one in headlines:
+        mine.setdefault(variant_of.get(_differences(one)), []).append(one)
+    return [
+        answer(variant, variants, mine.get(variant, ()), rows[variant], margin, others.get(variant, ()))
+        for variant in variants.contenders
+        if variant in rows
+    ]
+
+
+def _by_variant(found: Iterable[Comparison], variants: Variants) -> dict[Variant, list[Comparison]]:
+    """Return comparisons by their contender's variant."""
+    rows: dict[Variant, list[Comparison]] = {}
+    for one in found:
+        rows.setdefault(variants.variant_of[one.contender_case], []).append(one)
+    return rows
 
 
 def answer(
@@ -127,15 +136,16 @@ def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
 
     A sentence names configurations only if the note does not apply to all configurations of a figure.
     """
-    noted: dict[str, list[str]] = {}
-    for one in headlines:
+    names = [figure_words(one) for one in headlines]
+    notes_of: dict[str, set[str]] = {}
+    for name, one in zip(names, headlines, strict=True):
+        notes_of.setdefault(name, set()).add(one.note)
+    noted: dict[str, dict[str, None]] = {}
+    for name, one in zip(names, headlines, strict=True):
         if one.note and one.low is not None:
-            name = figure_words(one)
-            alike = [other for other in headlines if figure_words(other) == name]
-            is_partial = any(other.note != one.note for other in alike)
-            where = f" {where_words((one,), variants)}" if is_partial else ""
-            noted.setdefault(one.note, []).append(f"{name}{where}")
-    return [f"On {listed(list(dict.fromkeys(names)))}: {note}." for note, names in noted.items()]
+            where = f" {where_words((one,), variants)}" if len(notes_of[name]) > 1 else ""
+            noted.setdefault(one.note, {})[f"{name}{where}"] = None
+    return [f"On {listed(list(figures))}: {note}." for note, figures in noted.items()]
 
 
 def _readings(headlines: Sequence[Headline]) -> list[str]:

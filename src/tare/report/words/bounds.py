@@ -46,13 +46,17 @@ class BoundRow:
 def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, variants: Variants) -> list[BoundRow]:
     """Return the best point of each case and figure that has a known bound, in the order of the estimates."""
     best: dict[tuple[str, str], tuple[Estimate, Bound]] = {}
+    bounds: dict[tuple[str, str, str], Bound | None] = {}
     for one in estimates:
         if one.better is not Better.HIGHER or one.case not in variants.configuration_of:
             continue
         held = best.get((one.case, one.fom))
         if held is not None and held[0].value >= one.value:
             continue
-        known = held[1] if held else bound(campaign, campaign.cases[one.case], one.fom, one.unit)
+        figure = (one.case, one.fom, one.unit)
+        if figure not in bounds:
+            bounds[figure] = bound(campaign, campaign.cases[one.case], one.fom, one.unit)
+        known = held[1] if held else bounds[figure]
         if known is not None:
             best[one.case, one.fom] = one, known
     return [_row(one, known, variants) for one, known in best.values()]
@@ -60,7 +64,8 @@ def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, variants: Vari
 
 def with_bounds(answer: Answer, rows: Sequence[BoundRow]) -> Answer:
     """Return `answer` with a remark on how near its variant comes to a hardware bound, at best."""
-    mine = [one for one in rows if one.variant == answer.variant and one.case in answer.cases]
+    cases = frozenset(answer.cases)
+    mine = [one for one in rows if one.variant == answer.variant and one.case in cases]
     if not mine:
         return answer
     nearest = max(mine, key=lambda one: one.reached)

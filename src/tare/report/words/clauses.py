@@ -8,6 +8,7 @@ different kinds or workloads.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
@@ -53,7 +54,10 @@ def effects(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
     decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE and one.ratio]
     answering = [one for one in decided if one.is_answer]
     beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
-    beside = [one for one in beside if not _is_shown_as_rate(one, answering)]
+    rates: dict[str, list[Headline]] = {}
+    for one in answering:
+        rates.setdefault(one.workload, []).append(one)
+    beside = [one for one in beside if not _is_shown_as_rate(one, rates.get(one.workload, ()))]
     found = _fewer(_clauses(answering, variants), variants)
     found += [_clause((one,), variants) for one in beside[:_MOST_BESIDE]]
     if rest := tuple(beside[_MOST_BESIDE:]):
@@ -79,6 +83,7 @@ def figure_words(one: Headline) -> str:
     return f"{words(one.workload)}’s {_kind_words(one)}"
 
 
+@functools.cache
 def size_words(sizes: Sizes) -> str:
     """Return the range of message sizes, such as ``up to 1 KiB``; empty for all sizes."""
     small, large = (
@@ -175,7 +180,7 @@ def _more(heads: Sequence[Headline]) -> str:
 
 
 def _is_shown_as_rate(one: Headline, answering: Sequence[Headline]) -> bool:
-    """Return whether an answering rate already shows an elapsed time: ``HPL_Tflops`` and ``HPL_time``.
+    """Return whether a rate of its workload shows an elapsed time, too: ``HPL_Tflops`` and ``HPL_time``.
 
     It does if both are of the same cases and have changed by the same factor.
     """
@@ -184,8 +189,7 @@ def _is_shown_as_rate(one: Headline, answering: Sequence[Headline]) -> bool:
         bool(stem)
         and last == "time"
         and any(
-            other.workload == one.workload
-            and other.verdict is one.verdict
+            other.verdict is one.verdict
             and other.better is not one.better
             and other.fom.rpartition("_")[0] == stem
             and other.cases == one.cases

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tare.core.comparison import Estimate
 from tare.core.curves import Saturation
@@ -36,7 +36,7 @@ def _made(facts: ChartFacts, *, is_size: bool) -> ChartPart | None:
         is_alike = facts.variants.counts_bytes(one.along, one.workload) is is_size
         if is_chosen and is_alike and one.along != "bytes" and len(variants) == 1:
             grouped.setdefault(_key(one, facts.variants), {})[variants.pop()] = one
-    estimates = _by_case(facts.statistics.estimates)
+    estimates = _by_case(facts.statistics.estimates, grouped)
     panels = [_panel(key, alike, estimates, facts.variants) for key, alike in grouped.items()]
     margin = next((one.margin for one in facts.statistics.curves.saturations), 0.0)
     share = percent(margin, is_signed=False, decimals=0)
@@ -64,8 +64,10 @@ _Values = dict[tuple[str, str, object], Estimate]
 """Estimates by case, figure of merit and coordinates."""
 
 
-def _by_case(estimates: Sequence[Estimate]) -> _Values:
-    return {(one.case, one.fom, tuple(one.at.items())): one for one in estimates}
+def _by_case(estimates: Sequence[Estimate], drawn: Mapping[_Key, Mapping[Variant, Saturation]]) -> _Values:
+    """Return the estimates of the cases that are drawn."""
+    cases = {case for alike in drawn.values() for one in alike.values() for case in one.cases}
+    return {(one.case, one.fom, tuple(one.at.items())): one for one in estimates if one.case in cases}
 
 
 def _panel(key: _Key, alike: dict[Variant, Saturation], values: _Values, variants: Variants) -> Panel:
