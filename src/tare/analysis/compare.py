@@ -13,13 +13,12 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from tare.analysis.answering_figures import answering_foms, quoted_foms
 from tare.analysis.equivalence_limits import withhold
 from tare.analysis.estimate import listed
 from tare.analysis.family_tests import Terms, findings
 from tare.analysis.interim_looks import SessionEnds
 from tare.analysis.missing import MissingValues
-from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
+from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.questions import (
     Family,
     FamilyKind,
@@ -32,8 +31,7 @@ from tare.analysis.questions import (
 )
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, ConfidenceLevel, Correction, Finding
-from tare.core.plan import Plan
-from tare.core.values import Settings
+from tare.core.values import Scalar, Settings
 from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
 
@@ -108,8 +106,12 @@ def _rows(
         if family.kind in wanted:
             terms = terms_of(campaign, margin, correction or family.kind.correction)
             judged[family.kind] = _judged(campaign, family, terms, asked)
-    rows = [msgspec.structs.replace(judged[row.kind][row.number], at=row.at) for row in located]
+    rows = [_at(judged[row.kind][row.number], row.at) for row in located]
     return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in over_coordinates))
+
+
+def _at(one: Comparison, at: dict[str, Scalar]) -> Comparison:
+    return one if one.at is at else msgspec.structs.replace(one, at=at)
 
 
 def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
@@ -173,18 +175,18 @@ def judged_comparisons(
     return [
         comparison(
             subject,
-            _crossed(campaign.plan, subject, _in_progress(one, subject, planned)),
+            _crossed(subject, _in_progress(one, subject, planned)),
             levels=two,
-            is_primary=subject.fom in quoted_foms(campaign.plan, subject.pair),
-            is_answer=subject.fom in answering_foms(campaign.plan, subject.pair),
+            is_primary=subject.is_quoted,
+            is_answer=subject.is_answer,
         )
         for subject, one, two in zip(family.subjects, found, levels, strict=True)
     ]
 
 
-def _crossed(plan: Plan, subject: Subject, found: Finding) -> Finding:
+def _crossed(subject: Subject, found: Finding) -> Finding:
     """Return `found`, marked as without evidence if no data crossed the networks that are compared."""
-    if not nothing_crosses(plan, subject.pair):
+    if not subject.is_uncrossed:
         return found
     return msgspec.structs.replace(found, is_uncrossed=True, is_apart=False, note=NOTHING_CROSSED)
 
@@ -257,5 +259,5 @@ def comparison(
         labels=subject.labels,
         reference_level=None if subject.over else levels[0],
         contender_level=None if subject.over else levels[1],
-        **{name: getattr(found, name) for name in Finding.__struct_fields__},
+        **msgspec.structs.asdict(found),
     )

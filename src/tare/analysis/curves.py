@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tare.analysis.answering_figures import primary_foms
-from tare.analysis.lines import fixed_settings, is_number, lines
+from tare.analysis.lines import cases_by_workload, fixed_settings, is_number, lines
 from tare.analysis.scaling import VARIANT_SETTINGS
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
@@ -97,13 +97,15 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
 
 def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
     for case in plan.cases:
+        primary = primary_foms(plan, case.workload)
         groups: dict[tuple[object, ...], dict[float, tuple[Cell, int]]] = {}
         for cell, column in table.columns.get(case.id, {}).items():
             at = dict(cell.at)
             size = at.pop("bytes", None)
-            if is_number(size) and _is_shown(plan, case.workload, cell.fom):
+            if is_number(size) and (not primary or cell.fom in primary):
                 key = (cell.fom, cell.unit, cell.better, tuple(at.items()))
                 groups.setdefault(key, {})[float(size)] = (cell, column)
+        settings = fixed_settings((case,), plan) if groups else {}
         for points in groups.values():
             cell = next(cell for cell, _ in points.values())
             xs = sorted(points)
@@ -111,7 +113,7 @@ def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
                 along="bytes",
                 cell=cell,
                 at={name: value for name, value in cell.at if name != "bytes"},
-                settings=fixed_settings((case,), plan),
+                settings=settings,
                 cases=(case,),
                 xs=tuple(xs),
                 columns=tuple(points[x][1] for x in xs),
@@ -120,29 +122,25 @@ def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
 
 def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
     numeric = [name for name in plan.varied if any(is_number(case.settings.get(name)) for case in plan.cases)]
-    for workload in dict.fromkeys(case.workload for case in plan.cases):
-        alike = [case for case in plan.cases if case.workload == workload]
+    for workload, alike in cases_by_workload(plan).items():
+        primary = primary_foms(plan, workload)
         for name in numeric:
             for line in lines(alike, ScalingKind.STRONG, (name,)):
                 cases = tuple(case for _, case in line.cases)
-                cells = table.cells(*(case.id for case in cases))
-                for cell in cells:
-                    if not _is_shown(plan, workload, cell.fom) or any(key == "bytes" for key, _ in cell.at):
+                settings = fixed_settings(cases, plan)
+                for cell in table.cells(*(case.id for case in cases)):
+                    is_shown = not primary or cell.fom in primary
+                    if not is_shown or any(key == "bytes" for key, _ in cell.at):
                         continue
                     yield _Curve(
                         along=name,
                         cell=cell,
                         at=dict(cell.at),
-                        settings=fixed_settings(cases, plan),
+                        settings=settings,
                         cases=cases,
                         xs=tuple(scale for scale, _ in line.cases),
                         columns=tuple(table.find(case.id, [cell])[0] for case in cases),
                     )
-
-
-def _is_shown(plan: Plan, workload: str, fom: str) -> bool:
-    primary = primary_foms(plan, workload)
-    return not primary or fom in primary
 
 
 def _hockney(curve: _Curve, times: Floats) -> HockneyFit:

@@ -21,6 +21,8 @@ def withhold(rows: Iterable[Comparison], figures: Iterable[Comparison]) -> list[
     for one in figures:
         if one.verdict is Verdict.WORSE and is_elapsed(one.unit, one.better):
             longer.setdefault((one.reference_case, one.contender_case), one.fom)
+    if not longer:
+        return list(rows)
     return [_withheld(one, longer.get((one.reference_case, one.contender_case), "")) for one in rows]
 
 

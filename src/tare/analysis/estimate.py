@@ -8,6 +8,7 @@ from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.core.telemetry import PREFIX
+from tare.core.values import Scalar
 from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE, Floats
 
@@ -34,6 +35,7 @@ def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
         )
     )
     found_estimates = []
+    ats: dict[int, dict[str, Scalar]] = {}  # by the id of what a table has once for all cases
     for case in campaign.plan.cases:
         for cell, column in table.columns.get(case.id, {}).items():
             if cell.fom.startswith(PREFIX) and cell.fom not in foms:
@@ -45,7 +47,7 @@ def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
                     fom=cell.fom,
                     unit=cell.unit,
                     better=cell.better,
-                    at=dict(cell.at),
+                    at=ats.setdefault(id(cell.at), dict(cell.at)),
                     n_blocks=n_blocks,
                     value=value,
                     low=low,

@@ -45,6 +45,14 @@ def is_number(value: Scalar | None) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def cases_by_workload(plan: Plan) -> dict[str, list[Case]]:
+    """Return the cases of each workload, in the order of the plan."""
+    found: dict[str, list[Case]] = {}
+    for case in plan.cases:
+        found.setdefault(case.workload, []).append(case)
+    return found
+
+
 def fixed_settings(cases: Sequence[Case], plan: Plan, without: Collection[str] = ()) -> dict[str, Scalar]:
     """Return the settings that vary in the study, but not among `cases` and not in `without`."""
     first, *rest = (case.settings for case in cases)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from tare.analysis.lines import lines
+from tare.analysis.lines import cases_by_workload, lines
 from tare.analysis.scaling import wanted_scalings
 from tare.core.attempt import Attempt, State
 from tare.core.case import Pass, Run
@@ -43,8 +43,7 @@ def compared(plan: Plan) -> tuple[tuple[str, str], ...]:
         reference = plan.reference_of(case)
         if reference is not None:
             found[reference.id, case.id] = None
-    for workload in dict.fromkeys(case.workload for case in plan.cases):
-        alike = [case for case in plan.cases if case.workload == workload]
+    for alike in cases_by_workload(plan).values():
         for kind, names in wanted_scalings(plan):
             for line in lines(alike, kind, names):
                 (_, base), *larger = line.cases

@@ -79,9 +79,11 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
     curves; half of what is extrapolated or modelled, either way; all that is non-blocking may be hidden; and
     bursts may pass a shaped link at once (`link_bursts`).
     """
-    costs = NetworkCosts(curves or campaign)
     programs = profiled_programs(campaign)
-    if not programs or not costs.sides:
+    if not programs:
+        return []
+    costs = NetworkCosts(curves or campaign)
+    if not costs.sides:
         return []
     measured = attributions(campaign, CONFIDENCE)
     made = []

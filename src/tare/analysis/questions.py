@@ -25,7 +25,6 @@ from tare.analysis.row_notes import NOT_MEASURED
 from tare.analysis.table import Cell, Table, by_figure, tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Correction, Finding
-from tare.core.plan import Plan
 from tare.core.telemetry import PREFIX
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Better
@@ -36,7 +35,9 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     """What is compared within a pair: a FOM, at some coordinates or over all of them.
 
     `labels` are the coordinates that distinguish it from other figures of that name: see `Cell.labels`.
-    `cells` are those that it is the mean of.
+    `cells` are those that it is the mean of. `is_quoted` and `is_answer` say whether people quote the FOM,
+    and whether it answers the question of the pair. `is_uncrossed` says that no data crossed the networks
+    that are compared.
     """
 
     pair: Pair
@@ -48,6 +49,9 @@ class Subject(msgspec.Struct, frozen=True, gc=False):
     over: tuple[str, ...] = ()
     labels: Settings = {}
     cells: tuple[Cell, ...] = ()
+    is_quoted: bool = False
+    is_answer: bool = False
+    is_uncrossed: bool = False
 
 
 class FamilyKind(enum.Enum):
@@ -118,34 +122,64 @@ class Questions:
     ends: SessionEnds
 
 
+class _Asked(NamedTuple):
+    """A pair and one of its figures of merit, with what holds for all of its rows (see Subject)."""
+
+    pair: Pair
+    is_quoted: bool
+    is_answer: bool
+    is_uncrossed: bool
+
+    def subject(
+        self,
+        cell: Cell,
+        at: dict[str, Scalar],
+        labels: Settings,
+        note: str = "",
+        over: tuple[str, ...] = (),
+        cells: tuple[Cell, ...] = (),
+    ) -> Subject:
+        """Return what is compared: the figure of `cell`."""
+        traits = (self.is_quoted, self.is_answer, self.is_uncrossed)
+        return Subject(self.pair, cell.fom, cell.unit, cell.better, at, note, over, labels, cells, *traits)
+
+
 class _Gathered:
     """A family under construction. Subjects whose data cross no compared network get no values."""
 
-    def __init__(self, plan: Plan, kind: FamilyKind) -> None:
-        self.plan = plan
+    def __init__(self, kind: FamilyKind) -> None:
         self.kind = kind
         self.subjects: list[Subject] = []
         self.below: list[Floats] = []
         self.above: list[Floats] = []
         self.rounding: list[float] = []
 
-    def add(self, subject: Subject, below: Floats, above: Floats, rounding: float) -> FamilyRow:
-        if nothing_crosses(self.plan, subject.pair):
+    def add(
+        self, subjects: Sequence[Subject], below: Floats, above: Floats, rounding: Iterable[float]
+    ) -> list[FamilyRow]:
+        """Add the subjects of one pair, with a column each, and return their rows."""
+        if any(one.is_uncrossed for one in subjects):
             below, above = np.full_like(below, np.nan), np.full_like(above, np.nan)
-        self.subjects.append(subject)
+        first = len(self.subjects)
+        self.subjects += subjects
         self.below.append(below)
         self.above.append(above)
-        self.rounding.append(rounding)
-        return FamilyRow(self.kind, len(self.subjects) - 1, subject.at)
+        self.rounding += rounding
+        return [FamilyRow(self.kind, number, one.at) for number, one in enumerate(subjects, first)]
 
     def family(self, recorded: Collection[str]) -> Family:
-        below, above = np.column_stack(self.below), np.column_stack(self.above)
         is_recorded = [
             one.pair.reference_case.id in recorded and one.pair.contender_case.id in recorded
             for one in self.subjects
         ]
-        rounding = np.array(self.rounding)
-        return Family(self.kind, self.subjects, below, above, rounding, np.array(is_recorded))
+        return Family(
+            self.kind,
+            self.subjects,
+            np.ascontiguousarray(np.hstack(self.below)),
+            np.ascontiguousarray(np.hstack(self.above)),
+            np.array(self.rounding),
+            np.array(is_recorded),
+        )
 
 
 def questions(campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()) -> Questions:
@@ -160,24 +194,28 @@ def questions(campaign: Campaign, reference: Settings | None = None, foms: Colle
 
 
 def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) -> Questions:
-    table = tabulate(campaign, foms)
-    gathered = {kind: _Gathered(campaign.plan, kind) for kind in FamilyKind}
+    plan, table = campaign.plan, tabulate(campaign, foms)
+    gathered = {kind: _Gathered(kind) for kind in FamilyKind}
     figures: list[FamilyRow] = []
     points: list[FamilyRow] = []
     splits: dict[SplitName, FamilyRow] = {}
     for pair in pairs(campaign, reference):
-        quoted = quoted_foms(campaign.plan, pair)
+        quoted, answering = quoted_foms(plan, pair), answering_foms(plan, pair)
+        is_uncrossed = nothing_crosses(plan, pair)
         for cells in cells_by_figure(table, pair):
             fom = cells[0].fom
             if fom.startswith(PREFIX) and fom not in foms:
                 continue
+            asked = _Asked(pair, fom in quoted, fom in answering, is_uncrossed)
             common = cells_of_both(table, pair, cells)
-            figure = _whole(table, pair, common, gathered[kind_of(fom, quoted)])
-            parts_of_figure = _splits(campaign.plan, table, pair, common, gathered[FamilyKind.SPLITS])
+            figure = _whole(table, asked, common, gathered[kind_of(fom, quoted)])
+            parts_of_figure: dict[SplitName, FamilyRow] = {}
+            if not is_uncrossed and (asked.is_answer or not answering):
+                parts_of_figure = _splits(table, asked, common, gathered[FamilyKind.SPLITS])
             splits |= parts_of_figure
             own = {one.cells[0]: row for one, row in parts_of_figure.items() if len(one.cells) == 1}
             own |= {common[0]: figure} if len(common) == 1 else {}
-            each = _points(table, pair, cells, own, gathered[FamilyKind.POINTS])
+            each = _points(table, asked, cells, own, gathered[FamilyKind.POINTS])
             if not foms or fom in foms:
                 figures.append(figure)
                 points += each
@@ -193,21 +231,14 @@ def kind_of(fom: str, quoted: Collection[str]) -> FamilyKind:
     return FamilyKind.QUOTED if not quoted or fom in quoted else FamilyKind.OTHERS
 
 
-def _whole(table: Table, pair: Pair, cells: Sequence[Cell], gathered: _Gathered) -> FamilyRow:
-    first = cells[0]
+def _whole(table: Table, asked: _Asked, cells: Sequence[Cell], gathered: _Gathered) -> FamilyRow:
+    pair, first = asked.pair, cells[0]
     below, above, note = sides(table, pair, cells)
-    subject = Subject(
-        pair,
-        first.fom,
-        first.unit,
-        first.better,
-        row_coordinates(pair, first.labels),
-        note,
-        _over(cells),
-        dict(first.labels),
-        tuple(cells),
-    )
-    return gathered.add(subject, below, above, rounding_of(table, pair, cells))
+    at, labels = row_coordinates(pair, first.labels), dict(first.labels)
+    subject = asked.subject(first, at, labels, note, _over(cells), tuple(cells))
+    rounding = rounding_of(table, pair, cells)
+    (row,) = gathered.add([subject], below[:, np.newaxis], above[:, np.newaxis], [rounding])
+    return row
 
 
 def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -217,14 +248,11 @@ def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _splits(
-    plan: Plan, table: Table, pair: Pair, cells: Sequence[Cell], gathered: _Gathered
+    table: Table, asked: _Asked, cells: Sequence[Cell], gathered: _Gathered
 ) -> dict[SplitName, FamilyRow]:
     """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
-    answering = answering_foms(plan, pair)
-    if nothing_crosses(plan, pair) or (answering and cells[0].fom not in answering):
-        return {}
     return {
-        split_name(pair, chosen): _whole(table, pair, chosen, gathered)
+        split_name(asked.pair, chosen): _whole(table, asked, chosen, gathered)
         for _, _, chosen in parts(cells)
         if len(chosen) < len(cells)
     }
@@ -236,22 +264,22 @@ def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:
 
 
 def _points(
-    table: Table, pair: Pair, cells: Sequence[Cell], own: Mapping[Cell, FamilyRow], gathered: _Gathered
+    table: Table, asked: _Asked, cells: Sequence[Cell], own: Mapping[Cell, FamilyRow], gathered: _Gathered
 ) -> list[FamilyRow]:
     """Return the rows of the points of a figure; those in `own` already are rows of another family."""
-    below, above = (
-        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
-    )
-    shifts = _shifts(table, pair, cells).tolist()
-    rows = []
-    for column, cell in enumerate(cells):
-        at = row_coordinates(pair, cell.at)
-        if cell in own:
-            rows.append(own[cell]._replace(at=at))
-            continue
-        subject = Subject(pair, cell.fom, cell.unit, cell.better, at, labels=dict(cell.labels))
-        rows.append(gathered.add(subject, below[:, column], above[:, column], shifts[column]))
-    return rows
+    pair, labels = asked.pair, dict(cells[0].labels)
+    others = [cell for cell in cells if cell not in own] if own else cells
+    subjects = [asked.subject(cell, row_coordinates(pair, cell.at), labels) for cell in others]
+    columns = [table.find(case.id, others) for case in (pair.reference_case, pair.contender_case)]
+    below, above = (table.values[:, one] for one in columns)
+    shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
+    rows = gathered.add(subjects, below, above, shifts.tolist()) if subjects else []
+    if not own:
+        return rows
+    rest = iter(rows)
+    return [
+        own[cell]._replace(at=row_coordinates(pair, cell.at)) if cell in own else next(rest) for cell in cells
+    ]
 
 
 def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
@@ -291,9 +319,10 @@ def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floa
 
 def with_left_out(found: Finding, left_out: str) -> Finding:
     """Return `found` with a note on the points left out; if all are, this is why there is no ratio."""
+    if not left_out:
+        return found
     own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
-    note = "; ".join(filter(None, (own, left_out)))
-    return msgspec.structs.replace(found, note=note) if left_out else found
+    return msgspec.structs.replace(found, note="; ".join(filter(None, (own, left_out))))
 
 
 def rounding_of(table: Table, pair: Pair, cells: Sequence[Cell]) -> float:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tare.analysis.answering_figures import scaling_foms
 from tare.analysis.estimate import listed
-from tare.analysis.lines import Line, fixed_settings, lines
+from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines
 from tare.analysis.pairs import recorded_blocks
 from tare.analysis.row_notes import NOT_TOGETHER
 from tare.analysis.table import Cell, Table, tabulate
@@ -183,8 +183,7 @@ def scaling_subjects(
 
     `foms` selects figures. If `has_promised`, lines without any measurement have those that are declared.
     """
-    for workload in dict.fromkeys(case.workload for case in plan.cases):
-        cases = [case for case in plan.cases if case.workload == workload]
+    for cases in cases_by_workload(plan).values():
         for kind, names in wanted_scalings(plan):
             for line in lines(cases, kind, names):
                 cells = _cells(table, line, plan, foms)

@@ -49,8 +49,11 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
     as far as if all of them were. Chains of messages through several ranks, as of a token, are not seen, nor
     are messages of one-sided and neighbourhood calls (`uncounted`).
     """
+    programs = profiled_programs(campaign)
+    if not programs:
+        return []
     costs = NetworkCosts(curves or campaign)
-    return [_tolerance(campaign, one.case, one.runs, costs) for one in profiled_programs(campaign)]
+    return [_tolerance(campaign, one.case, one.runs, costs) for one in programs]
 
 
 def demand(profile: Profile) -> Demand:

@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 
 from tare.analysis.estimate import listed
-from tare.analysis.proofs import nothing_crosses
 from tare.analysis.questions import FamilyKind, Subject, questions
 from tare.analysis.row_notes import NOT_TOGETHER
 from tare.core.campaign import Campaign
@@ -79,7 +78,7 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
     """
     asked = questions(campaign, reference)
     family = next((one for one in asked.families if one.kind is FamilyKind.QUOTED), None)
-    is_crossed = [not nothing_crosses(campaign.plan, one.pair) for one in family.subjects] if family else []
+    is_crossed = [not one.is_uncrossed for one in family.subjects] if family else []
     if family is None or not any(is_crossed):
         return []
     below, above = (side.compress(is_crossed, axis=1) for side in (family.below, family.above))

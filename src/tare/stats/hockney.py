@@ -50,14 +50,16 @@ def fit_hockney(sizes: Sequence[float], times: Floats) -> Hockney | str:
     centre = logs.mean(axis=0)
     if refusal := _refusal(m, centre):
         return refusal
-    line = _line(m, centre)
-    shares = _shares(m, line)
+    with np.errstate(divide="ignore"):
+        logs_of_m = np.log(m)
+    line = _line(logs_of_m, centre)
+    shares = _shares(logs_of_m, line)
     of_blocks = line + (logs - centre) @ np.linalg.pinv(shares).T
     latency, rate = of_blocks[:, 0], -of_blocks[:, 1]
     found = geometric_intervals(np.exp(np.column_stack([latency, rate, latency + rate])), CONFIDENCE)
     rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
     t0, r_inf, n_half = (Bounded.of(*row) for row in rows)
-    misfit = float(np.abs(np.exp(centre - _logs(m, line)) - 1).max())
+    misfit = float(np.abs(np.exp(centre - _logs(logs_of_m, line)) - 1).max())
     return Hockney(len(logs), len(m), t0, r_inf, n_half, misfit)
 
 
@@ -72,32 +74,31 @@ def _refusal(m: Floats, centre: Floats) -> str:
     return ""
 
 
-def _line(m: Floats, centre: Floats) -> Floats:
+def _line(logs_of_m: Floats, centre: Floats) -> Floats:
     """Return ln t0 and ln 1/r∞ of the least-squares fit of logarithms."""
-    from scipy.optimize import least_squares
+    from scipy.optimize import leastsq  # calls MINPACK as least_squares does, with less around it
 
-    start = [centre.min(), centre[m.argmax()] - np.log(m.max())]
-    found = least_squares(
-        lambda line: _logs(m, line) - centre,
-        start,
-        jac=lambda line: _shares(m, line),
-        method="lm",
+    found, *_ = leastsq(
+        lambda line: _logs(logs_of_m, line) - centre,
+        [centre.min(), centre[logs_of_m.argmax()] - logs_of_m.max()],
+        Dfun=lambda line: _shares(logs_of_m, line),
+        full_output=True,
         ftol=_TOLERANCE,
         xtol=_TOLERANCE,
         gtol=_TOLERANCE,
+        diag=np.ones(2),
     )
-    line: Floats = found.x
+    line: Floats = found
     return line
 
 
-def _logs(m: Floats, line: Floats) -> Floats:
+def _logs(logs_of_m: Floats, line: Floats) -> Floats:
     """Return ln(t0 + m/r∞) of each size."""
-    with np.errstate(divide="ignore"):
-        logs: Floats = np.logaddexp(line[0], line[1] + np.log(m))
+    logs: Floats = np.logaddexp(line[0], line[1] + logs_of_m)
     return logs
 
 
-def _shares(m: Floats, line: Floats) -> Floats:
+def _shares(logs_of_m: Floats, line: Floats) -> Floats:
     """Return the shares of t0 and of m/r∞ in the time of each size: the derivatives of its logarithm."""
-    share = np.exp(line[0] - _logs(m, line))
+    share = np.exp(line[0] - _logs(logs_of_m, line))
     return np.column_stack([share, 1 - share])
