@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tare.stats.hodges_lehmann import disagreements, rank_ratios, signed_rank_distribution
+from tare.stats import hodges_lehmann
+from tare.stats.hodges_lehmann import (
+    EXACT_UP_TO,
+    disagreements,
+    rank_ratios,
+    signed_rank_distribution,
+    signed_rank_tail,
+)
 from tare.stats.intervals import Floats
 from tare.stats.ratios import ratios
 
@@ -99,3 +106,35 @@ def test_both_are_held_to_the_confidence_that_ranks_reach() -> None:
 
 def test_equal_blocks_agree() -> None:
     assert not flagged(*[math.log(1.2345)] * 5)
+
+
+@pytest.mark.parametrize("n", [120, 200, EXACT_UP_TO])
+def test_the_series_for_many_blocks_gives_the_exact_chances(n: int) -> None:
+    below = np.cumsum(signed_rank_distribution(n))
+    for share in (0.3, 0.4, 0.45, 0.5):
+        k = int(share * len(below))
+        assert signed_rank_tail(n, k) == pytest.approx(below[k], abs=1e-7)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_the_series_for_many_blocks_gives_the_exact_ranks(
+    monkeypatch: pytest.MonkeyPatch, confidence: float
+) -> None:
+    logs = np.random.default_rng(1).normal(0.1, 1, (EXACT_UP_TO, 1))
+    sides = np.ones_like(logs), np.exp(logs)
+    exact = rank_ratios(*sides, confidence)
+    hodges_lehmann.least_rank.cache_clear()
+    monkeypatch.setattr(hodges_lehmann, "EXACT_UP_TO", 100)
+    found = rank_ratios(*sides, confidence)
+    hodges_lehmann.least_rank.cache_clear()
+    assert (found.low[0], found.high[0]) == (exact.low[0], exact.high[0])
+    assert found.confidence[0] == pytest.approx(exact.confidence[0], abs=1e-7)
+    assert found.confidence[0] != exact.confidence[0]  # it was found in another way
+
+
+def test_thousands_of_blocks_have_an_interval_about_that_of_student() -> None:
+    logs = np.random.default_rng(2).normal(0.1, 1, (5000, 1))
+    sides = np.ones_like(logs), np.exp(logs)
+    by_ranks, by_t = rank_ratios(*sides), ratios(*sides)
+    assert np.log(by_ranks.high / by_ranks.low) == pytest.approx(np.log(by_t.high / by_t.low), rel=0.05)
+    assert by_ranks.confidence[0] == pytest.approx(0.95, abs=1e-5)

@@ -139,3 +139,16 @@ def test_rows_that_are_no_blocks_are_not_paired() -> None:
     found = scatter_ratios(reference, contender, may_pair=np.zeros(20, np.bool_))
     assert not found.is_paired.any()
     assert found.n_blocks.tolist() == [10] * 20
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_typical_values_are_the_same_when_few_subsets_are_held_at_once(
+    monkeypatch: pytest.MonkeyPatch, *, is_paired: bool
+) -> None:
+    sides = studies(lognormal, 20, 7)
+    may_pair = np.full(7, is_paired)
+    whole = scatter_ratios(*sides, may_pair)
+    monkeypatch.setattr("tare.stats.scatter_ratios._MOST_HELD", 3000)
+    parts = scatter_ratios(*sides, may_pair)
+    for one, other in zip(whole.typical, parts.typical, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)

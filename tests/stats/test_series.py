@@ -9,12 +9,13 @@ import pytest
 from scipy import stats
 from statsmodels.tsa.stattools import acf
 
+from tare.stats import trend
 from tare.stats.autocorrelation import lag_one
 from tare.stats.intervals import Floats
 from tare.stats.modes import two_modes
 from tare.stats.outliers import outliers
 from tare.stats.series import by_length, resolution
-from tare.stats.trend import mann_kendall, theil_sen
+from tare.stats.trend import EXACT_UP_TO, MOST_LAGS, mann_kendall, theil_sen
 from tare.stats.warmup import warm_ups
 
 
@@ -72,6 +73,35 @@ def test_the_slope_is_that_of_theil_and_sen_also_over_gaps() -> None:
     for found, column in zip(theil_sen(series), series.T, strict=True):
         there = np.flatnonzero(np.isfinite(column))
         assert found == pytest.approx(stats.theilslopes(column[there], there).slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("n_values", [5, 8, 37, 300])
+def test_rising_and_falling_pairs_are_those_that_kendalls_tau_counts(n_values: int) -> None:
+    source = np.random.default_rng(n_values)
+    series = np.round(source.normal(0, 1, (n_values, 12)), 1)  # many are equal
+    for p, column in zip(mann_kendall(series), series.T, strict=True):
+        signs = np.sign(np.subtract.outer(column, column))[np.tril_indices(n_values, -1)]
+        _, groups = np.unique(column, return_counts=True)
+        if n_values > EXACT_UP_TO or (groups > 1).any():
+            ties = (groups * (groups - 1) * (2 * groups + 5)).sum()
+            variance = (n_values * (n_values - 1) * (2 * n_values + 5) - ties) / 18
+            distance = max(abs(signs.sum()) - 1, 0) / variance**0.5
+            assert p == pytest.approx(min(2 * stats.norm.sf(distance), 1), rel=1e-9)
+
+
+def test_a_long_series_has_the_slope_of_pairs_at_some_distances_only() -> None:
+    series = noise(MOST_LAGS + 700, 5) + 1e-4 * np.arange(MOST_LAGS + 700)[:, np.newaxis]
+    whole = [stats.theilslopes(column).slope for column in series.T]
+    assert theil_sen(series) == pytest.approx(whole, rel=0.002)
+    short = series[: MOST_LAGS + 1]
+    assert theil_sen(short) == pytest.approx([stats.theilslopes(one).slope for one in short.T], rel=1e-12)
+
+
+def test_slopes_are_the_same_when_few_series_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = noise(30, 11)
+    together = theil_sen(series)
+    monkeypatch.setattr(trend, "_MOST_HELD", 1000)
+    assert theil_sen(series).tolist() == together.tolist()
 
 
 def test_the_chance_of_a_warm_up_is_that_of_the_slow_runs_to_be_the_first_and_no_others() -> None:

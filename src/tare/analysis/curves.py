@@ -6,7 +6,6 @@ saturation points.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -36,6 +35,9 @@ SATURATION_MARGIN = 0.05
 """A figure counts as saturated once it is within this share of its best value."""
 
 _MIN_POINTS = 3
+_MOST_SIDES = 20
+"""Of more sides, crossings with the reference are looked for, and not those of all pairs."""
+
 _SCALES = ("nodes", "ranks")
 """Saturation along these settings is scaling, which `tare.analysis.scaling` covers."""
 
@@ -178,7 +180,8 @@ def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan) -> Iterator[C
             groups.setdefault((*kind, tuple(curve.at.items()), fixed), []).append(curve)
     for alike in groups.values():
         alike.sort(key=lambda curve: not plan.is_reference(curve.cases[0]))
-        for one, other in itertools.combinations(alike, 2):
+        firsts = alike if len(alike) <= _MOST_SIDES else alike[:1]
+        for one, other in ((one, other) for at, one in enumerate(firsts) for other in alike[at + 1 :]):
             yield from _crossovers_of(one, other, table)
 
 

@@ -6,6 +6,7 @@ much as it costs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -90,7 +91,7 @@ def differs_from(one: MeanCost, ratio: float | None, margin: float) -> bool:
     """Return whether the ratio of mean costs differs from `ratio` by more than the margin."""
     if ratio is None or ratio <= 0:
         return False
-    return bool(abs(np.log(one.ratio / ratio)) > np.log1p(max(margin, _LEAST)))
+    return abs(math.log(one.ratio / ratio)) > math.log1p(max(margin, _LEAST))
 
 
 def is_beyond(one: MeanCost | None, margin: float) -> bool:

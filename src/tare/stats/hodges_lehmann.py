@@ -48,7 +48,7 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
     n_common = np.isfinite(logs).sum(axis=0)
     found = RankRatios(*(np.full(logs.shape[1], np.nan) for _ in range(4)))
     for n in np.unique(n_common[n_common >= MIN_BLOCKS]).tolist():
-        k, reached = _least_rank(n, confidence)
+        k, reached = least_rank(n, confidence)
         columns = np.flatnonzero(n_common == n)
         last = n * (n + 1) // 2 - 1
         ranks = (k, last // 2, (last + 1) // 2, last - k)
@@ -79,7 +79,7 @@ def disagreements(by_t: Ratios, by_ranks: RankRatios) -> npt.NDArray[np.bool_]:
 
 
 @functools.lru_cache(maxsize=256)
-def _least_rank(n: int, confidence: float) -> tuple[int, float]:
+def least_rank(n: int, confidence: float) -> tuple[int, float]:
     """Return k of the interval [w(k + 1), w(M − k)], and the confidence that it reaches."""
     level = (1 - confidence) / 2 * (1 + 1e-12)
     if n > EXACT_UP_TO:
