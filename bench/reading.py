@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.rows import Row, cpu_s_and_peak_mib
-from bench.synthetic import write_campaign
+from bench.synthetic import Shape, write_campaign
 
 _READ = (
     "import sys, pathlib\n"
@@ -27,7 +27,6 @@ def measure() -> Iterator[Row]:
 
 def _read(n_runs: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
-        folder = write_campaign(
-            Path(name, "campaign"), n_blocks=n_runs // _N_CASES, n_workloads=_N_CASES // 4, has_evidence=False
-        )
+        shape = Shape(n_runs // _N_CASES, _N_CASES // 4)
+        folder = write_campaign(Path(name, "campaign"), shape, has_evidence=False)
         return cpu_s_and_peak_mib([sys.executable, "-c", _READ, str(folder), str(n_runs)], must_succeed=True)

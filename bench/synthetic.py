@@ -1,9 +1,10 @@
-"""Write a synthetic campaign of a million measurements to disk, in the form that the runner leaves."""
+"""Write synthetic campaigns of many measurements to disk, in the form that the runner leaves."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,51 +28,82 @@ _FOMS = (
 _COST = {"host": 1.0, "macvlan": 1.004, "overlay": 1.5, "rate-limited": 2.2}
 
 
-def write_campaign(folder: Path, *, n_blocks: int, n_workloads: int, has_evidence: bool = True) -> Path:
-    """Write a campaign of `n_workloads` × 4 networks × `n_blocks` runs; one run in 200 failed.
+class Shape(NamedTuple):
+    """The size of a synthetic campaign: `n_blocks` runs of `n_workloads` × `n_levels` × `n_networks` cases.
+
+    Each run has a latency and a bandwidth at each of `n_sizes` message sizes, at most 50. The levels are
+    those of a parameter of the workload.
+    """
+
+    n_blocks: int
+    n_workloads: int
+    n_levels: int = 1
+    n_networks: int = 4
+    n_sizes: int = N_POINTS // 2
+
+    @property
+    def n_cases(self) -> int:
+        """Return the number of cases."""
+        return self.n_workloads * self.n_levels * self.n_networks
+
+    @property
+    def n_runs(self) -> int:
+        """Return the number of runs."""
+        return self.n_blocks * self.n_cases
+
+
+def write_campaign(folder: Path, shape: Shape, *, has_evidence: bool = True) -> Path:
+    """Write a campaign of this shape; one run in 200 failed.
 
     The folder of each run has its command and its output, if it `has_evidence`.
     """
     cases = tuple(
-        _case(f"synthetic.w{number:03}", network) for number in range(n_workloads) for network in _COST
+        _case(f"synthetic.w{number:03}", level if shape.n_levels > 1 else None, network)
+        for number in range(shape.n_workloads)
+        for level in range(shape.n_levels)
+        for network in list(_COST)[: shape.n_networks]
     )
     plan = Plan(
         study="a million measurements",
         question="What do the networks cost?",
         site="nowhere",
         cases=cases,
-        varied=("workload", "network"),
+        varied=("workload", "network") if shape.n_levels == 1 else ("workload", "level", "network"),
         reference={"network": "host"},
-        repeats=Repeats(min=n_blocks, max=n_blocks),
+        repeats=Repeats(min=shape.n_blocks, max=shape.n_blocks),
         foms={case.workload: _FOMS for case in cases},
     )
     freeze(folder, plan, {})
     random = np.random.default_rng(1)
     with Journal(folder / JOURNAL) as journal:
-        for block in range(1, n_blocks + 1):
+        for block in range(1, shape.n_blocks + 1):
             order = plan.order(block)
             journal.append(BlockBegan(block, [case.id for case in order]), is_synced=False)
             for case in order:
-                attempt = _attempt(case, block, random)
+                attempt = _attempt(case, block, _SIZES[: shape.n_sizes], random)
                 journal.append(AttemptEnded(attempt), is_synced=False)
                 if has_evidence:
                     _write_evidence(folder / attempt.folder, attempt)
     return folder
 
 
-def _case(workload: str, network: str) -> Case:
-    layout = Layout(nodes=2, ranks=2)
+def _case(workload: str, level: int | None, network: str) -> Case:
     return Case(
-        id=f"{workload}-{network}", workload=workload, platform="bare", network=network, layout=layout
+        id=f"{workload}-{network}" if level is None else f"{workload}-{level}-{network}",
+        workload=workload,
+        platform="bare",
+        network=network,
+        layout=Layout(nodes=2, ranks=2),
+        parameters={} if level is None else {"level": level},
     )
 
 
-def _attempt(case: Case, block: int, random: np.random.Generator) -> Attempt:
-    sizes = np.array(_SIZES, np.float64)
+def _attempt(case: Case, block: int, all_sizes: list[Scalar], random: np.random.Generator) -> Attempt:
+    sizes = np.array(all_sizes, np.float64)
     noise = np.exp(random.normal(0, 0.01) + random.normal(0, 0.01, len(sizes)))
     latency = (20 + sizes / 1000) * _COST[case.network or "host"] * noise
     is_done = bool(random.random() > 0.005)
-    at = {"bytes": _SIZES}
+    at = {"bytes": all_sizes}
     series = [
         Series(fom="latency", unit="us", better=Better.LOWER, at=at, values=latency.round(3).tolist()),
         Series(

@@ -145,7 +145,7 @@ def test_rows_that_are_no_blocks_are_not_paired() -> None:
 def test_typical_values_are_the_same_when_few_subsets_are_held_at_once(
     monkeypatch: pytest.MonkeyPatch, *, is_paired: bool
 ) -> None:
-    sides = studies(lognormal, 20, 7)
+    sides = studies(lognormal(), 20, 7)
     may_pair = np.full(7, is_paired)
     whole = scatter_ratios(*sides, may_pair)
     monkeypatch.setattr("tare.stats.scatter_ratios._MOST_HELD", 3000)

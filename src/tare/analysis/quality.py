@@ -225,11 +225,13 @@ def _warning(
 
 def _without_blocks(series: BlockSeries, warnings: Iterable[QualityWarning]) -> BlockSeries:
     """Return `series` without the blocks that `warnings` concern, for their case or for all cases."""
-    logs, cases = series.logs.copy(), np.array([figure.case for figure in series.figures])
+    logs = series.logs.copy()
+    row_of = {held: row for row, held in enumerate(series.passes)}
+    columns_of: dict[str | None, list[int]] = {None: list(range(len(series.figures)))}
+    for column, figure in enumerate(series.figures):
+        columns_of.setdefault(figure.case, []).append(column)
     for one in warnings:
-        rows = np.array([held in one.passes for held in series.passes])
-        columns = np.full(len(cases), True) if one.case is None else cases == one.case
-        logs[np.ix_(rows, columns)] = np.nan
+        logs[np.ix_([row_of[held] for held in one.passes], columns_of[one.case])] = np.nan
     return BlockSeries(series.figures, logs, series.passes)
 
 
