@@ -199,9 +199,9 @@ class _FamilyResults:
         """Return the `MeanCost` of each column, marked where it says something different from the verdict."""
         rows = zip(self.mean_cost, *listed(self.found.ratio), verdicts, self.better, strict=True)
         return [
-            None
-            if cost is None
-            else msgspec.structs.replace(cost, is_notable=self._is_notable(cost, ratio, verdict, better))
+            msgspec.structs.replace(cost, is_notable=True)
+            if cost is not None and self._is_notable(cost, ratio, verdict, better)
+            else cost
             for cost, ratio, verdict, better in rows
         ]
 
@@ -213,8 +213,9 @@ class _FamilyResults:
             return False
         if differs_from(cost, ratio, terms.margin):
             return True
-        own = verdict_of(cost.low, cost.high, margin=terms.margin, better=better)
-        return verdict is not Verdict.UNDECIDED and own is not verdict
+        if verdict is Verdict.UNDECIDED:
+            return False
+        return verdict_of(cost.low, cost.high, margin=terms.margin, better=better) is not verdict
 
     def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
         """Return which verdicts from few blocks would not hold if the blocks of a side were correlated."""

@@ -80,6 +80,8 @@ def pack_all(
     headroom are left out: the page links to their folders instead.
     """
     packed: dict[str, str] = {}
+    if not SafeFolder(campaign_folder, "attempts").is_folder():
+        return packed
     left = page_limit
     for attempt in attempts:
         if len(packed) == MOST_RUNS or left < _LEAST_HEADROOM:

@@ -80,10 +80,12 @@ def altered(campaign: Campaign) -> dict[str, str]:
     """
     found = {}
     for one in campaign.attempts:
+        if not one.evidence:
+            continue
         folder = SafeFolder(campaign.folder, one.folder)
-        if one.evidence and not folder.is_folder():
+        if not folder.is_folder():
             found[one.folder] = "missing"
-        elif one.evidence and _list_of(folder, one.evidence) is None:
+        elif _list_of(folder, one.evidence) is None:
             found[one.folder] = "changed"
     return found
 
