@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import pstats
 from collections import Counter
 from collections.abc import Callable
 
@@ -42,9 +41,10 @@ def calls_of(campaign: Campaign) -> Counter[str]:
     profile = cProfile.Profile()
     profile.runcall(content_of, campaign)
     found: Counter[str] = Counter()
-    for (file, line, name), (_, n_calls, *_) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]  # typeshed lacks it
-        if "/tare/" in file:
-            found[f"{file}:{line} {name}"] += n_calls
+    for one in profile.getstats():
+        if not isinstance(one.code, str) and "/tare/" in one.code.co_filename:
+            code = one.code
+            found[f"{code.co_filename}:{code.co_firstlineno} {code.co_name}"] += one.callcount
     return found
 
 

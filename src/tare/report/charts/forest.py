@@ -38,7 +38,10 @@ def forest_panels(
     grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     rows: dict[Configuration, dict[object, int]] = defaultdict(dict)
     n_steps = Counter(configuration.problem for configuration in variants.configurations)
-    n_points = Counter((one.contender_case, figure_of(one)) for one in comparisons)
+    cases = {one.contender_case for one in quoted}
+    n_points = Counter(
+        (one.contender_case, figure_of(one)) for one in comparisons if one.contender_case in cases
+    )
     for one in quoted:
         if one.ratio and one.better and n_points[one.contender_case, figure_of(one)] == 1:
             configuration = variants.configuration_of[one.contender_case]
