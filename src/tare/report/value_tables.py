@@ -107,14 +107,14 @@ def value_tables(
         table = grouped.setdefault((problem, labels_of(at) != at), {})
         table.setdefault(RowKey(*step, one.fom, one.unit, at), {})[variant] = one
     return tuple(
-        ValueTable(problem, has_sizes, variants.plan, _measured(rows.values(), variants), rows)
+        ValueTable(problem, has_sizes, variants.plan, _measured(rows.values()), rows)
         for (problem, has_sizes), rows in grouped.items()
     )
 
 
-def _measured(rows: Iterable[Mapping[Variant, Estimate]], variants: Variants) -> tuple[Variant, ...]:
+def _measured(rows: Iterable[Mapping[Variant, Estimate]]) -> tuple[Variant, ...]:
     found = frozenset[Variant]().union(*rows)
-    return tuple(variant for variant in variants.all if variant in found)
+    return tuple(sorted(found, key=lambda variant: variant.index))
 
 
 def _rows(found: Mapping[RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Iterator[ValueRow]:

@@ -46,7 +46,7 @@ def block_panels(
         Panel(
             configuration.label,
             f"{each} next to its case’s average",
-            lines_of(grouped[configuration], variants),
+            lines_of(grouped[configuration]),
             IN_TIME,
         )
         for configuration in variants.configurations

@@ -74,7 +74,7 @@ def packet_panels(found: Sequence[PacketSizes], variants: Variants) -> list[Pane
             lines[variants.variant_of[one.case]] = points
     return [
         Panel(
-            configuration, "share of the packets sent", lines_of(lines, variants), PACKET_AXIS, is_size=True
+            configuration, "share of the packets sent", lines_of(lines), PACKET_AXIS, is_size=True
         )
         for configuration, lines in by_configuration.items()
     ]

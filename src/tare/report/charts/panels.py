@@ -196,7 +196,7 @@ def scale_panels(figures: Sequence[Comparison], variants: Variants) -> list[Pane
         if len({point.x for points in lines.values() for point in points}) > 1:
             subtitle = f"{key[1]}{_direction(first.better)}"
             is_size = variants.counts_bytes(along, variants.configuration_of[first.contender_case].workload)
-            found[key] = Panel(key[0], subtitle, lines_of(lines, variants), along, is_size=is_size)
+            found[key] = Panel(key[0], subtitle, lines_of(lines), along, is_size=is_size)
     farthest = sorted(found, key=lambda key: -_farness(found[key]))[:_MOST_SCALE_PANELS]
     return [panel for key, panel in found.items() if key in farthest]
 
@@ -274,43 +274,39 @@ def _direction(better: Better | None) -> str:
 
 
 def _panels(grouped: _Grouped, variants: Variants) -> list[Panel]:
+    planned = _planned(variants)
     for (title, _, axis, _), lines in grouped.items():
         for variant, points in lines.items() if axis not in ("bytes", IN_TIME) else ():
-            lines[variant] = broken(points, _unmeasured(title, variant, points, variants))
-    titles = [
+            measured = {point.x for point in points}
+            missing = [x for x in planned.get((title, variant), ()) if x not in measured]
+            lines[variant] = broken(points, missing)
+    titles = dict.fromkeys(
         title
         for configuration in variants.configurations
         for title in (configuration.label, configuration.problem)
-    ]
-    ordered = sorted(grouped.items(), key=lambda item: titles.index(item[0][0]))
+    )
+    order = {title: place for place, title in enumerate(titles)}
+    ordered = sorted(grouped.items(), key=lambda item: order[item[0][0]])
     return [
-        Panel(title, subtitle, lines_of(_thinned(lines), variants), axis, unit, is_size=counts_bytes(axis))
+        Panel(title, subtitle, lines_of(_thinned(lines)), axis, unit, is_size=counts_bytes(axis))
         for (title, subtitle, axis, unit), lines in ordered
         if len({point.x for points in lines.values() for point in points}) > 1
     ]
 
 
-def _unmeasured(title: str, variant: Variant, points: Sequence[Point], variants: Variants) -> list[float]:
-    """Return the steps of a line that are planned but were not measured."""
-    measured = {point.x for point in points}
-    configurations = (
-        configuration
-        for case, configuration in variants.configuration_of.items()
-        if variants.variant_of[case] == variant
-    )
-    return [
-        configuration.at
-        for configuration in configurations
-        if configuration.problem == title and configuration.at not in measured
-    ]
+def _planned(variants: Variants) -> dict[tuple[str, Variant], list[float]]:
+    """Return the steps of each problem at which a variant is planned."""
+    found: dict[tuple[str, Variant], list[float]] = defaultdict(list)
+    for case, configuration in variants.configuration_of.items():
+        found[configuration.problem, variants.variant_of[case]].append(configuration.at)
+    return found
 
 
-def lines_of(by_variant: dict[Variant, list[Point]], variants: Variants) -> tuple[Line, ...]:
-    """Return a line per variant, in the order of the variants, with its points from left to right."""
+def lines_of(by_variant: Mapping[Variant, list[Point]]) -> tuple[Line, ...]:
+    """Return a line per variant, in their order, with its points from left to right."""
     return tuple(
         Line(variant, tuple(sorted(by_variant[variant], key=lambda point: point.x)))
-        for variant in variants.all
-        if variant in by_variant
+        for variant in sorted(by_variant, key=lambda variant: variant.index)
     )
 
 
