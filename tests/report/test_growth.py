@@ -25,7 +25,10 @@ def levels_of_a_workload(n: int) -> Campaign:
 
 def workloads(n: int) -> Campaign:
     names = [f"synthetic.w{number:03}" for number in range(n)]
-    return make_campaign([make_case(one, workload=name) for name in names for one in ("host", "overlay")])
+    networks = ("host", "overlay")
+    return make_campaign(
+        [make_case(one, workload=name, nodes=nodes) for name in names for nodes in (2, 4) for one in networks]
+    )
 
 
 def contenders(n: int) -> Campaign:

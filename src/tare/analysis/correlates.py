@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from tare.analysis.compare import aggregates
-from tare.analysis.table import tabulate
+from tare.analysis.table import Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction
 from tare.core.telemetry import PREFIX
@@ -86,7 +86,9 @@ def explanations(campaign: Campaign) -> list[Reason]:
         return []
     foms = [PREFIX + name for name in telemetry_figures() if name not in _LEFT_OUT]
     compared = aggregates(campaign, foms=foms, correction=Correction.NONE)
-    values = [_values(campaign, one) for one in compared]
+    table = tabulate(campaign, foms)
+    columns = _first_columns(table)
+    values = [_values(table, columns, one) for one in compared]
     p_values = np.array([_p_value(one, *sides) for one, sides in zip(compared, values, strict=True)])
     by_case: dict[str, list[Reason]] = {}
     for one, sides, p in zip(compared, values, holm(p_values).tolist(), strict=True):
@@ -96,15 +98,23 @@ def explanations(campaign: Campaign) -> list[Reason]:
     return [reason for found in by_case.values() for reason in _without_repeats(found)]
 
 
-def _values(campaign: Campaign, one: Comparison) -> tuple[list[float], list[float]]:
+def _first_columns(table: Table) -> dict[tuple[str, str], int]:
+    """Return the column of the first cell of each case and figure."""
+    found: dict[tuple[str, str], int] = {}
+    for case, cells in table.columns.items():
+        for cell, column in cells.items():
+            found.setdefault((case, cell.fom), column)
+    return found
+
+
+def _values(
+    table: Table, columns: Mapping[tuple[str, str], int], one: Comparison
+) -> tuple[list[float], list[float]]:
     """Return the values of the runs of both sides; where they are paired, only of runs made together."""
-    table = tabulate(campaign, (one.fom,))
-    found = [
-        table.values[:, table.find(case, [cell for cell in table.cells(case) if cell.fom == one.fom][:1])]
-        for case in (one.reference_case, one.contender_case)
-    ]
-    if any(not side.shape[1] for side in found):
+    sides = [(case, one.fom) for case in (one.reference_case, one.contender_case)]
+    if any(side not in columns for side in sides):
         return [], []
+    found = [table.values[:, [columns[side]]] for side in sides]
     if one.is_paired:
         found = list(common_rows(found[0], found[1], np.ones(1, np.bool_)))
     below, above = (side[np.isfinite(side)].tolist() for side in found)

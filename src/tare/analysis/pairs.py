@@ -94,8 +94,13 @@ def recorded_blocks(campaign: Campaign) -> frozenset[str]:
     """Return the cases whose blocks are true passes over all cases, and not only numbers.
 
     Blocks of Tare's own runs are. Blocks of imported runs are if the files record them. Other imported runs
-    are numbered by time or name, which does not show which runs were made together.
+    are numbered by time or name, which does not show which runs were made together. The result is
+    cached, since a campaign does not change.
     """
+    return campaign.memo.get(recorded_blocks, lambda: _recorded_blocks(campaign))
+
+
+def _recorded_blocks(campaign: Campaign) -> frozenset[str]:
     unrecorded = {
         one.case for one in campaign.measured() if one.source is not None and not one.source.gives_block
     }

@@ -66,7 +66,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return the folder with pseudonyms, as others may read it."""
         return self.pseudonyms.only(str(self.folder))
 
-    @property
+    @cached_property
     def compares_unpaired(self) -> bool:
         """Return whether to compare also runs that did not run together: if asked, or if all are imported."""
         measured = self.measured()
@@ -101,7 +101,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             runs.extend(Run(block, case) for case in dict.fromkeys([*begun, *rest]))
         return tuple(runs)
 
-    @property
+    @cached_property
     def is_imported(self) -> bool:
         """Return whether any run was imported, so that Tare cannot guarantee how it was made."""
         return any(one.source is not None for one in self.attempts)
