@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.core.interval import Bounded
-from tare.stats.crossings import crossings, plateau
+from tare.stats.crossings import crossings, plateaus
 from tare.stats.hockney import Hockney, fit_hockney
 from tare.stats.intervals import Floats
 
@@ -120,20 +120,34 @@ def test_the_interval_of_a_crossing_contains_the_true_value() -> None:
 
 def test_a_plateau_is_reached_where_a_point_comes_within_the_margin() -> None:
     bandwidth = np.array([[10.0, 19.0, 29.0, 30.0, 29.5]] * 3)
-    found = plateau(bandwidth, 0.05)
+    (found,) = plateaus([bandwidth], 0.05)
     assert found is not None
     assert (found.first, found.first_certain, found.best) == (2, 2, 3)
 
 
 def test_a_noisy_point_is_near_the_best_and_not_surely() -> None:
     bandwidth = np.array([[26.0, 30.0], [31.0, 30.0], [29.0, 30.0]])
-    found = plateau(bandwidth, 0.05)
+    (found,) = plateaus([bandwidth], 0.05)
     assert found is not None
     assert (found.first, found.first_certain) == (0, None)
 
 
 def test_what_was_not_measured_has_no_plateau() -> None:
-    assert plateau(np.full((3, 4), np.nan), 0.05) is None
+    assert plateaus([np.full((3, 4), np.nan)], 0.05) == [None]
+    assert plateaus([], 0.05) == []
+
+
+def test_each_curve_has_the_plateau_that_it_has_alone() -> None:
+    source = np.random.default_rng(3)
+    curves = [source.lognormal(0, 0.1, (6, n)) for n in (3, 7, 4)]
+    curves.insert(1, np.full((6, 2), np.nan))
+    for found, curve in zip(plateaus(curves, 0.05), curves, strict=True):
+        (alone,) = plateaus([curve], 0.05)
+        if found is None or alone is None:
+            assert found is alone
+            continue
+        assert found[:3] == alone[:3]
+        np.testing.assert_allclose(found.shares.ratio, alone.shares.ratio)
 
 
 @given(st.integers(0, 2**32 - 1))

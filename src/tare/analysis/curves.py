@@ -6,7 +6,7 @@ saturation points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +25,7 @@ from tare.core.scaling import ScalingKind
 from tare.core.units import seconds_in
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Better
-from tare.stats.crossings import crossings, plateau
+from tare.stats.crossings import crossings, plateaus
 from tare.stats.estimates import estimate
 from tare.stats.hockney import Hockney, fit_hockney
 from tare.stats.intervals import Floats
@@ -88,12 +88,7 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
             if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
         ),
         crossovers=tuple(_crossovers(found, table, campaign.plan)),
-        saturations=tuple(
-            one
-            for curve in found
-            if len(curve.xs) >= _MIN_POINTS and _may_saturate(curve)
-            for one in _saturation(curve, table.values[:, curve.columns], margin)
-        ),
+        saturations=tuple(_saturations(filter(_may_saturate, found), table, margin)),
     )
 
 
@@ -225,38 +220,43 @@ def _may_saturate(curve: _Curve) -> bool:
 
     Larger messages, for example, never take less time, so times do not saturate along message sizes.
     """
+    if len(curve.xs) < _MIN_POINTS:
+        return False
     if curve.along == "bytes":
         return curve.cell.better is Better.HIGHER
     return curve.cell.better is not None and curve.along not in _SCALES
 
 
-def _saturation(curve: _Curve, values: Floats, margin: float) -> Iterator[Saturation]:
-    better = curve.cell.better
-    if better is None or (better is Better.LOWER and (values == 0).any()):
-        return  # the performance of a zero time has no mean
-    with np.errstate(divide="ignore"):
-        performance = 1 / values if better is Better.LOWER else values
-    found = plateau(performance, margin)
-    if found is None:
+def _saturations(found: Iterable[_Curve], table: Table, margin: float) -> Iterator[Saturation]:
+    drawn: list[tuple[_Curve, Floats]] = []
+    for curve in found:
+        values = table.values[:, curve.columns]
+        is_time = curve.cell.better is Better.LOWER
+        if is_time and (values == 0).any():
+            continue  # the performance of a zero time has no mean
+        drawn.append((curve, 1 / values if is_time else values))
+    reached = plateaus([performance for _, performance in drawn], margin)
+    kept = [(curve, one) for (curve, _), one in zip(drawn, reached, strict=True) if one is not None]
+    if not kept:
         return
-    best = estimate(values[:, [found.best]])
-    share = bounded(found.shares, found.first)
-    yield Saturation(
-        workload=curve.workload,
-        fom=curve.cell.fom,
-        unit=curve.cell.unit,
-        better=better,
-        along=curve.along,
-        settings=curve.settings,
-        at=curve.at,
-        cases=curve.case_ids,
-        n_points=int(np.isfinite(found.shares.ratio).sum()),
-        n_blocks=int(best.n_blocks[0]),
-        margin=margin,
-        x=curve.xs[found.first],
-        certain_x=None if found.first_certain is None else curve.xs[found.first_certain],
-        best_x=curve.xs[found.best],
-        plateau=Bounded.of(float(best.value[0]), float(best.low[0]), float(best.high[0])),
-        share=share or Bounded(1.0),
-        is_open=found.first == len(curve.xs) - 1,
-    )
+    best = estimate(table.values[:, [curve.columns[one.best] for curve, one in kept]])
+    for row, (curve, one) in enumerate(kept):
+        yield Saturation(
+            workload=curve.workload,
+            fom=curve.cell.fom,
+            unit=curve.cell.unit,
+            better=curve.cell.better or Better.HIGHER,
+            along=curve.along,
+            settings=curve.settings,
+            at=curve.at,
+            cases=curve.case_ids,
+            n_points=int(np.isfinite(one.shares.ratio).sum()),
+            n_blocks=int(best.n_blocks[row]),
+            margin=margin,
+            x=curve.xs[one.first],
+            certain_x=None if one.first_certain is None else curve.xs[one.first_certain],
+            best_x=curve.xs[one.best],
+            plateau=Bounded.of(float(best.value[row]), float(best.low[row]), float(best.high[row])),
+            share=bounded(one.shares, one.first) or Bounded(1.0),
+            is_open=one.first == len(curve.xs) - 1,
+        )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.core.interval import Bounded
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
-from tare.stats.ratios import Ratios, ratios
+from tare.stats.ratios import Ratios, ratios, select_columns
 
 _MOST_POINTS = 4
 _SHARES = np.linspace(0.0, 1.0, 201)
@@ -181,18 +181,33 @@ def _x_at(logs: _Logs, segment: int, share: float) -> float:
     return float(np.exp(left + share * (right - left)))
 
 
-def plateau(performance: Floats, margin: float) -> Plateau | None:
-    """Return where `performance`, blocks × points, comes within `margin` of its best.
+def plateaus(performances: Sequence[Floats], margin: float) -> list[Plateau | None]:
+    """Return where each of `performances`, all blocks × points, comes within `margin` of its best.
 
     Each point is compared with the best, paired by block. The best is the largest of noisy means, so it is
     slightly too large. Where several points are equal, the first of them is returned.
     """
-    centre = geometric_intervals(np.where(performance > 0, performance, np.nan), CONFIDENCE).centre
-    if not np.isfinite(centre).any():
-        return None
-    best = int(np.nanargmax(centre))
-    base = np.repeat(performance[:, best, np.newaxis], performance.shape[1], axis=1)
-    shares = ratios(base, performance)
+    if not performances:
+        return []
+    widths = [one.shape[1] for one in performances]
+    ends = np.cumsum(widths).tolist()
+    parts = [range(end - width, end) for end, width in zip(ends, widths, strict=True)]
+    every = np.ascontiguousarray(np.hstack(performances))
+    centre = geometric_intervals(np.where(every > 0, every, np.nan), CONFIDENCE).centre
+    bests = [_best(centre[part.start : part.stop]) for part in parts]
+    bases = [part.start + (best or 0) for part, best in zip(parts, bests, strict=True)]
+    shares = ratios(every[:, np.repeat(bases, widths)], every)
+    return [
+        None if best is None else _plateau(select_columns(shares, part), best, margin)
+        for part, best in zip(parts, bests, strict=True)
+    ]
+
+
+def _best(centre: Floats) -> int | None:
+    return int(np.nanargmax(centre)) if np.isfinite(centre).any() else None
+
+
+def _plateau(shares: Ratios, best: int, margin: float) -> Plateau:
     with np.errstate(invalid="ignore"):
         first = int(np.flatnonzero(shares.ratio >= 1 - margin)[0])
         certain = [column for column in np.flatnonzero(shares.low >= 1 - margin).tolist() if column != best]
