@@ -156,7 +156,7 @@ def _naming_factors(cases: tuple[Case, ...], keys: tuple[str, ...]) -> tuple[str
 
 
 def _values(case: Case, keys: tuple[str, ...]) -> tuple[Scalar | None, ...]:
-    return tuple(case.settings.get(key) for key in keys)
+    return tuple(map(case.settings.get, keys))
 
 
 def _variant_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...], plan: Plan) -> str:
