@@ -75,7 +75,9 @@ def _grown(what: str) -> Iterator[Row]:
     yield Row(f"{name}, CPU", f"{many_s:.1f} s", f"{few_s:.1f} s", "fourfold at most")
     few, many = _GROWN[what]
     kib = (many_mib - few_mib) * 1024 / (many.n_runs - few.n_runs)
-    yield Row(f"{name}, memory", f"{many_mib:.0f} MiB", f"{few_mib:.0f} MiB", f"{kib:.1f} KiB a run; under 10")
+    yield Row(
+        f"{name}, memory", f"{many_mib:.0f} MiB", f"{few_mib:.0f} MiB", f"{kib:.1f} KiB a run; under 10"
+    )
 
 
 def _block_chart() -> Row:

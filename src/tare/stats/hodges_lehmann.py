@@ -16,7 +16,7 @@ from tare.stats.ratios import Design, Ratios, log_ratios
 from tare.stats.walsh import walsh_order_statistics
 
 EXACT_UP_TO = 300
-"""The most blocks for which the distribution of T is computed exactly: that takes the cube of their number."""
+"""The most blocks for which the distribution of T is exact: the time grows with the cube of their number."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
     largest k for which P(T ≤ k) ≤ (1 − confidence)/2, where T is Wilcoxon's signed-rank statistic. If there
     is no such k, then k = 0: the whole range (Hodges and Lehmann 1963, Ann. Math. Stat. 34:598; Hollander,
     Wolfe and Chicken 2014, Nonparametric Statistical Methods, 3.2 and 3.3). The only assumption is that the
-    ratios of blocks are symmetric about their centre on the log scale. The distribution of T is exact for up to
+    ratios of blocks are symmetric about their centre on the log scale. The distribution of T is exact up to
     EXACT_UP_TO blocks, and beyond that to seven digits.
     """
     logs = np.sort(log_ratios(reference, contender), axis=0)  # NaN is sorted last
@@ -113,8 +113,8 @@ def signed_rank_tail(n: int, k: int) -> float:
 def signed_rank_distribution(n: int) -> Floats:
     """Return P(T = t) of Wilcoxon's signed-rank statistic of n blocks, for t = 0 … n(n + 1)/2.
 
-    It is exact, and takes a time of n³. Each rank is in the sum or not, with equal probability, so the generating function is ∏ (1 +
-    xⁱ)/2 over i = 1 … n (Wilcoxon 1945, Biometrics Bulletin 1:80).
+    It is exact, and takes a time of n³. Each rank is in the sum or not, with equal probability, so the
+    generating function is ∏ (1 + xⁱ)/2 over i = 1 … n (Wilcoxon 1945, Biometrics Bulletin 1:80).
     """
     chances = np.zeros(n * (n + 1) // 2 + 1)
     chances[0] = 1.0

@@ -73,9 +73,7 @@ def packet_panels(found: Sequence[PacketSizes], variants: Variants) -> list[Pane
             points = [_point(size, share, one.n_packets) for size, share in one.shares]
             lines[variants.variant_of[one.case]] = points
     return [
-        Panel(
-            configuration, "share of the packets sent", lines_of(lines), PACKET_AXIS, is_size=True
-        )
+        Panel(configuration, "share of the packets sent", lines_of(lines), PACKET_AXIS, is_size=True)
         for configuration, lines in by_configuration.items()
     ]
 

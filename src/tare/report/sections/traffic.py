@@ -66,9 +66,7 @@ def summaries(found: list[Crossing], variants: Variants) -> list[tuple[Variant, 
     by_variant: dict[Variant, list[Crossing]] = {}
     for case, one in busiest.items():
         by_variant.setdefault(variants.variant_of[case], []).append(one)
-    return [
-        (variant, _summary(by_variant[variant])) for variant in variants.all if variant in by_variant
-    ]
+    return [(variant, _summary(by_variant[variant])) for variant in variants.all if variant in by_variant]
 
 
 def _summary(mine: list[Crossing]) -> str:
