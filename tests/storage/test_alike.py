@@ -52,7 +52,7 @@ def test_what_all_runs_lack_is_kept_once_too(tmp_path: Path) -> None:
     one, other = read(tmp_path / "journal.jsonl", *written)
     assert one.series[0].at is other.series[0].at
     assert one.telemetry is other.telemetry
-    assert not (one.telemetry or one.printed or one.traffic or one.imported)
+    assert (one.telemetry, one.printed, one.traffic, one.imported) == ({}, {}, {}, {})
 
 
 def test_coordinates_of_another_name_or_order_stay_what_they_are(tmp_path: Path) -> None:
