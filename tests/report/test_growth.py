@@ -31,10 +31,6 @@ def workloads(n: int) -> Campaign:
     )
 
 
-def contenders(n: int) -> Campaign:
-    return make_campaign([make_case(name) for name in ("host", *(f"net-{number:03}" for number in range(n)))])
-
-
 def blocks(n: int) -> Campaign:
     return make_campaign(blocks=4 * n, noise=0.01)
 
@@ -51,7 +47,7 @@ def calls_of(campaign: Campaign) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("made", [levels_of_a_workload, workloads, contenders, blocks])
+@pytest.mark.parametrize("made", [levels_of_a_workload, workloads, blocks])
 def test_four_times_the_campaign_takes_no_more_than_four_times_the_calls(
     made: Callable[[int], Campaign],
 ) -> None:
