@@ -47,6 +47,7 @@ ELSEWHERE = {
     "plugins/collectors/sampler/node.py": "runs on nodes, without Tare; reads /proc and /sys",
     "plugins/collectors/packets/node.py": "runs on nodes, without Tare; reads /proc and /sys",
     "plugins/collectors/sampler/sources": "runs on nodes, without Tare; reads /proc and /sys",
+    "plugins/collectors/interfaces.py": "the counters of this machine's kernel",
     "report/charts/scripts.py": "the user's cache",
     "live/opening.py": "a file for the user's browser alone",
     "execution/fault_owner.py": "the kernel's own files",
