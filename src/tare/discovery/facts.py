@@ -145,7 +145,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """All that was found. `nodes` are facts of `n` nodes; `via` says how they were asked.
 
-    `notes` say what could not be found out, and why.
+    `ssh_script` is the script that `ssh` is on the PATH; empty if it is the program itself. `notes` say what
+    could not be found out, and why.
     """
 
     host: str
@@ -154,6 +155,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     contexts: tuple[Context, ...] = ()
     kubernetes: KubernetesFacts | None = None
     hosts: tuple[str, ...] = ()
+    ssh_script: str = ""
     nodes: tuple[NodeFacts, ...] = ()
     via: str = ""
     notes: tuple[str, ...] = ()

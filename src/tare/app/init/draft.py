@@ -107,6 +107,8 @@ def _memory(found: Found) -> dict[str, Stated]:
 def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:
     """Return the keys that only some sites need."""
     more = {}
+    if found.ssh_script:
+        more["agent"] = Stated([found.ssh_script], "`ssh` on the PATH is this script; MPIs on the hosts call it, too")
     if choice.staging:
         more["staging"] = Stated(
             choice.staging, "the hosts do not see this folder; this one is on each of them"

@@ -28,6 +28,7 @@ from tare.discovery.node_probe import probe_script
 from tare.discovery.nodes import ask_hosts, ask_slurm, ask_this_machine, srun_command
 from tare.discovery.slurm import find_slurm
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
+from tare.plugins.backends.hosts.openssh import wrapper_script
 from tare.plugins.backends.ownership import sessions
 from tare.plugins.backends.process.backend import ProcessBackend
 
@@ -71,6 +72,7 @@ class _Surveyor:
         self.notes: list[str] = []
         self.user = _user()
         self.folders, self.prefixes = _folders(self.user), _prefixes()
+        self.ssh_script = str(wrapper_script("ssh") or "") if wishes.hosts else ""
         self.origins: Mapping[str, str] = self.folders | self.prefixes
 
     def run(self) -> Survey:
@@ -100,6 +102,7 @@ class _Surveyor:
             batch_systems=others,
             contexts=contexts,
             hosts=self.wishes.hosts,
+            ssh_script=self.ssh_script,
             nodes=nodes,
             via=via,
             notes=tuple(self.notes),
@@ -211,7 +214,7 @@ class _Surveyor:
         if len(hosts) < len(self.wishes.hosts):
             self.notes.append(f"only the first {len(hosts)} of {len(self.wishes.hosts)} hosts were asked")
         label = str(sessions.new_session("init"))
-        with ProcessBackend(label=label, agent=("ssh",), hosts=hosts) as backend:
+        with ProcessBackend(label=label, agent=(self.ssh_script or "ssh",), hosts=hosts) as backend:
 
             def ask(host: str, script: str) -> str:
                 return backend.ask([host], script)[host]

@@ -72,8 +72,20 @@ class OpenSsh:
 
 
 def is_openssh(agent: Sequence[str]) -> bool:
-    """Return whether the agent is ssh itself, not a script that replaces it."""
-    return bool(agent) and Path(agent[0]).name == "ssh"
+    """Return whether the agent is ssh itself, not a script that replaces it (see wrapper_script)."""
+    return bool(agent) and Path(agent[0]).name == "ssh" and wrapper_script(agent[0]) is None
+
+
+def wrapper_script(program: str) -> Path | None:
+    """Return the script that `program` is, such as one that calls ssh with options; None if it is none.
+
+    A script is called as it is written: an ``-F`` of Tare's would come after its own, and ssh takes the last.
+    """
+    path = shutil.which(program)
+    with suppress(OSError):
+        if path is not None and Path(path).open("rb").read(2) == b"#!":
+            return Path(path).absolute()
+    return None
 
 
 def close_connections(folder: Path, ssh: str, env: Mapping[str, str]) -> None:
