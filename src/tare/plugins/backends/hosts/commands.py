@@ -13,7 +13,7 @@ from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.job import Job
 from tare.core.log import fields
-from tare.plugins.backends.hosts.openssh import OpenSsh, explain, is_openssh
+from tare.plugins.backends.hosts.openssh import OpenSsh, explain, is_ssh, wrapper_script
 from tare.plugins.backends.hosts.transfer import Transfer
 from tare.plugins.backends.ownership import process_labels
 from tare.plugins.backends.ownership.stray_processes import SweepResult, sweep_script, swept
@@ -29,11 +29,12 @@ _UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
 class HostCommands:
     """The commands that reach hosts. With ssh, connections are shared until `close`.
 
-    Another agent is called unchanged.
+    Another agent is called unchanged, also a script with the name ssh.
     """
 
     def __init__(self, agent: Sequence[str], env: Mapping[str, str]) -> None:
-        self._ssh = OpenSsh(agent) if is_openssh(agent) else None
+        self._is_ssh = is_ssh(agent)
+        self._ssh = OpenSsh(agent) if self._is_ssh and wrapper_script(agent[0]) is None else None
         self._queries = self._ssh.for_queries if self._ssh else tuple(agent)
         self._jobs = self._ssh.for_jobs if self._ssh else tuple(agent)
         self._env = dict(env)
@@ -57,7 +58,7 @@ class HostCommands:
     @property
     def forwards_signals(self) -> bool:
         """Return whether a signal to the agent ends the job on its host. This is false for ssh."""
-        return self._ssh is None
+        return not self._is_ssh
 
     def close(self) -> None:
         """Close the connections."""

@@ -71,15 +71,15 @@ class OpenSsh:
         os.close(self.lock)
 
 
-def is_openssh(agent: Sequence[str]) -> bool:
-    """Return whether the agent is ssh itself, not a script that replaces it (see wrapper_script)."""
-    return bool(agent) and Path(agent[0]).name == "ssh" and wrapper_script(agent[0]) is None
+def is_ssh(agent: Sequence[str]) -> bool:
+    """Return whether the agent is ssh, or a script of that name which calls it."""
+    return bool(agent) and Path(agent[0]).name == "ssh"
 
 
 def wrapper_script(program: str) -> Path | None:
     """Return the script that `program` is, such as one that calls ssh with options; None if it is none.
 
-    A script is called as it is written: an ``-F`` of Tare's would come after its own, and ssh takes the last.
+    It gets no options of Tare's: an ``-F`` would come after its own, and ssh takes the last.
     """
     path = shutil.which(program)
     with suppress(OSError):
