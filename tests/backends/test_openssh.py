@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from backends.real_ssh import sshd
 from tare.core.errors import BackendError
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
-from tare.plugins.backends.hosts.openssh import OpenSsh
+from tare.plugins.backends.hosts.commands import HostCommands
+from tare.plugins.backends.hosts.openssh import OpenSsh, wrapper_script
 from tare.plugins.backends.ownership import process_labels, stray_processes
 from tare.plugins.backends.ownership.sessions import new_session
 from tare.plugins.backends.process.backend import ProcessBackend
@@ -418,3 +420,18 @@ def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
+
+
+def test_a_script_of_the_name_ssh_gets_no_options_of_tare(tmp_path: Path) -> None:
+    script = tmp_path / "ssh"
+    script.write_text('#!/bin/sh\nexec ssh -F /etc/site/ssh_config "$@"\n')
+    script.chmod(0o755)
+    reach = HostCommands((str(script),), os.environ)
+    try:
+        assert reach.words == (str(script),), "an -F of Tare's would replace that of the script"
+        assert not reach.forwards_signals, "its jobs are ended as those of ssh"
+    finally:
+        reach.close()
+    assert wrapper_script(str(script)) == script
+    assert wrapper_script("ssh") is None or Path(shutil.which("ssh") or "").read_bytes()[:2] == b"#!"
+    assert wrapper_script("/no/such/ssh") is None

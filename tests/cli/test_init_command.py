@@ -13,7 +13,8 @@ import pytest
 from cli.conftest import TARE, Tare, standing_lab
 from tare.config import load_site
 from tare.core.attempt import State
-from tare.lab import Lab, slurm
+from tare.lab import Lab, accounting, slurm
+from tare.plugins.backends.slurm.options import SlurmOptions
 from tare.storage.campaign import read_campaign
 
 _NOT_HERE = ("mpi", "orte", "prte", "sinfo", "srun", "scontrol", "qstat", "qconf", "lsid", "flux", "kubectl")
@@ -134,3 +135,44 @@ def test_without_jobs_nothing_is_started_on_compute_nodes(login_node: Lab, tmp_p
     assert "no job was run" in (tmp_path / "dry/site.yaml").read_text()
     jobs = on_login_node(login_node, tmp_path, "squeue", "--states=all", "--noheader")
     assert (jobs.returncode, jobs.stdout) == (0, "")
+
+
+ENFORCED = """
+sacctmgr --immediate add qos bench
+sacctmgr --immediate add account home
+sacctmgr --immediate add account proj42
+sacctmgr --immediate add user root account=home
+sacctmgr --immediate add user root account=proj42
+sacctmgr --immediate modify user root set qos=normal,bench
+echo AccountingStorageEnforce=associations,qos >>"$SLURM_CONF"
+kill $(cat "${SLURM_CONF%/*}/slurmctld.pid")
+while [ -e "${SLURM_CONF%/*}/slurmctld.pid" ]; do sleep 0.1; done
+PATH=$PATH:/usr/sbin slurmctld -f "$SLURM_CONF"
+until scontrol update PartitionName=lab AllowAccounts=proj42 AllowQos=bench; do sleep 0.2; done
+"""
+"""What an administrator does so that a partition takes one account and one QoS, and not the default ones."""
+
+
+@pytest.mark.lab
+@pytest.mark.skipif(bool(accounting.missing()), reason=f"no accounting here; {accounting.CURE}")
+def test_what_a_partition_demands_is_in_the_job_and_in_the_written_site(
+    login_node: Lab, tmp_path: Path
+) -> None:
+    done = on_login_node(login_node, tmp_path, "timeout", "120", "sh", "-ec", ENFORCED)
+    assert done.returncode == 0, done.stdout + done.stderr
+    refused = on_login_node(login_node, tmp_path, "srun", "--nodes=1", "--immediate=60", "true")
+    assert refused.returncode != 0, "Slurm takes a job that names neither"
+    done = on_login_node(login_node, tmp_path, TARE, "init", "venus", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--partition=lab --account=proj42 --qos=bench" in done.stdout
+    site = load_site(str(tmp_path / "venus/site.yaml"))
+    options = site.platforms["bare"].options
+    assert isinstance(options, SlurmOptions)
+    assert (options.account, options.qos) == ("proj42", "bench")
+    text = " ".join((tmp_path / "venus/site.yaml").read_text().replace("\n#", " ").split())
+    assert "account proj42: partition lab has AllowAccounts=proj42 (scontrol show partition)" in text
+    assert "qos bench: partition lab has AllowQos=bench (scontrol show partition)" in text
+    assert "These started two ranks of one program" in text
+    done = on_login_node(login_node, tmp_path, TARE, "init", "no", "--yes", "--qos", "urgent")
+    assert done.returncode == 2
+    assert "no QoS 'urgent'; --qos takes one of bench, normal" in done.stderr

@@ -137,3 +137,51 @@ def test_a_module_of_one_node_only_is_no_platform() -> None:
     text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
     assert list(site_from_text(text, "site.yaml").platforms) == ["bare"]
     assert "Not on all asked nodes, or not the same there: modules mpich/4." in text
+
+
+@pytest.fixture
+def eessi(tree: Path) -> Path:
+    """A double of EESSI's repository: files that its documentation names, with Debian's Lmod behind them."""
+    root = tree.parent / "cvmfs"
+    own = tree / "eessi"
+    path = f"prepend-path PATH {tree.parent}"
+    write_module(own, "OpenMPI/5.0.3-GCC-13.3.0", f"{path}/openmpi/bin")
+    write_module(own, "GCC/13.3.0", "setenv A compiler")
+    write_module(own, "GROMACS/2024.4-foss-2023b", "setenv A program")
+    for version in ("2023.06", "2025.06"):
+        init = root / "versions" / version / "init/lmod/bash"
+        init.parent.mkdir(parents=True)
+        init.write_text(f"echo 'Initializing EESSI {version}'\n. {lmod()}\nexport MODULEPATH={own}\n")
+    return root
+
+
+def test_the_newest_eessi_is_found_beside_the_modules_of_the_site(tree: Path, eessi: Path) -> None:
+    found = ask(lmod, tree, EESSI_CVMFS_REPO=str(eessi))
+    assert ("mpich/4.2",) in of_modules(found), "the site's own"
+    one = of_modules(found)["OpenMPI/5.0.3-GCC-13.3.0",]
+    init = f"{eessi}/versions/2025.06/init/lmod/bash"
+    assert (one.version, one.launcher, one.setup) == ("5.0.3", "openmpi5", f". {init}")
+    assert one.origin.startswith("EESSI 2025.06: `module load OpenMPI/5.0.3-GCC-13.3.0` sets ")
+    assert found.eessi is not None
+    assert (found.eessi.title, found.eessi.n_modules) == ("EESSI 2025.06", 3)
+    assert found.eessi.programs == ("GROMACS/2024.4-foss-2023b",)
+    assert found.module_system is not None
+    assert found.module_system.n_modules == 7
+
+
+def test_an_mpi_of_eessi_is_a_platform_whose_setup_reads_its_file(tree: Path, eessi: Path) -> None:
+    asked = ask(lmod, tree, EESSI_CVMFS_REPO=str(eessi))
+    nodes = tuple(msgspec.structs.replace(facts(i), mpis=asked.mpis, eessi=asked.eessi) for i in (1, 2))
+    found = msgspec.structs.replace(slurm_found(), nodes=nodes)
+    text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    site = site_from_text(text, "site.yaml")
+    software = site.platforms["eessi-2025.06-OpenMPI-5.0.3-GCC-13.3.0"].software
+    assert software.modules == ("OpenMPI/5.0.3-GCC-13.3.0",)
+    assert software.setup == f". {eessi}/versions/2025.06/init/lmod/bash"
+    flat = " ".join(text.replace("\n#", " ").split())
+    assert "Programs of EESSI 2025.06 that Tare can measure: GROMACS/2024.4-foss-2023b." in flat
+
+
+def test_an_eessi_that_is_loaded_already_is_not_looked_at_twice(tree: Path, eessi: Path) -> None:
+    found = ask(lmod, tree, EESSI_CVMFS_REPO=str(eessi), MODULEPATH=f"{tree / 'core'}:{eessi}/versions/x")
+    assert found.eessi is None

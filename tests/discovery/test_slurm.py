@@ -120,3 +120,16 @@ def test_hostile_names_stay_one_word_of_the_command() -> None:
     command = srun_command(2, {"partition": "a; $(touch harm)", "account": None}, 60)
     assert "--partition=a; $(touch harm)" in command
     assert not any(word.startswith("--account") for word in command)
+
+
+def test_the_default_account_and_qos_are_those_that_the_accounting_states() -> None:
+    outputs = {
+        **SLURM,
+        "sacctmgr --noheader --parsable2 show user": "proj42\n",
+        "sacctmgr --noheader --parsable2 show associations": "root||normal|\nproj42||normal,bench|bench\n",
+    }
+    ordered = dict(sorted(outputs.items(), key=lambda one: -len(one[0])))
+    found = find_slurm(RecordedCommands(ordered), "root", lambda note: None)
+    assert found is not None
+    assert found.default_account == "proj42"
+    assert [(one.name, one.default_qos) for one in found.accounts] == [("root", ""), ("proj42", "bench")]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.modules import environment_modules, lmod, write_module
+from support.spack import spack_double
 from tare.core.launch import Invocation
 from tare.core.software import Layers, Software
 from tare.core.workload import Stage
@@ -161,19 +162,6 @@ def test_without_a_module_system_the_fault_says_so(work: Path) -> None:
     run(work, layers, "true")
     (found,) = faults_in(work)
     assert "no module command" in found.describe()
-
-
-def spack_double(folder: Path) -> Path:
-    """Stand-in for Spack's shell support: what matters is how it is called."""
-    path = folder / "share/spack/setup-env.sh"
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        f"export SPACK_ROOT={folder}\n"
-        'spack() { [ "$1" = load ] || return 2; shift; case $* in *missing*)\n'
-        "  echo \"==> Error: Spec '$*' matches no installed packages.\" >&2; return 1;; esac\n"
-        '  export SPACK_LOADED="$*"; }\n'
-    )
-    return folder
 
 
 def test_spack_loads_specs_by_its_shell_function(work: Path, tmp_path: Path) -> None:

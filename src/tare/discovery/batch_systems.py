@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tare.core.units import whole_number
 from tare.discovery.commands import Commands, Report, text_of
-from tare.discovery.facts import BatchSystem
+from tare.discovery.facts import BatchSystem, ParallelEnvironment
+from tare.plugins.backends.gridengine.commands import parse_table
 
 _PBS_VERSION = re.compile(r"pbs_version\s*=\s*(\S+)")
 _QUEUE = re.compile(r"[A-Za-z0-9_.@+-]{1,80}")
+_MOST_ENVIRONMENTS = 40
 
 
 def find_batch_systems(commands: Commands, report: Report) -> Iterator[BatchSystem]:
@@ -43,13 +46,15 @@ def _lsf(commands: Commands, report: Report) -> BatchSystem | None:
 
 
 def _flux(commands: Commands, report: Report) -> BatchSystem | None:
-    """Flux: an instance that answers, and its queues."""
+    """Flux: an instance that answers, and its queues (flux-queue(1); without any, the name is blank)."""
     version = commands.run(["flux", "version"])
     size = commands.run(["flux", "getattr", "size"])
     if version is None or size is None or size.code != 0:
         return None
     found = re.search(r"^commands:\s*(\S+)", version.out, re.MULTILINE)
-    return BatchSystem(name="flux", title="Flux", version=found[1] if found else "")
+    queues = commands.run(["flux", "queue", "list", "--no-header", "--format={queue}"])
+    words = queues.out.split() if queues and queues.code == 0 else []
+    return BatchSystem(name="flux", title="Flux", version=found[1] if found else "", queues=_names(words))
 
 
 def _grid_engine(commands: Commands, report: Report) -> BatchSystem | None:
@@ -62,8 +67,26 @@ def _grid_engine(commands: Commands, report: Report) -> BatchSystem | None:
         name="gridengine",
         title="Grid Engine",
         version=(version.out.splitlines() or [""])[0].strip() if version else "",
-        queues=_names((text_of(commands, ["qconf", "-spl"], report) or "").split()),
+        queues=_names(queues.out.split()),
+        environments=tuple(_environments(commands, report)),
     )
+
+
+def _environments(commands: Commands, report: Report) -> Iterator[ParallelEnvironment]:
+    """Yield the parallel environments that give each node a fixed number of slots, and let jobs start there.
+
+    Those are what Tare can use (docs/gridengine.md). qselect(1) names the queue instances that have one.
+    """
+    names = _names((text_of(commands, ["qconf", "-spl"], report) or "").split())
+    if len(names) > _MOST_ENVIRONMENTS:
+        report(f"only the first {_MOST_ENVIRONMENTS} of {len(names)} parallel environments were looked at")
+    for name in names[:_MOST_ENVIRONMENTS]:
+        known = parse_table(text_of(commands, ["qconf", "-sp", name], report) or "")
+        slots = whole_number(known.get("allocation_rule", ""))
+        if slots and known.get("control_slaves", "").upper() == "TRUE":
+            instances = text_of(commands, ["qselect", "-pe", name], report) or ""
+            nodes = dict.fromkeys(one.partition("@")[2] for one in instances.split())
+            yield ParallelEnvironment(name=name, slots=slots, nodes=_names([*nodes]))
 
 
 def _after_rule(text: str) -> tuple[str, ...]:

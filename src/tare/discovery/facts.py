@@ -40,31 +40,64 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """An account that this user may charge, in all partitions or in one, and the QoS that it may use."""
+    """An account that this user may charge, in all partitions or in one, and the QoS that it may use.
+
+    `default_qos` is what jobs get that name none; empty where Slurm states none.
+    """
 
     name: str
     partition: str = ""
     qos: tuple[str, ...] = ()
+    default_qos: str = ""
 
 
 class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A Slurm. `binds_ranks` says whether its task plug-in can bind; None where that is unknown."""
+    """A Slurm. `binds_ranks` says whether its task plug-in can bind; None where that is unknown.
+
+    `default_account` is what jobs charge that name none.
+    """
 
     version: str
     cluster: str = ""
     partitions: tuple[Partition, ...] = ()
     accounts: tuple[Account, ...] = ()
+    default_account: str = ""
     mpi_types: tuple[str, ...] = ()
     binds_ranks: bool | None = None
 
 
+class ParallelEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """A parallel environment of Grid Engine that gives jobs `slots` on each of its `nodes`."""
+
+    name: str
+    slots: int
+    nodes: tuple[str, ...] = ()
+
+
 class BatchSystem(msgspec.Struct, frozen=True, kw_only=True):
-    """Another batch system: the name of its executor or backend, its version and its queues."""
+    """Another batch system: the name of its executor or backend, its version and its queues.
+
+    `environments` are the parallel environments of Grid Engine that Tare can use.
+    """
 
     name: str
     title: str
     version: str
     queues: tuple[str, ...] = ()
+    environments: tuple[ParallelEnvironment, ...] = ()
+
+
+class Allocation(msgspec.Struct, frozen=True, kw_only=True):
+    """The job in which this program runs, its id and its nodes; `origin` says where they are named.
+
+    `slots` are those on the node where the job has the fewest; None where that is not stated.
+    """
+
+    title: str
+    job: str
+    hosts: tuple[str, ...]
+    slots: int | None = None
+    origin: str
 
 
 class Interface(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +130,8 @@ class Mpi(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI: its launcher in Tare's words, its version, and where it is installed.
 
     `path` are the folders of its programs, and of benchmarks that were built with it. `programs` are those
-    found there. `modules` make it visible, loaded in this order. `origin` says who names it.
+    found there. `setup` (a line for bash), `modules` and `spack` (words of a spec) make it visible, in this
+    order. `origin` says who names it.
     """
 
     family: str
@@ -107,18 +141,36 @@ class Mpi(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    spack: tuple[str, ...] = ()
+    setup: str = ""
     origin: str = ""
 
 
 class ModuleSystem(msgspec.Struct, frozen=True, kw_only=True):
     """Environment modules of a node. `n_modules` are those that are seen at once.
 
-    `notes` are sentences on modules that are named like MPIs, and give none that Tare knows.
+    `setup` is the line for bash that makes it visible, if one is needed. `programs` are modules of programs
+    for which Tare has workloads. `notes` are sentences on modules that are named like MPIs, and give none
+    that Tare knows.
     """
 
     title: str
     version: str
     n_modules: int = 0
+    setup: str = ""
+    programs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class SpackFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """A Spack: its root, the line for bash that defines its command, and programs that Tare can run.
+
+    `programs` are specs with hashes. `notes` are sentences on what was not understood.
+    """
+
+    root: str
+    setup: str
+    programs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -126,7 +178,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a node reports about itself.
 
     `machine` is the same for two nodes that are one machine. `sees_folder` says whether it sees the folder in
-    which campaigns will be. `containers` are the container runtimes on its PATH.
+    which campaigns will be. `containers` are the container runtimes on its PATH. `eessi` are the modules of
+    EESSI, beside those of the site.
     """
 
     node: str
@@ -139,13 +192,16 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     mpis: tuple[Mpi, ...] = ()
     containers: tuple[str, ...] = ()
     module_system: ModuleSystem | None = None
+    eessi: ModuleSystem | None = None
+    spack: SpackFacts | None = None
     sees_folder: bool = False
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was found. `nodes` are facts of `n` nodes; `via` says how they were asked.
+    """All that was found. `nodes` are facts of nodes; `via` says how they were asked.
 
-    `ssh_script` is the script that `ssh` is on the PATH; empty if it is the program itself. `notes` say what
+    `allocation` is the job in which this program runs, if its nodes are the `hosts`. `ssh_script` is the
+    script that `ssh` is on the PATH; empty if it is the program itself. `notes` say what
     could not be found out, and why.
     """
 
@@ -155,6 +211,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     contexts: tuple[Context, ...] = ()
     kubernetes: KubernetesFacts | None = None
     hosts: tuple[str, ...] = ()
+    allocation: Allocation | None = None
     ssh_script: str = ""
     nodes: tuple[NodeFacts, ...] = ()
     via: str = ""

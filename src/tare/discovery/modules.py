@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from importlib import resources
+
+import msgspec
 
 from tare.core.units import whole_number
 from tare.core.visible_text import visible_line
 from tare.discovery.facts import ModuleSystem, Mpi
 from tare.discovery.mpi import identify
+from tare.discovery.programs import MODULES, first_names
 from tare.probes.records import BEGIN_RECORD
 from tare.probes.software import with_functions, words_of
 
 MOST = 12
 """How many modules named like MPIs are loaded at most, and how many compilers to see MPIs behind them."""
+EESSI = "eessi "
+"""What the names of the records of EESSI's modules begin with."""
 
 _SCRIPT = resources.files(__package__).joinpath("modules.sh")
 _LMOD = re.compile(r"Lmod (\S+)|Modules based on Lua: Version (\S+)")
 _TCL = re.compile(r"Modules Release (\S+)|VERSION=(\S+)")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=/-]*")
-_MOST_NAMED = 8
+_INIT = re.compile(r"/[\w@%+=:,./-]*/versions/([A-Za-z0-9._-]+)/init/lmod/bash", re.ASCII)
 
 
 def modules_script() -> str:
     """Return text for bash that prints records of a module system and of its MPIs; nothing without one.
 
-    The variable ``tare_before`` is the mpirun that is there without modules. All is loaded in subshells.
+    The variable ``tare_before`` is the mpirun that is there without modules, and ``tare_stack`` what the
+    names of the records begin with. All is loaded in subshells.
     """
     begin = "tare_has_module=; declare -F module >/dev/null && tare_has_module=yes\n"
     limit = 'limit() { timeout 10 "$@"; }\n'
-    return begin + with_functions(f"{BEGIN_RECORD}{limit}tare_most={MOST}\n{_SCRIPT.read_text()}")
+    own = f"tare_most={MOST} tare_programs='(^|/)({'|'.join(MODULES)})(/|$)'\n"
+    return begin + with_functions(f"{BEGIN_RECORD}{limit}{own}{_SCRIPT.read_text()}")
 
 
 def read_module_system(records: Mapping[str, str]) -> ModuleSystem | None:
@@ -44,8 +52,27 @@ def read_module_system(records: Mapping[str, str]) -> ModuleSystem | None:
         title="Lmod" if lmod else "Environment Modules",
         version=visible_line((found[1] or found[2]) if found else ""),
         n_modules=whole_number(records.get("modules count", "").strip()) or 0,
+        programs=tuple(one for one in records.get("modules programs", "").split() if _NAME.fullmatch(one)),
         notes=tuple(_notes(records)),
     )
+
+
+def read_eessi(records: Mapping[str, str]) -> tuple[tuple[Mpi, ...], ModuleSystem | None]:
+    """Return the MPIs of EESSI in a node's records, and its modules; none and None without it.
+
+    Its modules are seen after a line of setup, which reads the file that EESSI has for bash and Lmod.
+    """
+    own = {name.removeprefix(EESSI): text for name, text in records.items() if name.startswith(EESSI)}
+    init = _INIT.fullmatch(own.get("init", "").strip())
+    system = read_module_system(own)
+    if init is None or system is None:
+        return (), None
+    setup, title = f". {shlex.quote(init[0])}", f"EESSI {init[1]}"
+    mpis = (
+        msgspec.structs.replace(one, setup=setup, origin=f"{title}: {one.origin}")
+        for one in read_module_mpis(own)
+    )
+    return tuple(mpis), msgspec.structs.replace(system, title=title, version="", setup=setup)
 
 
 def read_module_mpis(records: Mapping[str, str]) -> tuple[Mpi, ...]:
@@ -111,6 +138,4 @@ def _reason(kind: str, rest: str) -> str:
 
 def _names(text: str) -> str:
     """Return the names on the lines of `text`, of many only the first."""
-    lines = [visible_line(line) for line in text.splitlines() if line.strip()]
-    more = f" and {len(lines) - _MOST_NAMED} more" if len(lines) > _MOST_NAMED else ""
-    return ", ".join(lines[:_MOST_NAMED]) + more
+    return first_names([visible_line(line) for line in text.splitlines() if line.strip()])

@@ -1,6 +1,7 @@
 # Print the MPIs of environment modules as records; for bash in which `module` can be called (see modules.py).
 # $tare_before: the mpirun without modules; $tare_most: how many MPIs, and compilers before them, are loaded at most;
-# $tare_has_module: not empty if the environment defines `module`.
+# $tare_has_module: not empty if the environment defines `module`; $tare_programs: a pattern of names of programs.
+# $tare_stack: what the names of the records begin with; if not empty, no MPIs are behind compilers there.
 tare_mpi='(^|/)((cray-|spectrum-|intel-?|parastation-?|ps)mpi|cray-mpich|impi|i_mpi|open-?mpi|ompi|mpich|mvapich|hpcx)|(^|/)mpi(/|$)'
 tare_compiler='^([^/]*/)?(gcc|gnu[0-9]*|intel|intel-compilers|oneapi|compilers|icc|icx|nvhpc|aocc|llvm|clang|acfl|arm)(/|$)'
 
@@ -21,6 +22,7 @@ tare_load() { # load modules, one after the other; false if one fails, whose wor
 tare_chains() { # lines of modules that are named like MPIs: those that are seen, then those behind a compiler
   tare_available >"$tare_folder/base"
   grep -iE "$tare_mpi" "$tare_folder/base"
+  [ -z "$tare_stack" ] || return
   grep -iE "$tare_compiler" "$tare_folder/base" | head -n "$tare_most" | while read -r tare_first; do (
     tare_load "$tare_first" || exit
     tare_available | grep -iE "$tare_mpi" | grep -vxF -f "$tare_folder/base" | sed "s|^|$tare_first |"
@@ -42,15 +44,17 @@ tare_look() { # load modules and print which MPI they make visible
 tare_folder=$(mktemp -d) || exit
 trap 'rm -rf -- "$tare_folder"' EXIT
 [ -n "$tare_has_module" ] || tare_find_module </dev/null >/dev/null 2>&1 || exit
-record "modules system"; { echo "${LMOD_VERSION:+Lmod $LMOD_VERSION}"; module --version </dev/null 2>&1 | head -n 20; }
+record "${tare_stack}modules system"; { echo "${LMOD_VERSION:+Lmod $LMOD_VERSION}"; module --version </dev/null 2>&1 | head -n 20; }
 tare_chains >"$tare_folder/chains"
-record "modules count"; grep -c . <"$tare_folder/base"
-record "modules skipped"; tail -n +"$((tare_most + 1))" "$tare_folder/chains"
-record "modules compilers"; grep -iE "$tare_compiler" "$tare_folder/base" | tail -n +"$((tare_most + 1))"
+record "${tare_stack}modules count"; grep -c . <"$tare_folder/base"
+record "${tare_stack}modules programs"; grep -iE "$tare_programs" <"$tare_folder/base"
+record "${tare_stack}modules skipped"; tail -n +"$((tare_most + 1))" "$tare_folder/chains"
+record "${tare_stack}modules compilers"
+[ -n "$tare_stack" ] || grep -iE "$tare_compiler" "$tare_folder/base" | tail -n +"$((tare_most + 1))"
 head -n "$tare_most" "$tare_folder/chains" >"$tare_folder/tried"
 while read -r tare_chain; do
-  record "module $tare_chain"
+  record "${tare_stack}module $tare_chain"
   (tare_look "$tare_chain") | tr -d '\036'
-  record "looked $tare_chain"; echo yes
+  record "${tare_stack}looked $tare_chain"; echo yes
 done <"$tare_folder/tried"
-record "modules end"; echo end
+record "${tare_stack}modules end"; echo end

@@ -46,7 +46,7 @@ def identify(text: str) -> tuple[str, str, str] | None:
     if found := _OPEN_MPI.search(text):
         version = found[0].split()[-1]
         major, minor = int(found[1] or found[3]), int(found[2] or found[4])
-        return "Open MPI", version, _open_mpi_launcher(major, minor)
+        return "Open MPI", version, open_mpi_launcher(major, minor)
     if found := _INTEL.search(text):
         return "Intel MPI", found[1], "intelmpi"
     if "HYDRA" in text and (hydra := _HYDRA.search(text)):
@@ -54,7 +54,7 @@ def identify(text: str) -> tuple[str, str, str] | None:
     return None
 
 
-def _open_mpi_launcher(major: int, minor: int) -> str:
+def open_mpi_launcher(major: int, minor: int) -> str:
     """Return the launcher whose options this version has (docs/sites.md)."""
     if major >= 5:
         return "openmpi5"

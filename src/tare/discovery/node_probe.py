@@ -10,8 +10,9 @@ from importlib import resources
 from tare.core.units import whole_number
 from tare.discovery.facts import Folder, Interface, NodeFacts
 from tare.discovery.file_systems import Mount, file_system_of, read_mounts
-from tare.discovery.modules import modules_script, read_module_mpis, read_module_system
+from tare.discovery.modules import modules_script, read_eessi, read_module_mpis, read_module_system
 from tare.discovery.mpi import read_mpis
+from tare.discovery.spack import packages, read_spack
 from tare.probes.records import BEGIN_RECORD, read_records
 
 SCRIPT = resources.files(__package__).joinpath("node_probe.sh")
@@ -36,6 +37,7 @@ def probe_script(
         "folders": "\n".join(folders),
         "prefixes": "\n".join(prefixes),
         "modules": modules_script(),
+        "packages": " ".join(packages()),
     }
     assigned = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
     return f"exec 2>/dev/null\n{BEGIN_RECORD}{assigned}{SCRIPT.read_text()}"
@@ -53,6 +55,8 @@ def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFact
     mounts = read_mounts(records.get("/proc/self/mountinfo", ""))
     memory = re.search(r"^MemTotal: +([0-9]+) kB", records.get("/proc/meminfo", ""), re.MULTILINE)
     routes = records.get("routes", "").split()
+    of_eessi, eessi = read_eessi(records)
+    of_spack, spack = read_spack(records)
     return NodeFacts(
         node=records.get("node", "").strip() or node or records.get("hostname", "").strip(),
         machine=records.get("machine", ""),
@@ -61,9 +65,11 @@ def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFact
         interfaces=_interfaces(records),
         default_interface=routes[routes.index("dev") + 1] if "dev" in routes[:-1] else "",
         folders=_folders(records.get("folders", ""), mounts, origins),
-        mpis=(*read_mpis(records, origins), *read_module_mpis(records)),
+        mpis=(*read_mpis(records, origins), *read_module_mpis(records), *of_eessi, *of_spack),
         containers=tuple(records.get("containers", "").split()),
         module_system=read_module_system(records),
+        eessi=eessi,
+        spack=spack,
         sees_folder="seen" in records and records["seen"] == "yes",
     )
 

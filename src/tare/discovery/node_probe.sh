@@ -1,6 +1,7 @@
-# Print what a node is, as records; for any POSIX shell. It changes nothing, and takes about a second, and up to a minute for modules.
+# Print what a node is, as records; for any POSIX shell. It changes nothing. It takes about a second, and up to a minute for each of
+# modules, EESSI and Spack.
 # $folders: folders to look at, one a line; $prefixes: where MPIs may be; $marker: a file of the campaigns' folder;
-# $modules: text for bash that looks at environment modules, or nothing.
+# $modules: text for bash that looks at environment modules, or nothing; $packages: packages of Spack to ask for.
 PATH=$PATH:/usr/sbin:/sbin
 limit() { if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }
 files() { for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }
@@ -56,6 +57,31 @@ record programs
   done
 done
 if [ -n "$modules" ] && [ -x /bin/bash ] && command -v timeout >/dev/null; then
-  tare_before=$(command -v mpirun) timeout 60 /bin/bash -c "$modules" </dev/null
+  tare_before=$(command -v mpirun) tare_stack='' timeout 60 /bin/bash -c "$modules" </dev/null
+  eessi=${EESSI_CVMFS_REPO:-/cvmfs/software.eessi.io}
+  case ":$MODULEPATH:" in
+    *:"$eessi"/*) ;; # its modules are among the others
+    *)
+      limit ls -d "$eessi"/versions/*/init/lmod/bash | sort -rV | head -n 1 | while read -r init; do # the newest
+        record "eessi init"; printf '%s\n' "$init"
+        tare_before=$(command -v mpirun) tare_stack='eessi ' timeout 60 \
+          /bin/bash -c ". \"\$0\" </dev/null >/dev/null; $modules" "$init" </dev/null
+      done
+      ;;
+  esac
+fi
+spack_roots() { # folders in which Spack may be, the likeliest first
+  printf '%s\n' "$SPACK_ROOT"
+  spack=$(command -v spack) && spack=$(readlink -f "$spack") && printf '%s\n' "${spack%/bin/spack}"
+  limit /bin/bash -lc 'printf "\n%s\n" "$SPACK_ROOT"' </dev/null | tail -n 1
+  printf '%s\n' "$HOME/spack" /opt/spack /usr/local/spack /apps/spack
+}
+spack_root=$(spack_roots | while read -r root; do
+  if [ -n "$root" ] && [ -x "$root/bin/spack" ] && [ -r "$root/share/spack/setup-env.sh" ]; then printf '%s\n' "$root"; fi
+done | head -n 1)
+if [ -n "$packages" ] && [ -n "$spack_root" ] && command -v timeout >/dev/null; then
+  record "spack root"; printf '%s\n' "$spack_root"
+  # shellcheck disable=SC2086  # names without blanks
+  record "spack found"; timeout 60 "$spack_root/bin/spack" find --json $packages </dev/null | tr -d '\036'
 fi
 record end; echo

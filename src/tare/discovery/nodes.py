@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from tare.core.errors import BackendError
 from tare.discovery.commands import Commands, Report
@@ -16,6 +17,9 @@ ScriptOf = Callable[[str], str]
 """Returns the script for a node of a name; the empty name is for nodes that know their own."""
 
 _LABELLED = re.compile(r" *([0-9]+): ?(.*)", re.DOTALL)
+ASKING_S = 240
+"""How long a node may take to answer: modules, EESSI and Spack take up to a minute each."""
+
 _JOB_MARGIN_S = 60
 
 
@@ -23,18 +27,20 @@ def ask_this_machine(
     commands: Commands, script: str, origins: Mapping[str, str], report: Report
 ) -> tuple[NodeFacts, ...]:
     """Return the facts of this machine."""
-    done = commands.run(["sh", "-c", script], timeout_s=120)  # modules take up to 60 s of it
+    done = commands.run(["sh", "-c", script], timeout_s=ASKING_S)
     return _read([("", done.out if done else "")], origins, report)
 
 
 def ask_hosts(
     hosts: Sequence[str], ask: Asker, script: ScriptOf, origins: Mapping[str, str], report: Report
 ) -> tuple[NodeFacts, ...]:
-    """Return the facts of hosts that `ask` reaches. One that cannot be reached is reported."""
+    """Return the facts of hosts that `ask` reaches, all at once. One that cannot be reached is reported."""
     answers = []
-    for host in hosts:
+    with ThreadPoolExecutor(max(len(hosts), 1)) as pool:
+        asked = {host: pool.submit(ask, host, script(host)) for host in hosts}
+    for host, answer in asked.items():
         try:
-            answers.append((host, ask(host, script(host))))
+            answers.append((host, answer.result()))
         except BackendError as error:
             report(str(error))
     return _read(answers, origins, report)
@@ -48,7 +54,7 @@ def srun_command(n_nodes: int, options: Mapping[str, str | None], wait_s: int) -
     """
     given = [f"--{name}={value}" for name, value in options.items() if value]
     nodes = [f"--nodes={n_nodes}", f"--ntasks={n_nodes}", "--ntasks-per-node=1"]
-    return ["srun", *nodes, *given, "--time=2", f"--immediate={wait_s}", "--label", "--job-name=tare-init"]
+    return ["srun", *nodes, *given, "--time=5", f"--immediate={wait_s}", "--label", "--job-name=tare-init"]
 
 
 def ask_slurm(
@@ -60,7 +66,7 @@ def ask_slurm(
     report: Report,
 ) -> tuple[NodeFacts, ...]:
     """Return the facts of the nodes that Slurm gives to `command` (see srun_command)."""
-    done = commands.run([*command, "sh", "-c", script], timeout_s=wait_s + _JOB_MARGIN_S + 120)
+    done = commands.run([*command, "sh", "-c", script], timeout_s=wait_s + _JOB_MARGIN_S + ASKING_S)
     if done is None or done.code != 0:
         report(f"the job on compute nodes: {done.message if done else 'there is no srun'}")
         return ()

@@ -11,6 +11,7 @@ from tare.discovery.facts import Account, NodeClass, Partition, SlurmFacts
 
 _NODES = ("sinfo", "--Node", "--noheader", "--format=%N|%R|%X|%Y|%Z|%m|%f|%G")
 _PARTITIONS = ("scontrol", "show", "partition", "--oneliner")
+_MANAGER = ("sacctmgr", "--noheader", "--parsable2", "show")
 _LIMITS = (
     "MaxTime",
     "DefaultTime",
@@ -19,6 +20,7 @@ _LIMITS = (
     "AllowAccounts",
     "DenyAccounts",
     "AllowQos",
+    "DenyQos",
     "QoS",
     "OverSubscribe",
 )
@@ -37,8 +39,9 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
         return None
     partitions = text_of(commands, _PARTITIONS, report) or ""
     settings = read_configuration(text_of(commands, ["scontrol", "show", "config"], report) or "")
-    associations = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={user}"]
-    accounts = text_of(commands, [*associations, "format=Account,Partition,QOS"], report) or ""
+    associations = [*_MANAGER, "associations", f"user={user}"]
+    accounts = text_of(commands, [*associations, "format=Account,Partition,QOS,DefaultQOS"], report) or ""
+    default = commands.run([*_MANAGER, "user", user, "format=DefaultAccount"])
     types = commands.run(["srun", "--mpi=list"])
     plugin = settings.get("TaskPlugin")
     return SlurmFacts(
@@ -46,6 +49,7 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
         cluster=settings.get("ClusterName", ""),
         partitions=read_partitions(partitions, nodes),
         accounts=tuple(read_accounts(accounts)),
+        default_account=_one_name(default.out) if default and default.code == 0 else "",
         mpi_types=read_mpi_types(types.out + types.err) if types else (),
         binds_ranks=None if not plugin else "affinity" in plugin or "cgroup" in plugin,
     )
@@ -111,11 +115,19 @@ def _class(nodes: list[str], kind: tuple[str, ...]) -> NodeClass:
 
 
 def read_accounts(text: str) -> Iterator[Account]:
-    """Yield the accounts in the lines ``ACCOUNT|PARTITION|QOS,…`` of sacctmgr."""
+    """Yield the accounts in the lines ``ACCOUNT|PARTITION|QOS,…|DEFAULT`` of sacctmgr."""
     for line in text.splitlines():
         name, *rest = line.strip().split("|")
-        if name and len(rest) == 2:
-            yield Account(name=name, partition=rest[0], qos=tuple(one for one in rest[1].split(",") if one))
+        if name and len(rest) in (2, 3):
+            partition, qos, default, *_ = [*rest, ""]
+            names = tuple(one for one in qos.split(",") if one)
+            yield Account(name=name, partition=partition, qos=names, default_qos=default)
+
+
+def _one_name(text: str) -> str:
+    """Return the name on the only line of `text`; empty if there is another number of them."""
+    lines = text.split("\n")
+    return lines[0].strip() if len(lines) <= 2 and "|" not in text else ""
 
 
 def read_mpi_types(text: str) -> tuple[str, ...]:

@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from tare.app.init.batch_remarks import allocation_remark, batch_remarks
 from tare.app.init.kubernetes_draft import KubernetesChoice, kubernetes_draft
-from tare.app.init.mpis import common_mpis, named_mpis
+from tare.app.init.mpis import common_mpis, identity, loaded, named_mpis
 from tare.app.init.network_drafts import network_drafts
 from tare.app.init.site_draft import PlatformDraft, SiteDraft, Stated
-from tare.discovery.facts import Folder, Found, Mpi, NodeClass, Partition
+from tare.discovery.facts import Folder, Found, ModuleSystem, Mpi, NodeClass, Partition, SlurmFacts
 from tare.discovery.file_systems import SHARED
 from tare.discovery.networks import NetworkFacts, find_networks
+from tare.discovery.programs import first_names
 from tare.discovery.ranges import as_ranges
+from tare.discovery.spack import spack_notes
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")  # as a site file takes it
 _PMI = {"openmpi4": "pmix", "openmpi5": "pmix", "mpich": "pmi2"}
@@ -27,10 +30,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen of what was found: a partition, an account, and the folder where nodes keep files.
 
     With `kubernetes`, the runs are in the cluster that was found.
+    `origins` say where account and QoS come from.
     """
 
     partition: Partition | None = None
     account: str = ""
+    qos: str = ""
+    origins: tuple[str, ...] = ()
     staging: str = ""
     kubernetes: KubernetesChoice | None = None
 
@@ -48,9 +54,8 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         keys["nodes"] = Stated(_ranges(names), f"sinfo: partition {partition.name}, {len(names)} nodes")
     else:
         names = found.hosts or ("localhost",)
-        cores = min((one.cores for one in found.nodes), default=1)
-        origin = "cores of /proc/cpuinfo" + (f" on {', '.join(found.hosts[:4])}" if found.hosts else "")
-        keys["nodes"] = Stated(_ranges(names), "named by --hosts" if found.hosts else "this machine")
+        cores, origin = _cores_of_hosts(found)
+        keys["nodes"] = Stated(_ranges(names), _origin_of_hosts(found))
     keys["slots_per_node"] = Stated(cores, origin)
     keys |= _memory(found)
     keys |= _more(found, choice, bool(partition))
@@ -67,7 +72,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         platforms=tuple(_platforms(found, choice, constraint)),
         networks=network_drafts(networks, control),
         storage=_storage(found),
-        remarks=tuple(_remarks(found, partition, others)),
+        remarks=(*(f"In 'slurm:', {one}." for one in choice.origins), *_remarks(found, partition, others)),
     )
 
 
@@ -96,6 +101,24 @@ def _slots(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tup
     return kind.cores, f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
 
 
+def _cores_of_hosts(found: Found) -> tuple[int, str]:
+    """Return the cores of the host with the fewest, or what a job has of them, and where that is from."""
+    if found.hosts and not found.nodes:
+        return 1, "not known, since no host was asked; write how many cores each has"
+    cores = min((one.cores for one in found.nodes), default=1)
+    slots = found.allocation.slots if found.allocation else None
+    if found.allocation and slots and slots < cores:
+        return slots, f"{found.allocation.origin}: the job's slots on a node"
+    where = f" on {', '.join(one.node for one in found.nodes[:4])}" if found.hosts else ""
+    return cores, f"cores of /proc/cpuinfo{where}"
+
+
+def _origin_of_hosts(found: Found) -> str:
+    if found.allocation:
+        return f"{found.allocation.origin} of {found.allocation.title} job {found.allocation.job}"
+    return "named by --hosts" if found.hosts else "this machine"
+
+
 def _memory(found: Found) -> dict[str, Stated]:
     least = min((one.memory_kib for one in found.nodes if one.memory_kib), default=0)
     if not least or (found.slurm and not found.via):
@@ -108,13 +131,17 @@ def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:
     """Return the keys that only some sites need."""
     more = {}
     if found.ssh_script:
-        more["agent"] = Stated([found.ssh_script], "`ssh` on the PATH is this script; MPIs on the hosts call it, too")
+        origin = "`ssh` on the PATH is this script; MPIs on the hosts call it, too"
+        more["agent"] = Stated([found.ssh_script], origin)
     if choice.staging:
         more["staging"] = Stated(
             choice.staging, "the hosts do not see this folder; this one is on each of them"
         )
     if is_slurm and found.slurm and found.slurm.binds_ranks is False:
         more["bind"] = Stated("none", "scontrol show config: TaskPlugin binds no ranks to cores")
+    slots = found.allocation.slots if found.allocation else None
+    if slots and any(slots < one.cores for one in found.nodes):
+        more["bind"] = Stated("none", "the job has only some of the cores of its nodes")
     machines = [one.machine for one in found.nodes if one.machine]
     if len(machines) > 1 and len({*machines}) < len(machines):
         more["bind"] = Stated(
@@ -138,6 +165,7 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
         wanted = {
             "partition": choice.partition.name,
             "account": choice.account,
+            "qos": choice.qos,
             "constraint": constraint,
         }
         batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
@@ -156,7 +184,7 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
 def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], origin: str) -> PlatformDraft:
     options: dict[str, object] = {"backend": "slurm"} if batch else {}
     options |= {"launcher": launcher}
-    options |= {"modules": list(one.modules)} if one.modules else {"prefix": one.prefix}
+    options |= loaded(one) or {"prefix": one.prefix}
     if one.path:
         options["path"] = list(one.path)
     if batch:
@@ -215,16 +243,12 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
     for other in found.slurm.partitions if found.slurm else ():
         if partition and other.name != partition.name and other.is_up:
             yield f"Another partition: {other.name}, {len(other.nodes)} nodes."
-    accounts = {one.name for one in found.slurm.accounts} if found.slurm else set()
-    if len(accounts) > 1:
-        yield f"Accounts that you may charge: {', '.join(sorted(accounts))}."
-    qos = sorted({name for one in found.slurm.accounts for name in one.qos}) if found.slurm else []
-    if len(qos) > 1:
-        yield f"QoS that you may use: {', '.join(qos)}; choose one with 'slurm: {{qos: …}}'."
+    yield from _accounting_remarks(found.slurm) if found.slurm else ()
     for system in found.batch_systems:
-        queues = f", queues {', '.join(system.queues)}" if system.queues else ""
-        page = "gridengine" if system.name == "gridengine" else "psij"
-        yield f"{system.title} {system.version} answers here{queues}: docs/{page}.md says how to use it."
+        if found.allocation is None:
+            yield from batch_remarks(system)
+    if found.allocation:
+        yield allocation_remark(found.allocation)
     if found.contexts:
         names = ", ".join(one.name for one in found.contexts)
         yield f"Contexts of Kubernetes: {names}; 'tare init --context' writes a site of one."
@@ -236,14 +260,37 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
         yield f"Not known: {note}."
 
 
+def _accounting_remarks(slurm: SlurmFacts) -> Iterator[str]:
+    accounts = {one.name for one in slurm.accounts}
+    if len(accounts) > 1:
+        yield f"Accounts that you may charge: {', '.join(sorted(accounts))}."
+    qos = sorted({name for one in slurm.accounts for name in one.qos})
+    if len(qos) > 1:
+        yield f"QoS that you may use: {', '.join(qos)}; choose one with --qos, or 'slurm: {{qos: …}}'."
+
+
 def _module_remarks(found: Found) -> Iterator[str]:
-    """Yield what module systems the asked nodes have, and what of their modules is no platform."""
+    """Yield what module systems and Spack the asked nodes have, and what of them is no platform."""
     for node in found.nodes[:1]:
-        if (system := node.module_system) is not None:
-            count = f"{system.n_modules} modules are seen on {node.node} (`module -t avail`)"
-            yield f"{system.title} {system.version}: {count}; docs/software.md says how to load them."
-            yield from system.notes
-    everywhere = {one.modules for one in common_mpis(found.nodes)}
-    lacking = {one.modules for node in found.nodes for one in node.mpis if one.modules} - everywhere
-    for modules in sorted(lacking):
-        yield f"Not on all asked nodes, or not the same there: modules {' '.join(modules)}."
+        for system in (node.module_system, node.eessi):
+            yield from _system_remarks(system, node.node) if system else ()
+        yield from spack_notes(node.spack) if node.spack else ()
+    everywhere = {identity(one) for one in common_mpis(found.nodes)}
+    lacking = {
+        f"{'modules' if one.modules else 'Spack'} {' '.join((*one.modules, *one.spack))}"
+        for node in found.nodes
+        for one in node.mpis
+        if loaded(one) and identity(one) not in everywhere
+    }
+    for names in sorted(lacking):
+        yield f"Not on all asked nodes, or not the same there: {names}."
+
+
+def _system_remarks(system: ModuleSystem, node: str) -> Iterator[str]:
+    title = f"{system.title} {system.version}".strip()
+    after = f" after '{system.setup}'" if system.setup else ""
+    count = f"{system.n_modules} modules are seen on {node}{after} (`module -t avail`)"
+    yield f"{title}: {count}; docs/software.md says how to load them."
+    if system.programs:
+        yield f"Programs of {title} that Tare can measure: {first_names(system.programs)}."
+    yield from system.notes

@@ -17,8 +17,8 @@ def common_mpis(nodes: Sequence[NodeFacts]) -> list[Mpi]:
     if not nodes:
         return []
     first, *others = nodes
-    known = [{_identity(one) for one in other.mpis} for other in others]
-    mpis = [one for one in first.mpis if all(_identity(one) in there for there in known)]
+    known = [{identity(one) for one in other.mpis} for other in others]
+    mpis = [one for one in first.mpis if all(identity(one) in there for there in known)]
     return [_with_compiler(one, mpis) for one in mpis if "${" not in one.prefix]
 
 
@@ -27,22 +27,40 @@ def named_mpis(nodes: Sequence[NodeFacts]) -> dict[str, Mpi]:
     found: dict[str, Mpi] = {}
     counts: dict[str, int] = {}
     for one in common_mpis(nodes):
-        base = "-".join(one.modules) or f"{_SLUGS[one.family]}-{one.version}"
-        base = re.sub(r"[^A-Za-z0-9_.+-]", "-", base)
+        base = re.sub(r"[^A-Za-z0-9_.+-]", "-", _base_name(one))
         counts[base] = counts.get(base, 0) + 1
         found[base if counts[base] == 1 else f"{base}-{counts[base]}"] = one
     return found
 
 
-def _identity(one: Mpi) -> tuple[str, str, tuple[str, ...]]:
-    return one.prefix, one.version, one.modules
+def identity(one: Mpi) -> tuple[str, ...]:
+    """Return what two nodes have in common that have the same MPI."""
+    return one.prefix, one.version, one.setup, *one.modules, *one.spack
+
+
+def loaded(one: Mpi) -> dict[str, object]:
+    """Return the keys of a platform that make the MPI visible; empty if its folders do."""
+    keys: dict[str, object] = {"setup": [one.setup]} if one.setup else {}
+    if one.modules:
+        keys["modules"] = list(one.modules)
+    if one.spack:
+        keys["spack"] = list(one.spack)
+    return keys
+
+
+def _base_name(one: Mpi) -> str:
+    """Return a name for the platforms of an MPI: its stack, if it is in one, and what is loaded."""
+    stack = re.search(r"/versions/([A-Za-z0-9._-]+)/init/", one.setup) if one.modules else None
+    before = f"eessi-{stack[1]}-" if stack else "spack-" if one.spack else ""
+    names = "-".join((*one.modules, *one.spack))
+    return f"{before}{names}" if names else f"{_SLUGS[one.family]}-{one.version}"
 
 
 def _with_compiler(one: Mpi, others: Sequence[Mpi]) -> Mpi:
     """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p)."""
-    if one.family != "Intel MPI" or "mpicc" in one.programs or one.modules:
+    if one.family != "Intel MPI" or "mpicc" in one.programs or loaded(one):
         return one
-    able = [other for other in others if "mpicc" in other.programs and not other.modules]
+    able = [other for other in others if "mpicc" in other.programs and not loaded(other)]
     mpich = next((other for other in able if other.family == "MPICH"), None)
     if mpich is None:
         return one

@@ -10,32 +10,32 @@ import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from tare.app.init.dialogue import Dialogue
 from tare.app.init.draft import Choice
+from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
+from tare.app.init.slurm_choice import account_of, qos_of
 from tare.core.errors import BackendError, CampaignError, UsageError
+from tare.discovery.allocations import find_allocation
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
-from tare.discovery.facts import BatchSystem, Found, NodeFacts, Partition, SlurmFacts
+from tare.discovery.facts import Allocation, BatchSystem, Found, NodeFacts, SlurmFacts
 from tare.discovery.file_systems import candidates, read_mounts
 from tare.discovery.kubernetes_contexts import find_contexts
 from tare.discovery.kubernetes_facts import Context
 from tare.discovery.node_probe import probe_script
-from tare.discovery.nodes import ask_hosts, ask_slurm, ask_this_machine, srun_command
+from tare.discovery.nodes import ask_slurm, ask_this_machine, srun_command
 from tare.discovery.slurm import find_slurm
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
-from tare.plugins.backends.hosts.openssh import wrapper_script
-from tare.plugins.backends.ownership import sessions
-from tare.plugins.backends.process.backend import ProcessBackend
 
 _WAIT_S = 300
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
-_MOST_HOSTS = 16
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +45,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     partition: str = ""
     account: str = ""
+    qos: str = ""
     context: str = ""
     namespace: str = ""
     image: str = ""
@@ -72,42 +73,39 @@ class _Surveyor:
         self.notes: list[str] = []
         self.user = _user()
         self.folders, self.prefixes = _folders(self.user), _prefixes()
-        self.ssh_script = str(wrapper_script("ssh") or "") if wishes.hosts else ""
         self.origins: Mapping[str, str] = self.folders | self.prefixes
 
     def run(self) -> Survey:
         with self.dialogue.busy("batch systems"):
-            is_asked = not self._names_other_place()
-            slurm = find_slurm(self.commands, self.user, self.notes.append) if is_asked else None
+            allocation = None if self._names_other_place() else find_allocation(os.environ, self.commands)
+            is_elsewhere = allocation or self._names_other_place()
+            slurm = None if is_elsewhere else find_slurm(self.commands, self.user, self.notes.append)
             others = tuple(find_batch_systems(self.commands, self.notes.append))
         if slurm and not any(one.is_up and one.nodes for one in slurm.partitions):
             self.notes.append("Slurm answers, but has no partition that is up")
             slurm = None
-        if slurm:
-            names = ", ".join(one.name for one in slurm.partitions)
-            self.dialogue.say(f"found    Slurm {slurm.version}: partitions {names}")
-        for other in others:
-            self.dialogue.say(f"found    {other.title} {other.version}")
-        contexts = self._contexts()
+        self._say_batch_systems(slurm, others)
+        contexts = () if allocation else self._contexts()
         context = self._place(slurm, contexts)
         if context and (cluster := self._in_cluster(context, others, contexts)):
             return cluster
         choice = self._choice(slurm) if slurm else Choice()
-        nodes, via, may_try = self._nodes(slurm, choice)
-        if self.wishes.hosts and not all(one.sees_folder for one in nodes):
+        with _marker(self.wishes.folder) as marker:
+            found, may_try = self._looked(slurm, choice, allocation, marker)
+        if found.hosts and not all(one.sees_folder for one in found.nodes):
             choice = msgspec.structs.replace(choice, staging=_STAGING)
-        found = Found(
-            host=socket.gethostname(),
-            slurm=slurm,
-            batch_systems=others,
-            contexts=contexts,
-            hosts=self.wishes.hosts,
-            ssh_script=self.ssh_script,
-            nodes=nodes,
-            via=via,
-            notes=tuple(self.notes),
+        found = msgspec.structs.replace(
+            found, batch_systems=others, contexts=contexts, notes=tuple(self.notes)
         )
         return Survey(found=found, choice=choice, may_try=may_try)
+
+    def _say_batch_systems(self, slurm: SlurmFacts | None, others: Sequence[BatchSystem]) -> None:
+        if slurm:
+            names = ", ".join(one.name for one in slurm.partitions)
+            self.dialogue.say(f"found    Slurm {slurm.version}: partitions {names}")
+        for other in others:
+            queues = f": queues {', '.join(other.queues)}" if other.queues else ""
+            self.dialogue.say(f"found    {other.title} {other.version}{queues}")
 
     def _names_other_place(self) -> bool:
         """Return whether the user named hosts or a cluster, so that Slurm is not asked."""
@@ -119,7 +117,7 @@ class _Surveyor:
 
     def _contexts(self) -> tuple[Context, ...]:
         """Return the contexts of Kubernetes, if a cluster may be meant."""
-        if self.wishes.hosts or self.wishes.partition or self.wishes.account:
+        if self.wishes.hosts or self.wishes.partition or self.wishes.account or self.wishes.qos:
             return ()
         return find_contexts(os.environ, Path.home(), self.notes.append)
 
@@ -176,58 +174,37 @@ class _Surveyor:
             )
         name = self.wishes.partition or self.dialogue.choose("Partition for the runs", names, names[0])
         partition = next(one for one in up if one.name == name)
-        return Choice(partition=partition, account=self._account(slurm, partition))
+        account = account_of(slurm, partition, self.wishes.account, self.dialogue.choose)
+        qos = qos_of(slurm, partition, account.value, self.wishes.qos, self.dialogue.choose)
+        origins = [one.origin for one in (account, qos) if one.origin]
+        return Choice(partition=partition, account=account.value, qos=qos.value, origins=tuple(origins))
 
-    def _account(self, slurm: SlurmFacts, partition: Partition) -> str:
-        here = [one.name for one in slurm.accounts if one.partition in ("", partition.name)]
-        accounts = list(dict.fromkeys(here))
-        if self.wishes.account and accounts and self.wishes.account not in accounts:
-            raise UsageError(
-                f"no account {self.wishes.account!r}; --account takes one of {', '.join(accounts)}"
-            )
-        if self.wishes.account or len(accounts) < 2:
-            return self.wishes.account
-        default = "Slurm's default"
-        chosen = self.dialogue.choose("Account to charge", [default, *accounts], default)
-        return "" if chosen == default else chosen
-
-    def _nodes(self, slurm: SlurmFacts | None, choice: Choice) -> tuple[tuple[NodeFacts, ...], str, bool]:
-        """Return the facts of nodes, how they were asked, and whether platforms may be tried there."""
-        with _marker(self.wishes.folder) as marker:
-            if self.wishes.hosts:
-                with self.dialogue.busy("hosts over ssh"):
-                    nodes = self._ask_hosts(marker)
-                if not nodes:
-                    raise BackendError("; ".join(self.notes) or "no host could be asked")
-                return nodes, "over ssh", self._may("start two ranks of each MPI on two hosts")
-            if slurm and choice.partition:
-                return self._ask_slurm(choice, marker)
-            with self.dialogue.busy("this machine"):
-                return self._ask_here(marker), "this machine", True
-
-    def _ask_here(self, marker: Path) -> tuple[NodeFacts, ...]:
-        script = self._script("", marker)
-        return ask_this_machine(self.commands, script, self.origins, self.notes.append)
-
-    def _ask_hosts(self, marker: Path) -> tuple[NodeFacts, ...]:
-        hosts = self.wishes.hosts[:_MOST_HOSTS]
-        if len(hosts) < len(self.wishes.hosts):
-            self.notes.append(f"only the first {len(hosts)} of {len(self.wishes.hosts)} hosts were asked")
-        label = str(sessions.new_session("init"))
-        with ProcessBackend(label=label, agent=(self.ssh_script or "ssh",), hosts=hosts) as backend:
-
-            def ask(host: str, script: str) -> str:
-                return backend.ask([host], script)[host]
-
-            def script(node: str) -> str:
-                return self._script(node, marker)
-
-            return ask_hosts(hosts, ask, script, self.origins, self.notes.append)
+    def _looked(
+        self, slurm: SlurmFacts | None, choice: Choice, allocation: Allocation | None, marker: Path
+    ) -> tuple[Found, bool]:
+        """Return what nodes say of themselves, and whether platforms may be tried there."""
+        found = Found(host=socket.gethostname(), slurm=slurm)
+        script = partial(self._script, marker=marker)
+        hosts = HostsSurvey(self.dialogue, self._may, script, self.origins, self.notes)
+        if self.wishes.hosts:
+            return hosts.of_hosts(found, self.wishes.hosts)
+        if allocation and (within := hosts.of_allocation(found, allocation)):
+            return within
+        if slurm and choice.partition:
+            nodes, via, may_try = self._ask_slurm(choice, marker)
+            return msgspec.structs.replace(found, nodes=nodes, via=via), may_try
+        with self.dialogue.busy("this machine"):
+            nodes = ask_this_machine(self.commands, script(""), self.origins, self.notes.append)
+        return msgspec.structs.replace(found, nodes=nodes, via="this machine"), True
 
     def _ask_slurm(self, choice: Choice, marker: Path) -> tuple[tuple[NodeFacts, ...], str, bool]:
         partition = choice.partition
         n_nodes = min(2, len(partition.nodes)) if partition else 0
-        options = {"partition": partition.name if partition else None, "account": choice.account or None}
+        options = {
+            "partition": partition.name if partition else None,
+            "account": choice.account or None,
+            "qos": choice.qos or None,
+        }
         command = srun_command(n_nodes, options, _WAIT_S)
         self.dialogue.say(
             f"To see networks, folders and MPIs of compute nodes, this job of seconds runs on {n_nodes}:",

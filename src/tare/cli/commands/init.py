@@ -32,7 +32,10 @@ _MISSING_EXIT_CODE = 3
 @click.option(
     "--partition", default="", help="Slurm's partition for the runs; default: the question, or Slurm's."
 )
-@click.option("--account", default="", help="Account that Slurm charges.")
+@click.option(
+    "--account", default="", help="Account that Slurm charges; default: what the partition demands."
+)
+@click.option("--qos", default="", help="QoS of Slurm's jobs; default: what the partition demands.")
 @click.option(
     "--context",
     default="",
@@ -40,10 +43,8 @@ _MISSING_EXIT_CODE = 3
 )
 @click.option("--namespace", default="", help="Namespace for pods; default: the context's.")
 @click.option("--image", default="", help="Image of pods; default: the question, or that of an MPIJob there.")
-@click.option("--no-jobs", is_flag=True, help="Run nothing on compute nodes, not even a job of seconds.")
-@click.option(
-    "--yes", is_flag=True, help="Ask nothing: take the defaults, and run the jobs that are announced."
-)
+@click.option("--no-jobs", is_flag=True, help="Run nothing on compute nodes or hosts, not even for seconds.")
+@click.option("--yes", is_flag=True, help="Ask nothing: take the defaults, and run what is announced.")
 @click.option("--force", is_flag=True, help="Replace site.yaml and first.yaml if they are there.")
 @json_option
 @log_options
@@ -52,6 +53,7 @@ def command(
     hosts: str | None,
     partition: str,
     account: str,
+    qos: str,
     context: str,
     namespace: str,
     image: str,
@@ -62,12 +64,12 @@ def command(
 ) -> None:
     """Look around, and write a site file and a first study: DIR/site.yaml and DIR/first.yaml (default: here).
 
-    It asks Slurm and other batch systems, a Kubernetes cluster (--context), hosts over ssh (--hosts), or
-    this machine, and writes what it finds: nodes, networks, MPIs, folders. Each line says where it comes
-    from. Jobs on compute nodes are announced and asked for first, and so is the one that looks into the
-    image of a cluster's pods.
-    Then it tries each platform with two ranks on two nodes (in a cluster, by dry runs), as
-    `tare doctor --site` does; those that do not work are left in the file as comments, with the reason.
+    It asks Slurm and other batch systems, a Kubernetes cluster (--context), hosts over ssh (--hosts), the
+    nodes of the job of PBS, LSF, Flux or Grid Engine in which it is called, or this machine. It writes what
+    it finds: nodes, networks, MPIs, folders. Each line says where it comes from. What runs on compute nodes
+    or hosts is announced and asked for first, and so is the Job in a cluster that looks into the image. Then
+    it tries each platform with two ranks on two nodes (in a cluster, by dry runs), as `tare doctor --site`
+    does; those that do not work are left in the file as comments, with the reason.
 
     Exits with 3 if something that was written does not work.
 
@@ -91,6 +93,7 @@ def command(
         hosts=_expanded(hosts),
         partition=partition,
         account=account,
+        qos=qos,
         context=context,
         namespace=namespace,
         image=image,

@@ -77,7 +77,9 @@ class HostCommands:
         """Return a Transfer, which copies working folders to these hosts and back."""
         return Transfer(self._queries, hosts, place, self._env)
 
-    def run(self, scripts: Mapping[str, str], *, is_lenient: bool = False) -> dict[str, str]:
+    def run(
+        self, scripts: Mapping[str, str], *, is_lenient: bool = False, timeout_s: float = _QUERY_S
+    ) -> dict[str, str]:
         """Run a shell script on each host, all at once; return their outputs.
 
         Text that a login script prints before is removed. Hosts that do not answer are left out if
@@ -91,7 +93,7 @@ class HostCommands:
         try:
             for host, process in running.items():
                 with contextlib.suppress(*((BackendError,) if is_lenient else ())):
-                    outputs[host] = _output_of(host, process)
+                    outputs[host] = _output_of(host, process, timeout_s)
         finally:
             for process in running.values():
                 process.kill()
@@ -150,11 +152,11 @@ class HostCommands:
             raise BackendError(f"host {host} could not be reached: {reason}") from error
 
 
-def _output_of(host: str, process: subprocess.Popen[bytes]) -> str:
+def _output_of(host: str, process: subprocess.Popen[bytes], timeout_s: float) -> str:
     try:
-        out, err = process.communicate(timeout=_QUERY_S)
+        out, err = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
-        raise BackendError(f"host {host} did not answer within {_QUERY_S:g} s") from error
+        raise BackendError(f"host {host} did not answer within {timeout_s:g} s") from error
     if process.returncode == _UNREACHABLE:
         raise BackendError(f"host {host} could not be reached: {explain(host, err.decode(errors='replace'))}")
     return out.decode(errors="replace").partition(f"{_BEGIN}\n")[2]

@@ -82,8 +82,10 @@ def wrapper_script(program: str) -> Path | None:
     It gets no options of Tare's: an ``-F`` would come after its own, and ssh takes the last.
     """
     path = shutil.which(program)
-    with suppress(OSError):
-        if path is not None and Path(path).open("rb").read(2) == b"#!":
+    if path is None:
+        return None
+    with suppress(OSError), Path(path).open("rb") as file:
+        if file.read(2) == b"#!":
             return Path(path).absolute()
     return None
 

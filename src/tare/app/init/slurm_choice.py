@@ -1,0 +1,76 @@
+"""Choose account and QoS of Slurm's jobs: what the user names, else what the partition demands, else none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from tare.core.errors import UsageError
+from tare.discovery.facts import Partition, SlurmFacts
+
+Choose = Callable[[str, Sequence[str], str], str]
+"""Asks a question with options and a default, and returns one of the options."""
+
+_SLURMS_DEFAULT = "Slurm's default"
+_NO_QOS = "normal"  # what jobs get whose association has no default (sacctmgr(1))
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """A value, empty to leave it to Slurm, and where it comes from."""
+
+    value: str = ""
+    origin: str = ""
+
+
+def account_of(slurm: SlurmFacts, partition: Partition, wish: str, choose: Choose) -> Chosen:
+    """Return the account to charge. Raises UsageError for a `wish` that this user may not charge."""
+    here = [one.name for one in slurm.accounts if one.partition in ("", partition.name)]
+    accounts = list(dict.fromkeys(here))
+    if wish:
+        if accounts and wish not in accounts:
+            raise UsageError(f"no account {wish!r}; --account takes one of {', '.join(accounts)}")
+        return Chosen(wish, f"account {wish}: --account")
+    allowed = _allowed(accounts, partition, "Accounts")
+    default = slurm.default_account
+    if demand := _demand(default, allowed, partition, "Accounts"):
+        account = choose("Account to charge", allowed, allowed[0])
+        return Chosen(account, f"account {account}: {demand}, and yours is {default or 'not known'}")
+    if len(allowed) < 2:
+        return Chosen()
+    account = choose("Account to charge", [_SLURMS_DEFAULT, *allowed], _SLURMS_DEFAULT)
+    return Chosen() if account == _SLURMS_DEFAULT else Chosen(account, f"account {account}: chosen")
+
+
+def qos_of(slurm: SlurmFacts, partition: Partition, account: str, wish: str, choose: Choose) -> Chosen:
+    """Return the QoS to ask for with `account`. Raises UsageError for a `wish` that this user may not use."""
+    here = [one for one in slurm.accounts if one.partition in ("", partition.name)]
+    own = [one for one in here if one.name == (account or slurm.default_account)] or here
+    usable = list(dict.fromkeys(name for one in own for name in one.qos))
+    if wish:
+        if usable and wish not in usable:
+            raise UsageError(f"no QoS {wish!r}; --qos takes one of {', '.join(usable)}")
+        return Chosen(wish, f"qos {wish}: --qos")
+    default = next((one.default_qos for one in own if one.default_qos), _NO_QOS)
+    allowed = _allowed(usable, partition, "Qos")
+    demand = _demand(default, allowed, partition, "Qos")
+    if not demand:
+        return Chosen()
+    qos = choose("QoS of the jobs", allowed, allowed[0])
+    return Chosen(qos, f"qos {qos}: {demand}, and jobs that name none get {default}")
+
+
+def _allowed(names: Sequence[str], partition: Partition, kind: str) -> list[str]:
+    """Return those of `names` that the partition takes."""
+    allows, denies = (partition.limits.get(f"{word}{kind}", "").split(",") for word in ("Allow", "Deny"))
+    return [one for one in names if (allows == [""] or one in allows) and one not in denies]
+
+
+def _demand(default: str, allowed: Sequence[str], partition: Partition, kind: str) -> str:
+    """Return what the partition demands if jobs that name nothing are refused there; else an empty text."""
+    if not allowed or default in allowed:
+        return ""
+    for key in (f"Allow{kind}", f"Deny{kind}"):
+        if limit := partition.limits.get(key):
+            return f"partition {partition.name} has {key}={limit} (scontrol show partition)"
+    return ""

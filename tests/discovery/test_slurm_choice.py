@@ -1,0 +1,75 @@
+"""Account and QoS in the written site: those that the user names, or that the partition demands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tare.app.init.slurm_choice import Chosen, account_of, qos_of
+from tare.core.errors import UsageError
+from tare.discovery.facts import Account, Partition, SlurmFacts
+
+SLURM = SlurmFacts(
+    version="23.11",
+    accounts=(
+        Account(name="home", qos=("normal",)),
+        Account(name="proj42", qos=("normal", "bench", "long"), default_qos="normal"),
+        Account(name="elsewhere", partition="gpu", qos=("gpu",)),
+    ),
+    default_account="home",
+)
+
+
+def partition(**limits: str) -> Partition:
+    return Partition(name="compute", limits=limits)
+
+
+def default(question: str, options: Sequence[str], chosen: str) -> str:
+    assert chosen in options
+    return chosen
+
+
+def asked_nothing(question: str, options: Sequence[str], chosen: str) -> str:
+    raise AssertionError(question)
+
+
+def test_a_partition_without_limits_demands_nothing() -> None:
+    assert account_of(SLURM, partition(), "", default) == Chosen()
+    assert qos_of(SLURM, partition(), "", "", asked_nothing) == Chosen()
+
+
+def test_an_account_is_named_where_the_partition_does_not_take_the_default_one() -> None:
+    found = account_of(SLURM, partition(AllowAccounts="proj42,other"), "", default)
+    assert found.value == "proj42"
+    assert found.origin == (
+        "account proj42: partition compute has AllowAccounts=proj42,other (scontrol show partition), "
+        "and yours is home"
+    )
+    assert account_of(SLURM, partition(DenyAccounts="home"), "", default).value == "proj42"
+    assert account_of(SLURM, partition(AllowAccounts="home"), "", asked_nothing) == Chosen()
+
+
+def test_a_qos_is_named_where_the_partition_does_not_take_the_default_one() -> None:
+    demanding = partition(AllowQos="bench,debug")
+    found = qos_of(SLURM, demanding, "proj42", "", default)
+    assert found.value == "bench"
+    assert "has AllowQos=bench,debug" in found.origin
+    assert found.origin.endswith("jobs that name none get normal")
+    assert qos_of(SLURM, partition(DenyQos="normal"), "proj42", "", default).value == "bench"
+    assert qos_of(SLURM, partition(AllowQos="normal"), "proj42", "", asked_nothing) == Chosen()
+
+
+def test_what_the_user_may_not_use_is_no_choice() -> None:
+    assert qos_of(SLURM, partition(AllowQos="gpu"), "home", "", asked_nothing) == Chosen()
+    with pytest.raises(UsageError, match="no account 'elsewhere'; --account takes one of home, proj42"):
+        account_of(SLURM, partition(), "elsewhere", asked_nothing)
+    with pytest.raises(UsageError, match="no QoS 'gpu'; --qos takes one of normal, bench, long"):
+        qos_of(SLURM, partition(), "proj42", "gpu", asked_nothing)
+
+
+def test_what_the_user_names_is_taken_where_slurm_has_no_accounting() -> None:
+    bare = SlurmFacts(version="23.11")
+    assert account_of(bare, partition(), "mine", asked_nothing) == Chosen("mine", "account mine: --account")
+    assert qos_of(bare, partition(), "mine", "fast", asked_nothing) == Chosen("fast", "qos fast: --qos")
+    assert account_of(bare, partition(AllowAccounts="x"), "", asked_nothing) == Chosen()
