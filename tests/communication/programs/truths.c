@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -222,6 +223,7 @@ int main(int argc, char **argv)
     const char *const what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "no-init") == 0)
         return 0;
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* else resident memory differs by huge pages of 2 MiB from run to run */
     if (strcmp(what, "threads") == 0)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     else
