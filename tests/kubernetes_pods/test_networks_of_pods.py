@@ -14,7 +14,7 @@ from kubernetes_pods.conftest import ROOT, PodLab, attempts
 _STUDY = ROOT / "studies/openshift-networks.yaml"
 _RATE_MB_S = 200 / 8  # pod_lab.RATE
 _PATHS = {"pod-host": "hsn0", "multus": "net1", "sdn": "eth0"}
-_N_BLOCKS = 5
+_N_BLOCKS = yaml.safe_load(_STUDY.read_text())["repeats"]
 _LARGEST = 256 * 1024
 
 
