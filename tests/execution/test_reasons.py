@@ -100,6 +100,26 @@ def test_there_are_many_real_failures() -> None:
             "step 17\nERROR: negative density in cell 12\n",
             "ERROR: negative density in cell 12",
         ),
+        (  # a shell may see that its program was ended before it is ended itself
+            "srun: error: n2: task 1: Exited with exit code 3\n"
+            "/bin/sh: line 1: 4711 Terminated              sleep 60\n"
+            "srun: error: Timed out waiting for job step to complete\n"
+            "srun: error: n1: task 0: Exited with exit code 143\n",
+            "no convergence\n",
+            "rank 1 on n2 ended with exit code 3; the last that was printed: no convergence",
+        ),
+        (
+            "srun: error: n1: task 0: Exited with exit code 143\n"
+            "srun: error: n2: task 1: Exited with exit code 3\n",
+            "no convergence\n",
+            "rank 1 on n2 ended with exit code 3; the last that was printed: no convergence",
+        ),
+        (
+            "run.sh: line 4: 4711 Killed                  ./solver\n"
+            "srun: error: n1: task 0: Exited with exit code 137\n",
+            "step 3\n",
+            "run.sh: line 4: 4711 Killed ./solver",
+        ),
         (
             f"{LOST_PEER}"
             "srun: error: n2: task 1: Exited with exit code 3\n"

@@ -21,6 +21,7 @@ from tare.execution.launcher_output import (
     blocks_of,
     frame_of,
     is_consequence,
+    is_killed_program,
     launcher_error,
     own_lines,
     start_fault,
@@ -133,8 +134,8 @@ def reason_of(work: Path, outputs: Iterable[str]) -> str:
     that was printed.
     """
     texts = [_read(work / name) for name in outputs]
-    printed = [_own_lines(text) for text in texts]
     frame = frame_of(texts)
+    printed = [_own_lines(text, frame) for text in texts]
     warned = next((one for one in (_system(lines) for lines in printed) if one), "")
     if found := _error(texts, printed, frame):
         is_consequence = "ssertion" in found and warned and not _OF_SYSTEM.search(found)
@@ -164,8 +165,11 @@ def refusal_of_loader(work: Path, outputs: Iterable[str], library: str) -> str:
     return _cut(next(found, ""))
 
 
-def _own_lines(text: str) -> list[str]:
-    return without_ignored(list(own_lines(text)))
+def _own_lines(text: str, frame: LauncherFrame | None = None) -> list[str]:
+    """Return the program's own lines, without those of shells that were ended since a rank had failed."""
+    lines = without_ignored(list(own_lines(text)))
+    is_explained = frame is not None and frame.is_certain
+    return [line for line in lines if not (is_explained and is_killed_program(line))]
 
 
 def _last(frame: LauncherFrame | None, printed: list[list[str]]) -> str:

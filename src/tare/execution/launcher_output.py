@@ -46,6 +46,7 @@ _FRAME_LINE = re.compile(
       | ^Please\ see\ the\ FAQ | application\ called\ MPI_Abort | ^\[(?:mpiexec|proxy)[^]]*\]
       | ^srun:\ (?:Terminating|Job\ step\ aborted|Force\ Term|launch/|First\ task|Complete|forcing\ job)
       | ^srun:\ (?:error:\ .*:\ tasks?\ |job\ \d+|cluster\ configuration\ lacks)
+      | ^srun:\ error:\ Timed\ out\ waiting\ for\ job\ step\ to\ complete
       | ^slurmstepd(?:-\S+)?:\ error:\ (?:\*\*\*|Detected\ \d+\ oom)
       | ^mpi(?:run|exec)(?:\.\w+)?:\ Forwarding\ signal | ^\d+\ total\ processes\ (?:killed|failed\ to\ start)
       | ^Warning:\ Permanently\ added | ^Connection\ to\ \S+\ closed | ^client_loop:
@@ -81,10 +82,14 @@ _OPENMPI_ABORT = re.compile(
 _SRUN = re.compile(
     r"^srun: error: (\S+): tasks? ([\d,-]+): (?:Exited with exit code (\d{1,9})|(.+))$", re.MULTILINE
 )
+_SHELL_REPORT = re.compile(r": line \d+:\s+\d+ (?:Killed|Terminated)\b")
+"""As bash prints it: the script, its line, the process and what ended it."""
 _OOM = re.compile(r"oom[-_]kill", re.IGNORECASE)
 _EXECVP = re.compile(r"execvp error on file (.+) \(([^()]*)\)$", re.MULTILINE)
 _PROBE = re.compile(r"/(?:placement_probe|attest|bind)\.sh: (?:line )?\d+: exec: (.+?): (.+)$", re.MULTILINE)
 _KILLED_BY_LAUNCHER = {"Killed": 9, "Terminated": 15}
+_SHELL_KILLED = frozenset({128 + 9, 128 + 15})
+"""The exit codes of a shell whose program was ended by the signals with which launchers end ranks."""
 _SRUN_EXECVE = re.compile(r"error: execve\(\): (.+?): (.+)$", re.MULTILINE)
 _EXECVE = re.compile(r"Application name:\s+(\S+)\s*\n\s*Error:\s+(.+)")
 _IN_PATH = re.compile(
@@ -117,6 +122,11 @@ class LauncherFrame(NamedTuple):
         """Return whether the rank ended by itself; launchers end the other ranks by signals 9 and 15."""
         return self.code not in {9, 15} if self.is_signal else self.code is not None
 
+    @property
+    def is_certain(self) -> bool:
+        """Return whether the rank ended by itself, and not with the exit code of a shell that was killed."""
+        return self.is_own and (self.is_signal or self.code not in _SHELL_KILLED)
+
 
 def is_frame(line: str) -> bool:
     """Return whether a launcher printed this line."""
@@ -135,6 +145,11 @@ def own_lines(text: str) -> Iterator[str]:
                 call = ""
             elif not line.strip() or not is_frame(line):
                 yield line
+
+
+def is_killed_program(line: str) -> bool:
+    """Return whether a shell reports that a signal with which launchers end ranks ended its program."""
+    return _SHELL_REPORT.search(line) is not None
 
 
 def blocks_of(text: str) -> Iterator[str]:
@@ -188,7 +203,8 @@ def frame_of(texts: Iterable[str]) -> LauncherFrame | None:
     # a launcher kills the other ranks (9), or asks them to end (15), when one has failed
     first = next((end for end in kills if end.code not in {9, 15}), None)
     own = [end for end in ends if not end.is_signal and end.code is not None]
-    return first or next(iter([*own, *kills, *ends]), None)
+    certain = [end for end in own if end.is_certain]
+    return first or next(iter([*certain, *own, *kills, *ends]), None)
 
 
 def _signals(text: str) -> Iterator[LauncherFrame]:
