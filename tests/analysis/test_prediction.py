@@ -265,3 +265,12 @@ def test_a_rank_receives_its_part_of_what_is_reduced_and_scattered() -> None:
     assert reduced is not None
     assert scattered.n_bytes == 3072
     assert reduced.n_bytes == 2 * 3072
+
+
+def test_a_prediction_of_two_runs_is_said_to_have_no_interval(tmp_path: Path) -> None:
+    truths = (_truth(_HOST), _truth(_OVERLAY))
+    curves = curves_campaign(_NETWORKS, with_collectives=_RANKS)
+    (found,) = predictions(profiled_campaign(tmp_path, *truths, blocks=2), curves)
+    assert "without an interval, as fewer than 3 runs or passes" in prediction_sentence(found)
+    (found,) = predictions(_program(tmp_path / "more"), curves)
+    assert "without an interval" not in prediction_sentence(found)

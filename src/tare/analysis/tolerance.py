@@ -80,8 +80,13 @@ def demand(profile: Profile) -> Demand:
     received: dict[str, float] = {}
     for node, own in zip(profile.nodes, n_bytes.tolist(), strict=True):
         received[node] = received.get(node, 0.0) + own
-    of_busiest = (float(column[busiest]) for column in (messages, hidden, announced))
-    return Demand(mean(profile.wall_s), *of_busiest, max(received.values()))
+    return Demand(
+        wall_s=mean(profile.wall_s),
+        messages=float(messages[busiest]),
+        hidden=float(hidden[busiest]),
+        announced=float(announced[busiest]),
+        n_bytes=max(received.values()),
+    )
 
 
 def _crossing(n_nodes: int, ranks: int) -> float:

@@ -43,6 +43,8 @@ def prediction_sentence(one: Prediction) -> str:
         f"{subject} is predicted to take {_change_said(one.ratio)} than on {reference}, by the networks’ "
         "curves"
     )
+    if one.ratio.low is None:
+        text += f", without an interval, as fewer than {MIN_BLOCKS} runs or passes of the curves are known"
     if one.measured_ratio is not None:
         meets = {True: ", which does not contradict it", False: ", which contradicts it", None: ""}[
             one.is_inside
