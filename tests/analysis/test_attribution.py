@@ -184,3 +184,23 @@ def test_a_run_that_failed_before_it_was_repeated_is_no_reason(tmp_path: Path) -
     ]
     found = attributions(msgspec.structs.replace(campaign, attempts=(*first, *campaign.attempts)))
     assert [one.refusal for one in found] == ["2 blocks have a profile of both sides; 3 or more are needed"]
+
+
+def test_a_rank_that_is_slower_is_not_named_where_there_is_less_waiting(tmp_path: Path) -> None:
+    """The reference waited for another reason, and that is what changed."""
+    campaign = profiled_campaign(tmp_path, BASE, BASE, slow_rank_s=0.5, blocks=8, noise=0.001)
+    for one in campaign.attempts:
+        if one.is_profiled and campaign.plan.is_reference(campaign.cases[one.case]):
+            path = tmp_path / one.folder / "profile.json"
+            found = msgspec.json.decode(path.read_bytes())
+            for row in found["functions"]:
+                if row["function"] == "MPI_Allreduce":
+                    row["waiting_s"] = [3.0 + waited for waited in row["waiting_s"]]
+                    row["seconds"] = [3.0 + spent for spent in row["seconds"]]
+            found["wall_s"] = [3.0 + wall for wall in found["wall_s"]]
+            path.write_bytes(msgspec.json.encode(found))
+    (attribution,) = attributions(campaign)
+    assert attribution.difference_s is not None
+    assert attribution.difference_s.value < -2
+    assert attribution.causes[0].kind is CauseKind.WAITING
+    assert attribution.causes[0].rank is None

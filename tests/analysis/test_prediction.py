@@ -240,3 +240,37 @@ def test_a_measurement_that_differs_in_more_than_the_network_is_not_held_against
     assert found.ratio is not None
     assert found.measured_ratio is None
     assert found.is_inside is None
+
+
+def test_a_faster_network_may_save_nothing_of_what_may_be_hidden_or_all_that_was_waited(
+    tmp_path: Path,
+) -> None:
+    """On the reference, half of the cost of non-blocking receives was waited for, or for a late sender."""
+    waited = _CALLS * _OVERLAY.seconds(1 << 16) / 2
+    truth = {("computation", 0): 8.0, ("MPI_Irecv", 1 << 16): waited, ("files", 0): 0.1}
+    campaign = profiled_campaign(tmp_path, truth, truth, blocks=5, noise=1e-4)
+    curves = curves_campaign({"host": _OVERLAY, "roce": _HOST}, noise=1e-4)
+    (found,) = predictions(campaign, curves)
+    assert found.difference_s is not None
+    assert found.difference_s.low is not None
+    assert found.difference_s.high is not None
+    assert found.difference_s.value < -0.5
+    assert found.difference_s.high == pytest.approx(0, abs=0.02)
+    assert found.difference_s.low == pytest.approx(-waited, abs=0.02)
+
+
+def test_a_rank_receives_its_part_of_what_is_reduced_and_scattered() -> None:
+    (scattered, reduced) = (steps(f"MPI_{name}", 4096, 4) for name in ("Reduce_scatter", "Allreduce"))
+    assert scattered is not None
+    assert reduced is not None
+    assert scattered.n_bytes == 3072
+    assert reduced.n_bytes == 2 * 3072
+
+
+def test_a_prediction_of_two_runs_is_said_to_have_no_interval(tmp_path: Path) -> None:
+    truths = (_truth(_HOST), _truth(_OVERLAY))
+    curves = curves_campaign(_NETWORKS, with_collectives=_RANKS)
+    (found,) = predictions(profiled_campaign(tmp_path, *truths, blocks=2), curves)
+    assert "without an interval, as fewer than 3 runs or passes" in prediction_sentence(found)
+    (found,) = predictions(_program(tmp_path / "more"), curves)
+    assert "without an interval" not in prediction_sentence(found)

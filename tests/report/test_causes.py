@@ -23,7 +23,7 @@ from tare.report.content import content
 from tare.report.report_statistics import ReportStatistics
 from tare.report.section import SectionText
 from tare.report.variants import lay_out
-from tare.report.words.causes import cause_sentence, cause_words
+from tare.report.words.causes import cause_sentence, cause_words, silence
 from tare.storage.campaign import read_campaign
 from tare.terminal.output import plain
 
@@ -224,3 +224,48 @@ def test_a_hostile_profile_forges_nothing(tmp_path: Path) -> None:
     ]
     for text in (page, shown.output, *written):
         assert not {"\x1b", "\u202e"} & set(text)
+
+
+def test_runs_without_the_profile_that_differ_the_other_way_are_said(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, _SLOWER)
+    turned = tuple(
+        one if one.is_profiled else msgspec.structs.replace(one, elapsed_s=30 - one.elapsed_s)
+        for one in campaign.attempts
+    )
+    (one,) = attributions(msgspec.structs.replace(campaign, attempts=turned))
+    assert silence(one) == "runs without the profile differ the other way, so nothing is attributed"
+
+
+def _of(name: str, kind: CauseKind = CauseKind.FUNCTION) -> Cause:
+    return Cause(
+        kind=kind,
+        name=name,
+        least_bytes=0,
+        most_bytes=0,
+        reference_s=1.0,
+        contender_s=2.0,
+        difference_s=Bounded(1.0),
+        share=Bounded(1.0),
+    )
+
+
+@pytest.mark.parametrize("name", ["MPI_Win_fence", "MPI_Waitall", "MPI_Probe", "MPI_Barrier", "MPI_Comm_dup"])
+def test_calls_that_have_no_size_are_not_said_to_be_without_data(name: str) -> None:
+    """The data of an MPI_Put pass in MPI_Win_fence."""
+    assert plain(cause_words(_of(name))) == name
+
+
+def test_calls_that_found_no_room_are_named_so() -> None:
+    assert plain(cause_words(_of("other"))) == "MPI calls that found no room in the profile"
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (0, "slower computation of rank 7, and waiting for it"),
+        (3, "slower computation of rank 7 and 3 more, and waiting for them"),
+    ],
+)
+def test_the_ranks_of_a_slow_node_are_counted(more: int, text: str) -> None:
+    cause = msgspec.structs.replace(_of("", CauseKind.WAITING), rank=7, more_ranks=more)
+    assert plain(cause_words(cause)) == text

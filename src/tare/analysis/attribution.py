@@ -49,7 +49,7 @@ _SAME_CALLS = 0.01
 class _Sides(NamedTuple):
     """The runs of both sides in the passes that both have, and their components, blocks × keys.
 
-    What a slow rank computes longer counts with the waiting for it, but not in `measured`, which has the
+    What slow ranks compute longer counts with the waiting for them, but not in `measured`, which has the
     components of both sides as they are.
     """
 
@@ -58,7 +58,7 @@ class _Sides(NamedTuple):
     keys: list[ComponentKey]
     reference: Floats
     contender: Floats
-    slow_rank: int | None
+    slow_ranks: tuple[int, ...]
     measured: tuple[Floats, Floats]
 
 
@@ -122,17 +122,32 @@ def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
     keys = sorted({key for side in rows for row in side for key in row}, key=_key_order)
     below, above = (matrix(side, keys) for side in rows)
     measured = (below, above.copy())
-    slow_rank = None
+    slow_ranks: tuple[int, ...] = ()
     if len({run.profile.ranks for side in runs for run in side}) == 1:
         computed = [np.array([run.profile.computation_s for run in side], np.float64) for side in runs]
-        of_slow, slow_rank = uneven(*computed)
-        delayed = abs(float(of_slow.mean())) * len(computed[0][0])
-        if slow_rank is None or WAITING not in keys or delayed < _LEAST_DELAY * _difference(below, above):
-            slow_rank = None
-        else:
+        of_slow, found_slow = uneven(*computed)
+        if (
+            found_slow
+            and WAITING in keys
+            and _is_waited_for(of_slow, len(computed[0][0]), keys, below, above)
+        ):
+            slow_ranks = found_slow
             above[:, keys.index(COMPUTATION)] -= of_slow
             above[:, keys.index(WAITING)] += of_slow
-    return _Sides(passes, (runs[0], runs[1]), keys, below, above, slow_rank, measured)
+    return _Sides(passes, (runs[0], runs[1]), keys, below, above, slow_ranks, measured)
+
+
+def _is_waited_for(
+    of_slow: Floats, n_ranks: int, keys: list[ComponentKey], below: Floats, above: Floats
+) -> bool:
+    """Return whether ranks that compute longer make others wait, for a part of the difference that counts.
+
+    `of_slow` is what they compute longer, in the mean over ranks. Where there is less of it together with the
+    waiting, these ranks are not what changed.
+    """
+    longer = float(of_slow.mean())
+    waited = float((above - below)[:, keys.index(WAITING)].mean())
+    return longer > 0 and longer + waited > 0 and longer * n_ranks >= _LEAST_DELAY * _difference(below, above)
 
 
 def _difference(below: Floats, above: Floats) -> float:
@@ -199,8 +214,10 @@ def _cause(sides: _Sides, group: tuple[int, ...], found: Shares, at: int, *, is_
         difference_s=Bounded.of(float(found.mean[at]), float(found.low[at]), float(found.high[at])),
         share=Bounded.of(float(found.share[at]), float(found.share_low[at]), float(found.share_high[at])),
         is_certain=is_certain,
-        rank=sides.slow_rank if named.kind is CauseKind.WAITING else None,
     )
+    if named.kind is CauseKind.WAITING and sides.slow_ranks:
+        first, *others = sides.slow_ranks
+        return msgspec.structs.replace(cause, rank=first, more_ranks=len(others))
     if named.kind is not CauseKind.FUNCTION:
         return cause
     names = {sides.keys[column][1] for column in group}

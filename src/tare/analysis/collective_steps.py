@@ -38,7 +38,10 @@ _GATHER_BYTES = 81_920
 """All-gathers of at most so many bytes in all take ⌈log2 p⌉ steps, larger ones a ring."""
 
 _TREES = frozenset({"Barrier", "Bcast", "Reduce", "Gather", "Scatter", "Scan", "Exscan"})
-_BOTH_WAYS = frozenset({"Allreduce", "Reduce_scatter", "Reduce_scatter_block"})
+_SCATTERED = frozenset({"Reduce_scatter", "Reduce_scatter_block"})
+"""Each rank receives its own part from all others; an all-reduce then gathers the parts again."""
+
+_BOTH_WAYS = frozenset({"Allreduce", *_SCATTERED})
 
 
 class Steps(NamedTuple):
@@ -91,5 +94,6 @@ def steps(function: str, n_bytes: float, ranks: int) -> Steps | None:
         return Steps(tree if is_bruck else ranks - 1, n_bytes * (tree * ranks / 2 if is_bruck else ranks - 1))
     if name == "Allgather":
         return Steps(tree if n_bytes * ranks <= _GATHER_BYTES else ranks - 1, n_bytes * (ranks - 1))
-    share = (ranks - 1) / ranks
-    return Steps(tree, n_bytes * (2 * share if name in _BOTH_WAYS else 1.0))
+    if name not in _BOTH_WAYS:
+        return Steps(tree, n_bytes)
+    return Steps(tree, n_bytes * (1 if name in _SCATTERED else 2) * (ranks - 1) / ranks)

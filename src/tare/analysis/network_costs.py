@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES
 from tare.analysis.collective_steps import base_name, steps
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
@@ -72,15 +73,18 @@ class NetworkCosts:
 
     def latency(self, side: Side, n_bytes: float = 8.0) -> Floats | None:
         """Return the time of a small message between two nodes, one per pass; None if it was not measured."""
-        known = self._curves.get((side, POINT_TO_POINT))
+        known = self._covering(side, POINT_TO_POINT, n_bytes)
         return _at(known[0], n_bytes)[0] if known else None
 
     def bytes_per_s(self, side: Side) -> float | None:
         """Return the bandwidth of large messages between two nodes; None if it was not measured."""
-        known = self._curves.get((side, POINT_TO_POINT))
-        if not known or len(known[0].sizes) < _LEAST_SIZES:
+        known = self._curves.get((side, POINT_TO_POINT), [])
+        large = [
+            one for one in known if len(one.sizes) >= _LEAST_SIZES and one.sizes[-1] >= LARGE_MESSAGE_BYTES
+        ]
+        if not large:
             return None
-        sizes, times = known[0].sizes, np.nanmean(known[0].times[:, -2:], axis=0)
+        sizes, times = large[0].sizes, np.nanmean(large[0].times[:, -2:], axis=0)
         return float((sizes[-1] - sizes[-2]) / (times[1] - times[0])) if times[1] > times[0] else None
 
     def cost(self, side: Side, function: str, n_bytes: float, ranks: int) -> Cost | None:
@@ -94,7 +98,7 @@ class NetworkCosts:
         if needed is None:
             return None
         name = base_name(function)
-        known = self._curves.get((side, name), [])
+        known = self._covering(side, name, n_bytes)
         if known:
             near = min(known, key=lambda one: abs(np.log(one.ranks / ranks)))
             found, remarks = _at(near, n_bytes)
@@ -103,13 +107,31 @@ class NetworkCosts:
             before = steps(function, n_bytes, near.ranks)
             factor = needed.messages / before.messages if before else 1.0
             return Cost(found * factor, (*remarks, f"{name} from {near.ranks} to {ranks} ranks"))
-        pairs = self._curves.get((side, POINT_TO_POINT))
+        one_message = needed.n_bytes / needed.messages
+        pairs = self._covering(side, POINT_TO_POINT, one_message)
         if not pairs:
             return None
-        found, remarks = _at(pairs[0], needed.n_bytes / needed.messages)
+        found, remarks = _at(pairs[0], one_message)
         if needed.messages == 1 and name not in _collectives():
             return Cost(found, remarks)
         return Cost(found * needed.messages, (*remarks, f"{name} as messages between two ranks"))
+
+    def _covering(self, side: Side, operation: str, n_bytes: float) -> list[CostCurve]:
+        return [one for one in self._curves.get((side, operation), []) if _covers(one, n_bytes)]
+
+
+def _covers(curve: CostCurve, n_bytes: float) -> bool:
+    """Return whether a curve says what `n_bytes` cost.
+
+    Small messages all cost about the latency. So curves of them alone say nothing of large ones, nor do those
+    of large ones alone of smaller ones.
+    """
+    first, last = curve.sizes[0], curve.sizes[-1]
+    if n_bytes < first:
+        return first <= SMALL_MESSAGE_BYTES
+    return n_bytes <= max(last * _FAR, SMALL_MESSAGE_BYTES) or (
+        last > SMALL_MESSAGE_BYTES and len(curve.sizes) > 1
+    )
 
 
 def _collectives() -> frozenset[str]:

@@ -230,22 +230,32 @@ def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both
         return found
     calls = [one.calls for one in rows]
     unsure = _UNSURE * sum(abs(one.difference_s) for one in calls if one.remarks)
-    hidden = sum(one.difference_s for one in calls if may_be_hidden(one.function))
-    in_full = sum(one.difference_s / one.exposed - one.difference_s for one in calls if 0 < one.exposed < 1)
+    may_hide = [_hidden_ends(one) for one in calls if may_be_hidden(one.function)]
     waited_for = [one for one in rows if not may_be_hidden(one.calls.function)]
     spared = [sum(one.spared[at] for one in waited_for) for at in (0, 1)]
-    least = value - unsure - max(hidden, 0.0) - spared[1]
+    least = value - unsure + sum(low for low, _ in may_hide) - spared[1]
     link = both.links[1]
     if link is not None:
         n_bytes = sum(demand(one.profile).n_bytes for one in runs) / len(runs)
         least = max(least, min(value, transfer_s(link, n_bytes) - wall))
-    most = value + unsure + max(in_full, 0.0) + spared[0]
+    most = value + unsure + sum(high for _, high in may_hide) + spared[0]
     # No time is negative, whatever the curves' noise.
     return Bounded(
         found.value,
         max(0.0, found.low + (least - value) / wall),
         found.high + (most - value) / wall,
     )
+
+
+def _hidden_ends(one: PredictedCalls) -> tuple[float, float]:
+    """Return how far the difference of calls may go down and up from its value: from none to all of it.
+
+    A faster network cannot save more than the time that the reference spent in them.
+    """
+    spent = one.calls * one.exposed * one.reference_call_s
+    in_full = max(one.calls * (one.contender_call_s - one.reference_call_s), -spent)
+    value = one.difference_s
+    return min(in_full, value, 0.0) - value, max(in_full, value, 0.0) - value
 
 
 def _shaped(value: float, rows: Sequence[_Costed], both: _Sides) -> tuple[str, ...]:

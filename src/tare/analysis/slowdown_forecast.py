@@ -7,7 +7,7 @@ import numpy as np
 from tare.analysis.forecast_interval import Error, forecast
 from tare.analysis.prediction import CONFIDENCE
 from tare.analysis.profiles import mean, profiles
-from tare.analysis.tolerance import narrowing, slowdown
+from tare.analysis.tolerance import Slowdown, narrowing, slowdown
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
 from tare.core.prediction import Tolerance
@@ -20,10 +20,10 @@ def with_latency(campaign: Campaign, found: Tolerance, latency_s: float) -> Boun
     """Return the ratio of wall times that so much more latency a message makes, with its interval at 90 %.
 
     The interval holds the scatter of both sides' runs (`forecast`), and goes down to where all non-blocking
-    messages are hidden.
+    messages are hidden, and up to where large ones take three latencies.
     """
-    most, least = slowdown(found, latency_s)
-    return _forecast(1 + most, 1 + least, _walls(campaign, found))
+    slower = slowdown(found, latency_s)
+    return _forecast(slower, _walls(campaign, found))
 
 
 def with_bandwidth(campaign: Campaign, found: Tolerance, bandwidth: float) -> Bounded | None:
@@ -35,13 +35,19 @@ def with_bandwidth(campaign: Campaign, found: Tolerance, bandwidth: float) -> Bo
     if not found.link_bytes_per_s:
         return None
     most, least = narrowing(found, found.link_bytes_per_s, bandwidth)
-    return _forecast(1 + most, 1 + least, _walls(campaign, found))
+    return _forecast(Slowdown(most, least, most), _walls(campaign, found))
 
 
 def _walls(campaign: Campaign, found: Tolerance) -> Floats:
     return np.array([mean(one.profile.wall_s) for one in profiles(campaign).by_case[found.case].values()])
 
 
-def _forecast(most: float, least: float, walls: Floats) -> Bounded:
-    known = forecast(most, walls, _EXACT, CONFIDENCE)
-    return Bounded(known.value, None if known.low is None else max(0.0, known.low + least - most), known.high)
+def _forecast(slower: Slowdown, walls: Floats) -> Bounded:
+    known = forecast(1 + slower.value, walls, _EXACT, CONFIDENCE)
+    if known.low is None or known.high is None:
+        return known
+    return Bounded(
+        known.value,
+        max(0.0, known.low + slower.least - slower.value),
+        known.high + slower.most - slower.value,
+    )

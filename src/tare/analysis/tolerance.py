@@ -26,17 +26,22 @@ from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, arithmetic_inte
 SHARES = (0.01, 0.05, 0.10)
 """The slowdowns for which the latency and the bandwidth are given."""
 
+EAGER_BYTES = 1 << 16
+"""Open MPI sends larger messages over TCP after a request and its answer: they may take three latencies."""
+
 
 class Demand(NamedTuple):
     """What one run asks of the network.
 
-    `messages` follow one another for the rank that has most of them, and `hidden` of them are non-blocking.
+    `messages` follow one another for the rank that has most of them, `hidden` of them are non-blocking, and
+    `announced` are large.
     `n_bytes` come from other nodes to the node that gets most of them.
     """
 
     wall_s: float
     messages: float
     hidden: float
+    announced: float
     n_bytes: float
 
 
@@ -46,8 +51,9 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
     A program of M messages one after another takes M · L longer with L more latency, and V/B − V/B0 longer
     with a bandwidth B in place of B0, if a node receives V bytes: LogGP, along the rank with most messages,
     all of which count. Non-blocking messages may be hidden by computation; the interval of the latency goes
-    as far as if all of them were. Chains of messages through several ranks, as of a token, are not seen, nor
-    are messages of one-sided and neighbourhood calls (`uncounted`).
+    as far as if all of them were, and down to where each large message takes three latencies. Chains of
+    messages through several ranks, as of a token, are not seen, nor are messages of one-sided and
+    neighbourhood calls (`uncounted`).
     """
     programs = profiled_programs(campaign)
     if not programs:
@@ -58,7 +64,7 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
 
 def demand(profile: Profile) -> Demand:
     """Return what a run asks of the network between nodes."""
-    messages, hidden, n_bytes = (np.zeros(profile.ranks) for _ in range(3))
+    messages, hidden, announced, n_bytes = (np.zeros(profile.ranks) for _ in range(4))
     n_nodes = len({*profile.nodes})
     for row in profile.functions:
         needed = steps(row.function, row.n_bytes, max(row.comm_size, 2))
@@ -67,6 +73,7 @@ def demand(profile: Profile) -> Demand:
         calls = np.array(row.calls, np.float64)
         messages += calls * needed.messages
         hidden += calls * needed.messages if may_be_hidden(row.function) else 0.0
+        announced += calls * needed.messages if needed.n_bytes > EAGER_BYTES * needed.messages else 0.0
         crossing = _crossing(n_nodes, row.comm_size) if row.locality is Locality.MIXED else 1.0
         n_bytes += calls * needed.n_bytes * crossing
     busiest = int(messages.argmax())
@@ -74,7 +81,11 @@ def demand(profile: Profile) -> Demand:
     for node, own in zip(profile.nodes, n_bytes.tolist(), strict=True):
         received[node] = received.get(node, 0.0) + own
     return Demand(
-        mean(profile.wall_s), float(messages[busiest]), float(hidden[busiest]), max(received.values())
+        wall_s=mean(profile.wall_s),
+        messages=float(messages[busiest]),
+        hidden=float(hidden[busiest]),
+        announced=float(announced[busiest]),
+        n_bytes=max(received.values()),
     )
 
 
@@ -96,6 +107,7 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
         wall_s=means.wall_s,
         messages=means.messages,
         hidden=means.hidden,
+        announced=means.announced,
         n_bytes=means.n_bytes,
         link_bytes_per_s=_bytes_per_s(campaign, side_of(case), costs),
         uncounted=_uncounted(runs),
@@ -147,13 +159,19 @@ def _bounded(values: Floats) -> Bounded:
     return Bounded.of(float(found.centre[0]), float(found.low[0]), float(found.high[0]))
 
 
+def latencies_each(found: Tolerance) -> float:
+    """Return how many latencies a message takes at most, in the mean: three of them if it is announced."""
+    return 1 + 2 * found.announced / found.messages
+
+
 def _limit(share: float, found: Tolerance, per_message: Bounded, per_byte: Bounded | None) -> Limit:
     latency = per_message.times(share)
     sure = found.messages - found.hidden
     high = None if latency.high is None or sure <= 0 else latency.high * found.messages / sure
+    low = None if latency.low is None else latency.low / latencies_each(found)
     return Limit(
         share=share,
-        latency_s=Bounded(latency.value, latency.low, high),
+        latency_s=Bounded(latency.value, low, high),
         bandwidth=None
         if per_byte is None
         else _bandwidth(share, found.link_bytes_per_s, per_byte)
@@ -190,31 +208,69 @@ def _networks(
             continue
         one = arithmetic_intervals(more[:, np.newaxis], CONFIDENCE)
         added = Bounded.of(float(one.centre[0]), float(one.low[0]), float(one.high[0]))
-        slower = added.over(per_message)
+        by_latency, by_bytes, busy = added.over(per_message), _exactly(0.0), _exactly(-1.0)
         measured = measured_on(campaign, known, campaign.cases[found.case], side)
         bandwidth, link = _bytes_per_s(campaign, side, costs), found.link_bytes_per_s
         is_whole = per_byte is None or bool(bandwidth and link)
         if per_byte is not None and bandwidth and link:
-            slowed = 1 / bandwidth - 1 / link
-            slower += Bounded(slowed, slowed, slowed).over(per_byte)
+            by_bytes = _exactly(1 / bandwidth - 1 / link).over(per_byte)
+            busy = _exactly(1 / bandwidth).over(per_byte) + _exactly(-1.0)
+        slower = by_latency + by_bytes
         yield Network(
             platform=side[0],
             network=side[1],
             added_latency_s=added,
             bytes_per_s=bandwidth,
-            slowdown=slower,
-            sure=added.over(per_message).times(1 - found.hidden / found.messages),
+            slowdown=Bounded(slower.value, slower.low, _at_most(found, by_latency, by_bytes)),
+            sure=_sure(found, by_latency, by_bytes, busy),
             is_whole=is_whole,
             measured=measured.ratio if measured else None,
         )
 
 
-def slowdown(found: Tolerance, latency_s: float) -> tuple[float, float]:
-    """Return the slowdown by an added latency as a share of the wall time, without and with hiding."""
-    return (
-        found.messages * latency_s / found.wall_s,
-        (found.messages - found.hidden) * latency_s / found.wall_s,
+def _at_most(found: Tolerance, by_latency: Bounded, by_bytes: Bounded) -> float | None:
+    """Return the most that a network costs: large messages take three latencies, and nothing is saved."""
+    if by_latency.high is None or by_bytes.high is None:
+        return None
+    factor = latencies_each(found) if by_latency.high > 0 else 1 - found.hidden / found.messages
+    return by_latency.high * factor + max(0.0, by_bytes.high)
+
+
+def _exactly(value: float) -> Bounded:
+    return Bounded(value, value, value)
+
+
+def _sure(found: Tolerance, by_latency: Bounded, by_bytes: Bounded, busy: Bounded) -> Bounded:
+    """Return the least that a network costs: what may be hidden is, and what it saves is saved."""
+    waited_for = 1 - found.hidden / found.messages
+
+    def least(latency: float | None, bandwidth: float | None, full: float | None) -> float | None:
+        if latency is None or bandwidth is None or full is None:
+            return None
+        return max(min(latency, latency * waited_for) + min(bandwidth, 0.0), full)
+
+    return Bounded(
+        least(by_latency.value, by_bytes.value, busy.value) or 0.0,
+        least(by_latency.low, by_bytes.low, busy.low),
+        least(by_latency.high, by_bytes.high, busy.high),
     )
+
+
+class Slowdown(NamedTuple):
+    """A slowdown as a share of the wall time: as predicted, at least, and at most."""
+
+    value: float
+    least: float
+    most: float
+
+
+def slowdown(found: Tolerance, latency_s: float) -> Slowdown:
+    """Return the slowdown by an added latency.
+
+    It is least with all non-blocking messages hidden, and most with large ones that take three latencies.
+    """
+    value = found.messages * latency_s / found.wall_s
+    return Slowdown(value, value * (1 - found.hidden / found.messages), value * latencies_each(found))
 
 
 def narrowing(found: Tolerance, link: float, bandwidth: float) -> tuple[float, float]:

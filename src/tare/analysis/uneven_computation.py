@@ -16,8 +16,8 @@ _LEAST_EXCESS = 0.02
 """As a share of the rank's computation: a smaller excess makes nobody wait for long."""
 
 
-def uneven(reference: Floats, contender: Floats) -> tuple[Floats, int | None]:
-    """Return how much of the mean difference is of ranks that stand out, and the rank that does so most.
+def uneven(reference: Floats, contender: Floats) -> tuple[Floats, tuple[int, ...]]:
+    """Return how much of the mean difference is of ranks that stand out, and these; the largest excess first.
 
     `reference` and `contender` are the computation of each rank in seconds, blocks × ranks. All ranks that do
     not stand out give the even factor: their total on the contender over that on the reference, in each
@@ -33,7 +33,7 @@ def uneven(reference: Floats, contender: Floats) -> tuple[Floats, int | None]:
         or n_ranks < 2
         or not reference.sum(axis=0).all()
     ):
-        return nothing, None
+        return nothing, ()
     factors = contender.sum(axis=0) / reference.sum(axis=0)
     typical = int(np.argsort(factors, kind="stable")[(n_ranks - 1) // 2])
     factor = contender[:, typical] / np.maximum(reference[:, typical], 1e-12)
@@ -42,11 +42,12 @@ def uneven(reference: Floats, contender: Floats) -> tuple[Floats, int | None]:
         excess.mean(axis=0) > _LEAST_EXCESS * contender.mean(axis=0)
     )
     if not is_out.any():
-        return nothing, None
+        return nothing, ()
     quiet = ~is_out
     even = contender[:, quiet].sum(axis=1) / reference[:, quiet].sum(axis=1) - 1
     found: Floats = (contender - reference).mean(axis=1) - even * reference.mean(axis=1)
-    return found, int(excess.mean(axis=0).argmax())
+    ranks = sorted(np.flatnonzero(is_out).tolist(), key=lambda rank: -float(excess[:, rank].mean()))
+    return found, tuple(ranks)
 
 
 def _is_above(values: Floats, chance: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

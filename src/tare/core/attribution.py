@@ -38,6 +38,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     - `reference_call_s` and `contender_call_s` are the mean times of a call, and `calls` the calls of a rank
       on the reference; None for what is no call.
     - `rank` is the rank that computes longer than the others, for waiting; None if none stands out.
+      `more_ranks` is how many others do so too.
     """
 
     kind: CauseKind
@@ -53,6 +54,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     contender_call_s: float | None = None
     calls: float | None = None
     rank: int | None = None
+    more_ranks: int = 0
 
 
 class ScatterCause(msgspec.Struct, frozen=True, kw_only=True):

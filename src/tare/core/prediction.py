@@ -77,7 +77,9 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     - `added_latency_s` is how much more latency it has. `bytes_per_s` is its bandwidth between two nodes;
       None if it is not known.
     - `slowdown` is by both; by the latency alone where one of the bandwidths is not known (`is_whole` is
-      false), although bytes are sent. `sure` is its part by latency that no computation can hide.
+      false), although bytes are sent. Its high end has large messages take three latencies, and nothing saved
+      by what is better. `sure` is what it costs at least: the latency of messages that are not non-blocking
+      less what more bandwidth saves, or how much longer its link takes for all bytes than the run took.
     - `measured` is the ratio of wall times of profiled runs on both; None without such runs.
     """
 
@@ -95,7 +97,8 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
     """How a program slows with added latency and with less bandwidth.
 
     - `wall_s` is the wall time on its own network. `messages` follow one another between nodes, for a rank;
-      `hidden` of them are non-blocking, and computation may hide them. `n_bytes` a node receives in a run.
+      `hidden` of them are non-blocking, and computation may hide them; `announced` are of more than 64 KiB,
+      and may take three latencies. `n_bytes` a node receives in a run.
     - The slowdown by an added latency L is messages · L / wall; by bandwidth B it is bytes · (1/B − 1/B0) /
       wall, where B0 is the rate of its own link, or else the bandwidth of large messages that its curve has.
     - `uncounted` are functions that send data between nodes in messages whose number is not known, such as
@@ -111,6 +114,7 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 0.0
     messages: float = 0.0
     hidden: float = 0.0
+    announced: float = 0.0
     n_bytes: float = 0.0
     link_bytes_per_s: float | None = None
     uncounted: tuple[str, ...] = ()

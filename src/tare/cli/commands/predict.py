@@ -60,6 +60,7 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
 
 def _print_rows(one: Prediction) -> None:
     from tare.core.units import format_bytes
+    from tare.report.words.network_need import side_words
     from tare.report.words.numbers import number
 
     rows = [
@@ -75,13 +76,7 @@ def _print_rows(one: Prediction) -> None:
         )
         for row in one.rows
     ]
-    sides = [
-        name or platform
-        for name, platform in (
-            (one.reference, one.reference_platform),
-            (one.contender, one.contender_platform),
-        )
-    ]
+    sides = [plain(name) for name in side_words(one)]
     columns = (
         "function",
         "up to",

@@ -177,7 +177,7 @@ enum locality locality_of(const struct comm *comm, int peer)
     return comm->is_local[peer / 8] >> peer % 8 & 1 ? INTRA : INTER;
 }
 
-/* Return the number of neighbours that this rank sends to in the topology of `comm`; at least 1. */
+/* Return the number of neighbours that this rank sends to in the topology of `comm`. */
 int neighbours(MPI_Comm comm)
 {
     struct comm *known = comm_of(comm);
@@ -194,7 +194,6 @@ int neighbours(MPI_Comm comm)
         PMPI_Comm_rank(comm, &me);
         PMPI_Graph_neighbors_count(comm, me, &n);
     }
-    n = n < 1 ? 1 : n;
     if (known)
         known->degree = n;
     return n;

@@ -29,20 +29,23 @@ FUNCTION(Recv, (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, MPI
          (buffer, n, type, peer, tag, comm, OWN_STATUS(status)), count_received(fn, type, comm, spent, status_here))
 FUNCTION(Mrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
          (buffer, n, type, message, OWN_STATUS(status)),
-         count_message(fn, bytes_received(status_here, type), MPI_ANY_SOURCE, MPI_COMM_WORLD, spent))
+         count_message(fn, bytes_received(status_here, type),
+                       status_here->MPI_SOURCE == MPI_PROC_NULL ? MPI_PROC_NULL : MPI_ANY_SOURCE, MPI_COMM_WORLD,
+                       spent))
 FUNCTION(Imrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
          (buffer, n, type, message, request),
          count_started(fn, bytes_of(n, type), MPI_ANY_SOURCE, MPI_COMM_WORLD, spent, request))
 FUNCTION(Sendrecv,
          (const void *sent, COUNT n, MPI_Datatype type, int peer, int tag, void *received, COUNT n_received,
           MPI_Datatype type_received, int source, int tag_received, MPI_Comm comm, MPI_Status *status),
-         (sent, n, type, peer, tag, received, n_received, type_received, source, tag_received, comm, status),
-         count_message(fn, bytes_of(n, type), peer == MPI_PROC_NULL ? source : peer, comm, spent))
+         (sent, n, type, peer, tag, received, n_received, type_received, source, tag_received, comm,
+          OWN_STATUS(status)),
+         count_both(fn, bytes_of(n, type), type_received, peer, source, comm, spent, status_here))
 FUNCTION(Sendrecv_replace,
          (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, int source, int tag_received, MPI_Comm comm,
           MPI_Status *status),
-         (buffer, n, type, peer, tag, source, tag_received, comm, status),
-         count_message(fn, bytes_of(n, type), peer == MPI_PROC_NULL ? source : peer, comm, spent))
+         (buffer, n, type, peer, tag, source, tag_received, comm, OWN_STATUS(status)),
+         count_both(fn, bytes_of(n, type), type, peer, source, comm, spent, status_here))
 
 /* Collectives: blocking, non-blocking, and persistent where the MPI has them. */
 #define COLLECTIVE(name, iname, split, bytes, args, ...)                                                               \
@@ -63,12 +66,15 @@ FUNCTION(Sendrecv_replace,
 #define TO_EACH void *received, const COUNT n_received[], const DISPLACEMENT at_received[], MPI_Datatype type_received
 #define PART (sent == MPI_IN_PLACE ? bytes_of(n_received, type_received) : bytes_of(n, type))
 #define OWN_PART (sent == MPI_IN_PLACE ? bytes_at_self(n_received, type_received, comm) : bytes_of(n, type))
+/* Between groups the root passes MPI_ROOT and only the other side of the data, and its own group MPI_PROC_NULL. */
+#define ROOTED(part, at_root) (root == MPI_PROC_NULL ? 0 : root == MPI_ROOT ? (at_root) : (part))
+#define SAME_AT_ROOT ROOTED(bytes_of(n, type), bytes_of(n, type))
 #define MEAN_PART                                                                                                      \
     (sent == MPI_IN_PLACE ? mean_bytes(n_received, type_received, ranks_of(comm)) : mean_bytes(n, type, ranks_of(comm)))
 
-COLLECTIVE(Bcast, Ibcast, SPLIT_BOUND, bytes_of(n, type), (buffer, n, type, root, comm), void *buffer, COUNT n,
+COLLECTIVE(Bcast, Ibcast, SPLIT_BOUND, SAME_AT_ROOT, (buffer, n, type, root, comm), void *buffer, COUNT n,
            MPI_Datatype type, int root, MPI_Comm comm)
-COLLECTIVE(Reduce, Ireduce, SPLIT_BOUND, bytes_of(n, type), (sent, received, n, type, op, root, comm), const void *sent,
+COLLECTIVE(Reduce, Ireduce, SPLIT_BOUND, SAME_AT_ROOT, (sent, received, n, type, op, root, comm), const void *sent,
            void *received, COUNT n, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 COLLECTIVE(Allreduce, Iallreduce, SPLIT_EXACT, bytes_of(n, type), (sent, received, n, type, op, comm), const void *sent,
            void *received, COUNT n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
@@ -76,22 +82,25 @@ COLLECTIVE(Scan, Iscan, SPLIT_BOUND, bytes_of(n, type), (sent, received, n, type
            void *received, COUNT n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 COLLECTIVE(Exscan, Iexscan, SPLIT_BOUND, bytes_of(n, type), (sent, received, n, type, op, comm), const void *sent,
            void *received, COUNT n, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, SPLIT_EXACT, bytes_of(n, type) * (uint64_t)ranks_of(comm),
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, SPLIT_EXACT, bytes_of(n, type) * (uint64_t)own_ranks_of(comm),
            (sent, received, n, type, op, comm), const void *sent, void *received, COUNT n, MPI_Datatype type, MPI_Op op,
            MPI_Comm comm)
-COLLECTIVE(Reduce_scatter, Ireduce_scatter, SPLIT_EXACT, sum_bytes(n, type, ranks_of(comm)),
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, SPLIT_EXACT, sum_bytes(n, type, own_ranks_of(comm)),
            (sent, received, n, type, op, comm), const void *sent, void *received, const COUNT n[], MPI_Datatype type,
            MPI_Op op, MPI_Comm comm)
-COLLECTIVE(Gather, Igather, SPLIT_BOUND, PART, (sent, n, type, received, n_received, type_received, root, comm), FROM,
-           TO, int root, MPI_Comm comm)
-COLLECTIVE(Gatherv, Igatherv, SPLIT_BOUND, OWN_PART,
+COLLECTIVE(Gather, Igather, SPLIT_BOUND, ROOTED(PART, bytes_of(n_received, type_received)),
+           (sent, n, type, received, n_received, type_received, root, comm), FROM, TO, int root, MPI_Comm comm)
+COLLECTIVE(Gatherv, Igatherv, SPLIT_BOUND,
+           ROOTED(OWN_PART, mean_bytes(n_received, type_received, ranks_of(comm))),
            (sent, n, type, received, n_received, at_received, type_received, root, comm), FROM, TO_EACH, int root,
            MPI_Comm comm)
 COLLECTIVE(Scatter, Iscatter, SPLIT_BOUND,
-           (received == MPI_IN_PLACE ? bytes_of(n, type) : bytes_of(n_received, type_received)),
+           ROOTED(received == MPI_IN_PLACE ? bytes_of(n, type) : bytes_of(n_received, type_received),
+                  bytes_of(n, type)),
            (sent, n, type, received, n_received, type_received, root, comm), FROM, TO, int root, MPI_Comm comm)
 COLLECTIVE(Scatterv, Iscatterv, SPLIT_BOUND,
-           (received == MPI_IN_PLACE ? bytes_at_self(n, type, comm) : bytes_of(n_received, type_received)),
+           ROOTED(received == MPI_IN_PLACE ? bytes_at_self(n, type, comm) : bytes_of(n_received, type_received),
+                  mean_bytes(n, type, ranks_of(comm))),
            (sent, n, at, type, received, n_received, type_received, root, comm), FROM_EACH, TO, int root, MPI_Comm comm)
 COLLECTIVE(Allgather, Iallgather, SPLIT_EXACT, PART, (sent, n, type, received, n_received, type_received, comm), FROM,
            TO, MPI_Comm comm)
@@ -125,16 +134,17 @@ COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, SPLIT_NONE, mean_bytes_of_ty
 
 /* One-sided. */
 #define TARGET int target, MPI_Aint at_target, COUNT n_target, MPI_Datatype type_target
-#define ONE_SIDED(name, rname, args, ...)                                                                              \
-    FUNCTION(name, (__VA_ARGS__), args, count_one_sided(fn, bytes_of(n, type), target, win, spent, NULL))              \
+#define ONE_SIDED(name, rname, bytes, args, ...)                                                                       \
+    FUNCTION(name, (__VA_ARGS__), args, count_one_sided(fn, bytes, target, win, spent, NULL))                          \
     FUNCTION(rname, (__VA_ARGS__, MPI_Request *request), (SPLICE args, request),                                       \
-             count_one_sided(fn, bytes_of(n, type), target, win, spent, request))
-ONE_SIDED(Put, Rput, (sent, n, type, target, at_target, n_target, type_target, win), FROM, TARGET, MPI_Win win)
-ONE_SIDED(Get, Rget, (received, n, type, target, at_target, n_target, type_target, win), void *received, COUNT n,
-          MPI_Datatype type, TARGET, MPI_Win win)
-ONE_SIDED(Accumulate, Raccumulate, (sent, n, type, target, at_target, n_target, type_target, op, win), FROM, TARGET,
-          MPI_Op op, MPI_Win win)
-ONE_SIDED(Get_accumulate, Rget_accumulate,
+             count_one_sided(fn, bytes, target, win, spent, request))
+ONE_SIDED(Put, Rput, bytes_of(n, type), (sent, n, type, target, at_target, n_target, type_target, win), FROM, TARGET,
+          MPI_Win win)
+ONE_SIDED(Get, Rget, bytes_of(n, type), (received, n, type, target, at_target, n_target, type_target, win),
+          void *received, COUNT n, MPI_Datatype type, TARGET, MPI_Win win)
+ONE_SIDED(Accumulate, Raccumulate, bytes_of(n, type),
+          (sent, n, type, target, at_target, n_target, type_target, op, win), FROM, TARGET, MPI_Op op, MPI_Win win)
+ONE_SIDED(Get_accumulate, Rget_accumulate, bytes_of(n_target, type_target), /* with MPI_NO_OP nothing is sent */
           (sent, n, type, received, n_received, type_received, target, at_target, n_target, type_target, op, win), FROM,
           TO, TARGET, MPI_Op op, MPI_Win win)
 #undef SEND
@@ -148,6 +158,8 @@ ONE_SIDED(Get_accumulate, Rget_accumulate,
 #undef TO_EACH
 #undef PART
 #undef OWN_PART
+#undef ROOTED
+#undef SAME_AT_ROOT
 #undef MEAN_PART
 #undef TARGET
 #undef ONE_SIDED

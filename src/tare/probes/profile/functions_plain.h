@@ -10,8 +10,8 @@ FUNCTION(Mprobe, (int peer, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
          (peer, tag, comm, message, status), count_message(fn, 0, peer, comm, spent))
 FUNCTION(Improbe, (int peer, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
          (peer, tag, comm, flag, message, status), count_message(fn, 0, peer, comm, spent))
-FUNCTION(Start, (MPI_Request * request), (request), count_starts(1, request, spent))
-FUNCTION(Startall, (int n, MPI_Request requests[]), (n, requests), count_starts(n, requests, spent))
+FUNCTION(Start, (MPI_Request * request), (request), count_starts(fn, 1, request, spent))
+FUNCTION(Startall, (int n, MPI_Request requests[]), (n, requests), count_starts(fn, n, requests, spent))
 FUNCTION(Request_free, (MPI_Request * request), (take_requests(&taken, 1, request)),
          count_taken(fn, &taken, spent))
 FUNCTION(Wait, (MPI_Request * request, MPI_Status *status), (take_requests(&taken, 1, request), status),
@@ -30,17 +30,44 @@ FUNCTION(Testany, (int n, MPI_Request requests[], int *index, int *flag, MPI_Sta
          (n, take_requests(&taken, n, requests), index, flag, status), wait_ended(fn, &taken, requests, spent))
 FUNCTION(Testsome, (int n, MPI_Request requests[], int *n_done, int indices[], MPI_Status statuses[]),
          (n, take_requests(&taken, n, requests), n_done, indices, statuses), wait_ended(fn, &taken, requests, spent))
+FUNCTION(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (request, flag, status),
+         count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
+FUNCTION(Buffer_detach, (void *buffer, int *size), (buffer, size),
+         count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
 
-FUNCTION(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), count_collective(fn, 0, comm, spent, SPLIT_NONE))
-FUNCTION(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made),
-         count_collective(fn, 0, comm, spent, SPLIT_NONE))
-FUNCTION(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made),
-         count_collective(fn, 0, comm, spent, SPLIT_NONE))
-FUNCTION(Comm_split_type, (MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm *made),
-         (comm, kind, key, info, made), count_collective(fn, 0, comm, spent, SPLIT_NONE))
-FUNCTION(Cart_create,
-         (MPI_Comm comm, int n, const int sizes[], const int periods[], int reorders, MPI_Comm *made),
-         (comm, n, sizes, periods, reorders, made), count_collective(fn, 0, comm, spent, SPLIT_NONE))
+#define MAKE(name, args, ...) FUNCTION(name, (__VA_ARGS__), args, count_collective(fn, 0, comm, spent, SPLIT_NONE))
+MAKE(Comm_dup, (comm, made), MPI_Comm comm, MPI_Comm *made)
+MAKE(Comm_dup_with_info, (comm, info, made), MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+FUNCTION(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request),
+         count_icollective(fn, 0, comm, spent, request))
+MAKE(Comm_create, (comm, group, made), MPI_Comm comm, MPI_Group group, MPI_Comm *made)
+MAKE(Comm_create_group, (comm, group, tag, made), MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
+MAKE(Comm_split, (comm, color, key, made), MPI_Comm comm, int color, int key, MPI_Comm *made)
+MAKE(Comm_split_type, (comm, kind, key, info, made), MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm *made)
+MAKE(Cart_create, (comm, n, sizes, periods, reorders, made), MPI_Comm comm, int n, const int sizes[],
+     const int periods[], int reorders, MPI_Comm *made)
+MAKE(Cart_sub, (comm, remain, made), MPI_Comm comm, const int remain[], MPI_Comm *made)
+MAKE(Graph_create, (comm, n, index, edges, reorders, made), MPI_Comm comm, int n, const int index[], const int edges[],
+     int reorders, MPI_Comm *made)
+MAKE(Dist_graph_create, (comm, n, sources, degrees, targets, weights, info, reorders, made), MPI_Comm comm, int n,
+     const int sources[], const int degrees[], const int targets[], const int weights[], MPI_Info info, int reorders,
+     MPI_Comm *made)
+MAKE(Dist_graph_create_adjacent, (comm, n_in, sources, weights_in, n_out, targets, weights_out, info, reorders, made),
+     MPI_Comm comm, int n_in, const int sources[], const int weights_in[], int n_out, const int targets[],
+     const int weights_out[], MPI_Info info, int reorders, MPI_Comm *made)
+MAKE(Intercomm_create, (comm, leader, peers, other_leader, tag, made), MPI_Comm comm, int leader, MPI_Comm peers,
+     int other_leader, int tag, MPI_Comm *made)
+MAKE(Intercomm_merge, (comm, is_high, made), MPI_Comm comm, int is_high, MPI_Comm *made)
+MAKE(Comm_spawn, (command, argv, n, info, root, comm, made, errors), const char *command, char *argv[], int n,
+     MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[])
+MAKE(Win_create, (base, size, unit, info, comm, made), void *base, MPI_Aint size, int unit, MPI_Info info,
+     MPI_Comm comm, MPI_Win *made)
+MAKE(Win_allocate, (size, unit, info, comm, base, made), MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
+     void *base, MPI_Win *made)
+MAKE(Win_allocate_shared, (size, unit, info, comm, base, made), MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
+     void *base, MPI_Win *made)
+MAKE(Win_create_dynamic, (info, comm, made), MPI_Info info, MPI_Comm comm, MPI_Win *made)
+#undef MAKE
 FUNCTION(Comm_free, (MPI_Comm * comm), (comm_ends(comm)), count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
 FUNCTION(Comm_disconnect, (MPI_Comm * comm), (comm_ends(comm)), count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
 
@@ -52,6 +79,7 @@ FUNCTION(Win_complete, (MPI_Win win), (win), count_one_sided(fn, 0, MPI_ANY_SOUR
 FUNCTION(Win_post, (MPI_Group group, int assertion, MPI_Win win), (group, assertion, win),
          count_one_sided(fn, 0, MPI_ANY_SOURCE, win, spent, NULL))
 FUNCTION(Win_wait, (MPI_Win win), (win), count_one_sided(fn, 0, MPI_ANY_SOURCE, win, spent, NULL))
+FUNCTION(Win_test, (MPI_Win win, int *flag), (win, flag), count_one_sided(fn, 0, MPI_ANY_SOURCE, win, spent, NULL))
 FUNCTION(Win_lock, (int kind, int target, int assertion, MPI_Win win), (kind, target, assertion, win),
          count_one_sided(fn, 0, target, win, spent, NULL))
 FUNCTION(Win_unlock, (int target, MPI_Win win), (target, win), count_one_sided(fn, 0, target, win, spent, NULL))

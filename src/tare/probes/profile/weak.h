@@ -7,6 +7,7 @@
 #pragma weak ompi_mpi_comm_null
 #pragma weak ompi_mpi_group_null
 #pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_datatype_null
 #pragma weak ompi_mpi_int
 #pragma weak ompi_mpi_float
 #pragma weak ompi_mpi_double

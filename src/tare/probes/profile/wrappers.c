@@ -24,6 +24,8 @@ struct taken {
 static inline uint64_t bytes_of(MPI_Count n, MPI_Datatype type)
 {
     int size = 0;
+    if (n == 0 || type == MPI_DATATYPE_NULL) /* where a call ignores both */
+        return 0;
     PMPI_Type_size(type, &size);
     if (size >= 0)
         return (uint64_t)n * (uint64_t)size;
@@ -43,10 +45,17 @@ static inline uint64_t bytes_received(const MPI_Status *status, MPI_Datatype typ
     return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
+/* Return the ranks that one exchanges data with: those of the other group, if there is one. */
 static int ranks_of(MPI_Comm comm)
 {
     const struct comm *known = comm_of(comm);
     return known && known->is_inter ? known->n_peers : known ? known->size : 1;
+}
+
+static int own_ranks_of(MPI_Comm comm)
+{
+    const struct comm *known = comm_of(comm);
+    return known ? known->size : 1;
 }
 
 static uint64_t element(const void *counts, size_t width, int i)
@@ -79,8 +88,13 @@ static uint64_t at_self(const void *counts, size_t width, MPI_Comm comm)
     return element(counts, width, me);
 }
 
+static int at_least_one(int n)
+{
+    return n < 1 ? 1 : n;
+}
+
 #define sum_bytes(n, type, ranks) bytes_of((MPI_Count)sum_of(n, sizeof *(n), ranks), type)
-#define mean_bytes(n, type, ranks) (sum_bytes(n, type, ranks) / (uint64_t)(ranks))
+#define mean_bytes(n, type, ranks) (sum_bytes(n, type, ranks) / (uint64_t)at_least_one(ranks))
 #define mean_bytes_of_types(n, types, ranks) mean_of_types(n, sizeof *(n), types, ranks)
 #define bytes_at_self(n, type, comm) bytes_of((MPI_Count)at_self(n, sizeof *(n), comm), type)
 
@@ -98,6 +112,16 @@ static inline void count_message(int fn, uint64_t bytes, int peer, MPI_Comm comm
 static inline void count_received(int fn, MPI_Datatype type, MPI_Comm comm, uint64_t spent, const MPI_Status *status)
 {
     count_message(fn, bytes_received(status, type), status->MPI_SOURCE, comm, spent);
+}
+
+/* Count a send and a receive in one call as the receive. Without a source it is a send. */
+static inline void count_both(int fn, uint64_t bytes, MPI_Datatype type_received, int peer, int source, MPI_Comm comm,
+                              uint64_t spent, const MPI_Status *status)
+{
+    if (source != MPI_PROC_NULL)
+        count_received(fn, type_received, comm, spent, status);
+    else
+        count_message(peer == MPI_PROC_NULL ? fn : FN_Send, bytes, peer, comm, spent);
 }
 
 static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent, MPI_Request *request,
@@ -212,12 +236,14 @@ static void count_taken(int fn, struct taken *taken, uint64_t spent)
 }
 
 /* Count messages that persistent requests start. */
-static void count_starts(int n, const MPI_Request *requests, uint64_t spent)
+static void count_starts(int fn, int n, const MPI_Request *requests, uint64_t spent)
 {
     for (int i = 0; i < n; i++) {
         struct pending one;
-        if (!request_take(HANDLE(requests[i]), &one))
+        if (!request_take(HANDLE(requests[i]), &one)) {
+            count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent / (uint64_t)n);
             continue;
+        }
         request_put_back(&one);
         count(one.key, one.bytes, spent / (uint64_t)n);
     }

@@ -15,6 +15,7 @@ from tare.report.words.network_need import (
     change_words,
     latency_words,
     prediction_sentence,
+    side_words,
     tolerance_sentence,
 )
 from tare.report.words.numbers import NARROW, bracket_values, number, percent, quantity, scaled, visible
@@ -143,7 +144,7 @@ def _predicted(found: Sequence[Prediction]) -> SectionTable:
     rows = tuple(
         (
             Cell(visible(one.workload)),
-            Cell(visible(one.contender or one.contender_platform)),
+            Cell(side_words(one)[1]),
             Cell(change_words(one.ratio) if one.ratio else "–", is_number=True),
             Cell(change_words(one.measured_ratio) if one.measured_ratio else "not measured", is_number=True),
             Cell({True: "yes", False: "no", None: "–"}[one.is_inside]),

@@ -37,6 +37,16 @@ _SEVERAL = 3.0
 _WIDE_SHARE = 0.5
 """A share whose interval is wider is given by the ends of that alone."""
 
+_NO_ROOM = "other"
+"""The name of the calls that found no room in the profile's table."""
+
+_WITHOUT_SIZE = (
+    *("MPI_Wait", "MPI_Test", "MPI_Start", "MPI_Request_", "MPI_Probe", "MPI_Iprobe", "MPI_Mprobe"),
+    *("MPI_Improbe", "MPI_Win_", "MPI_Comm_", "MPI_Intercomm_", "MPI_Cart_", "MPI_Graph_", "MPI_Dist_graph_"),
+    *("MPI_Buffer_", "MPI_Barrier", "MPI_Ibarrier"),
+)
+"""How the names of functions begin whose calls have no size, though other calls' data may pass in them."""
+
 _COVERED = (0.8, 1.25)
 """The profile covers the difference of the runs without it, if its own is between these shares of it."""
 
@@ -73,7 +83,17 @@ def silence(one: Attribution) -> str:
         return (
             "the wall times of the profiled runs do not differ for certain, so there is nothing to attribute"
         )
+    if _is_contrary(one):
+        return "runs without the profile differ the other way, so nothing is attributed"
     return "runs without the profile do not differ for certain, so nothing is attributed"
+
+
+def _is_contrary(one: Attribution) -> bool:
+    """Return whether runs without the profile differ for certain, in the other direction."""
+    profiled, plain = one.difference_s, one.elapsed_s
+    if profiled is None or plain is None or plain.low is None or plain.high is None:
+        return False
+    return plain.low > 0 if profiled.value < 0 else plain.high < 0
 
 
 def change_said(ratio: Bounded) -> str:
@@ -154,7 +174,9 @@ def _positive(cause: Cause) -> Bounded:
 def cause_words(cause: Cause) -> str:
     """Return a cause in words: ``MPI_Alltoall of 1 to 4 KiB (48 → 91 µs each)``, ``computation``."""
     if cause.kind is CauseKind.WAITING and cause.rank is not None:
-        return f"slower computation of rank {cause.rank}, and waiting for it"
+        others = f" and {cause.more_ranks} more" if cause.more_ranks else ""
+        for_them = "them" if cause.more_ranks else "it"
+        return f"slower computation of rank {cause.rank}{others}, and waiting for {for_them}"
     return f"{part_words(cause)}{_each(cause)}"
 
 
@@ -162,7 +184,9 @@ def part_words(one: Cause | ScatterCause) -> str:
     """Return what a part of the wall time is: ``MPI_Alltoall of 1 to 4 KiB``, ``computation``."""
     match one.kind:
         case CauseKind.FUNCTION:
-            return f"{visible(one.name)}{_size_words(one)}"
+            if one.name == _NO_ROOM:
+                return "MPI calls that found no room in the profile"
+            return f"{visible(one.name)}{'' if one.name.startswith(_WITHOUT_SIZE) else _size_words(one)}"
         case CauseKind.FILES:
             return f"file I/O, {visible(one.name)}"
         case CauseKind.WAITING:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from tare.analysis.tolerance import EAGER_BYTES, latencies_each
 from tare.core.interval import Bounded
 from tare.core.prediction import Limit, Network, Prediction, Tolerance
+from tare.core.units import format_bytes
 from tare.report.words.numbers import (
+    NARROW,
     bracket,
     bracket_values,
     count,
@@ -17,9 +20,14 @@ from tare.report.words.numbers import (
 )
 from tare.stats.intervals import MIN_BLOCKS
 
+_EAGER = format_bytes(EAGER_BYTES).replace(" ", NARROW)
+
 _QUOTED = 0.05
 """The slowdown for which a sentence gives the latency."""
 
+
+_LEAST_ANNOUNCED = 0.01
+"""As a share of the messages: fewer large ones hardly change what the program stands."""
 
 _FACTOR = 2.0
 """A value whose interval goes further than this factor from it is not quoted."""
@@ -27,13 +35,16 @@ _FACTOR = 2.0
 
 def prediction_sentence(one: Prediction) -> str:
     """Return what the curves predict, beside what was measured, without a full stop."""
-    subject = f"{visible(one.workload)} on {_side(one.contender, one.contender_platform)}"
+    reference, contender = side_words(one)
+    subject = f"{visible(one.workload)} on {contender}"
     if one.refusal or one.ratio is None:
         return f"{subject}: nothing is predicted, because {visible(one.refusal)}"
     text = (
-        f"{subject} is predicted to take {_change_said(one.ratio)} than on "
-        f"{_side(one.reference, one.reference_platform)}, by the networks’ curves"
+        f"{subject} is predicted to take {_change_said(one.ratio)} than on {reference}, by the networks’ "
+        "curves"
     )
+    if one.ratio.low is None:
+        text += f", without an interval, as fewer than {MIN_BLOCKS} runs or passes of the curves are known"
     if one.measured_ratio is not None:
         meets = {True: ", which does not contradict it", False: ", which contradicts it", None: ""}[
             one.is_inside
@@ -47,6 +58,18 @@ def prediction_sentence(one: Prediction) -> str:
     if one.uncovered_s:
         text += f"; no curve covers {listed([visible(name) for name in one.uncovered_s])}"
     return text
+
+
+def side_words(one: Prediction) -> tuple[str, str]:
+    """Return the names of the reference and of the contender: networks, with platforms that differ."""
+    sides = ((one.reference, one.reference_platform), (one.contender, one.contender_platform))
+    if one.reference_platform == one.contender_platform:
+        return _side(*sides[0]), _side(*sides[1])
+    first, second = (
+        f"{visible(network)} ({visible(platform)})" if network else visible(platform)
+        for network, platform in sides
+    )
+    return first, second
 
 
 def change_words(ratio: Bounded) -> str:
@@ -78,13 +101,15 @@ def tolerance_sentence(one: Tolerance) -> str:
     subject = f"by the messages of its busiest rank, {subject}"
     limit = next(limit for limit in one.limits if limit.share == _QUOTED)
     share = percent(_QUOTED, is_signed=False, decimals=0)
-    if not _is_known(limit.latency_s, may_hide=one.hidden > 0):
+    if not _is_known(_of_one_latency(limit, one), may_hide=one.hidden > 0):
         why = "its runs differ too much"
         if one.n_runs < MIN_BLOCKS:
             why = f"it has fewer than {MIN_BLOCKS} profiled runs"
         return f"{subject}: how much latency it stands is not known, because {why}"
     most = "at most " if one.uncounted else ""
     text = f"{subject} stands {most}{latency_words(limit)} more latency for {share}"
+    if one.announced > _LEAST_ANNOUNCED * one.messages:
+        text += f" (messages of more than {_EAGER} may take three latencies)"
     if limit.bandwidth is not None and _is_known(limit.bandwidth):
         down_to = "of no less than" if one.uncounted else "down to"
         text += f", or by its bytes a bandwidth {down_to} {bandwidth_words(limit)} a node"
@@ -93,6 +118,14 @@ def tolerance_sentence(one: Tolerance) -> str:
         text += f", as messages of {names} are not counted"
     judged = _judged(one)
     return f"{text}: by latency and bandwidth together, {judged}" if judged else text
+
+
+def _of_one_latency(limit: Limit, one: Tolerance) -> Bounded | None:
+    """Return the latency of a limit as if each message took one."""
+    found = limit.latency_s
+    if found is None or found.low is None:
+        return found
+    return Bounded(found.value, found.low * latencies_each(one), found.high)
 
 
 def _is_known(one: Bounded | None, *, may_hide: bool = False) -> bool:
@@ -132,10 +165,10 @@ def _judged(one: Tolerance) -> str:
     """Return which networks are good enough and which are not; the others are undecided."""
     groups: dict[str, list[str]] = {"good enough": [], "not": [], "undecided": []}
     for network in one.networks:
-        verdict = _verdict(network, may_hide=one.hidden > 0)
+        verdict = _verdict(network)
         # What is not counted costs more on a slower network.
         groups["undecided" if one.uncounted and verdict == "good enough" else verdict].append(
-            _network_said(network)
+            _network_said(network, one.platform)
         )
     words = {"not": "not" if groups["good enough"] else "not good enough"}
     parts = [
@@ -146,27 +179,28 @@ def _judged(one: Tolerance) -> str:
     return listed(parts)
 
 
-def _verdict(network: Network, *, may_hide: bool) -> str:
+def _verdict(network: Network) -> str:
     """Return a verdict by the whole interval; what may be hidden or is not known makes no verdict.
 
     No network is good enough on which the program was measured to be slower, or may be: packets cost cores,
-    too, which the messages do not tell.
+    too, which the messages do not tell. Nor is one bad on which it was measured not to be slower.
     """
-    if network.measured is not None and network.measured.low is not None:
-        if network.measured.low > 1 + _QUOTED:
-            return "not"
-        if (network.measured.high or 0.0) > 1 + _QUOTED:
-            return "undecided"
-    high = network.slowdown.high
-    low = network.sure.low if may_hide or not network.is_whole else network.slowdown.low
+    measured = network.measured
+    is_measured = measured is not None and measured.low is not None and measured.high is not None
+    if measured is not None and measured.low is not None and measured.low > 1 + _QUOTED:
+        return "not"
+    if measured is not None and measured.high is not None and measured.high > 1 + _QUOTED:
+        return "undecided"
+    high, low = network.slowdown.high, network.sure.low
     if network.is_whole and high is not None and high <= _QUOTED:
         return "good enough"
-    return "not" if low is not None and low > _QUOTED else "undecided"
+    return "not" if low is not None and low > _QUOTED and not is_measured else "undecided"
 
 
-def _network_said(network: Network) -> str:
+def _network_said(network: Network, own_platform: str) -> str:
     rate = scaled(network.bytes_per_s, "B/s") if network.bytes_per_s else "bandwidth not known"
-    facts = [_added(network.added_latency_s), rate]
+    other = [visible(network.platform)] if network.network and network.platform != own_platform else []
+    facts = [*other, _added(network.added_latency_s), rate]
     if network.measured is not None:
         facts.append(f"measured {_change_said(network.measured)}")
     return f"{_side(network.network, network.platform)} ({', '.join(facts)})"

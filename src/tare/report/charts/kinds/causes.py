@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tare.analysis.tolerance import narrowing, slowdown
+from tare.analysis.tolerance import EAGER_BYTES, narrowing, slowdown
 from tare.core.prediction import Tolerance
+from tare.core.units import format_bytes
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, Drawing
 from tare.report.charts.panels import Line, Panel, Point
@@ -43,7 +44,8 @@ def _tolerances(facts: ChartFacts) -> ChartPart | None:
     return ChartPart(
         "How programs slow with more latency",
         "Wall time with an added latency of each message between nodes over that without, from the messages "
-        "of the busiest rank. The band goes down to where computation hides all non-blocking messages.",
+        "of the busiest rank. The band goes down to where computation hides all non-blocking messages, and "
+        f"up to where those of more than {format_bytes(EAGER_BYTES)} take three latencies.",
         [_panel(one, facts.variants) for one in found],
     )
 
@@ -51,16 +53,16 @@ def _tolerances(facts: ChartFacts) -> ChartPart | None:
 def _panel(one: Tolerance, variants: Variants) -> Panel:
     points = []
     for added in _LATENCIES_US:
-        most, least = slowdown(one, added * 1e-6)
+        slower = slowdown(one, added * 1e-6)
         points.append(
             Point(
                 x=added,
-                y=1 + most,
-                low=1 + least,
-                high=1 + most,
+                y=1 + slower.value,
+                low=1 + slower.least,
+                high=1 + slower.most,
                 at=quantity(added, "us"),
-                value=ratio(1 + most),
-                interval=bracket_values(1 + least, 1 + most),
+                value=ratio(1 + slower.value),
+                interval=bracket_values(1 + slower.least, 1 + slower.most),
                 n_blocks=one.n_runs,
             )
         )
