@@ -37,8 +37,7 @@ that is scaled down, or runs another program, does not show the size of an effec
   the same campaign and reference (Holm).
   An order of figures, or a ratio that rises, is judged by itself.
 - **undecided**: neither. The limit lies within an interval, or there are too few runs for one.
-- **cannot be tried here**: no study on this machine can answer it, for the reason given. The reasons are
-  those of a machine with two cores and no fast fabric.
+- **cannot be tried here**: no study on this machine can answer it, for the reason given.
 - **not measured yet**: there is a study, and no campaign of it was judged with this test.
 
 Intervals are at 95 %. An overhead is written as the change of the figure against its reference. The tests are
