@@ -105,7 +105,7 @@ def _checked(parts: Iterable[Part], campaign: Campaign, reference: Settings | No
     if rules:
         checked = check(campaign, list(rules.values()), reference=reference)
         for name, verdict in zip(rules, checked.verdicts, strict=True):
-            rows = _merged(_row(one, checked.confidence) for one in verdict.judged)
+            rows = tuple(_row(one, checked.confidence) for one in _merged(verdict.judged))
             found[name] = PartResult(
                 part=name, test=tests[name], verdict=_OUTCOMES[verdict.outcome], evidence=rows
             )
@@ -127,18 +127,22 @@ def _row(one: CheckedComparison, confidence: float) -> Evidence:
     )
 
 
-def _merged(rows: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Merge the rows of one number that several limits bound, as in a range: it holds if all of them hold.
+def _merged(judged: Iterable[CheckedComparison]) -> Iterable[CheckedComparison]:
+    """Merge what several limits say of one number, as those of a range: it holds if all of them hold.
 
-    This is right for limits that are joined by ``and``.
+    This is right for limits that are joined by ``and``. Of two limits that leave it undecided, the one that
+    its interval contains says why.
     """
-    merged: dict[tuple[str, str, str], Evidence] = {}
-    for row in rows:
-        key = (row.what, row.against, row.measured)
-        other = merged.get(key, row)
-        worst = max(row, other, key=lambda one: _WORST_LAST.index(one.verdict or Verdict.HOLDS))
-        merged[key] = worst
-    return tuple(merged.values())
+    merged: dict[tuple[str, str, str], CheckedComparison] = {}
+    for one in judged:
+        key = (case_words(one), reference_words(one.match.reference), measured_words(one))
+        merged[key] = max(merged.get(key, one), one, key=_badness)
+    return merged.values()
+
+
+def _badness(one: CheckedComparison) -> tuple[int, bool]:
+    is_contained = one.low is not None and one.high is not None and one.low <= one.limit <= one.high
+    return _WORST_LAST.index(_OUTCOMES[one.outcome]), is_contained
 
 
 def _by_figures(part: Part, campaign: Campaign) -> PartResult:

@@ -26,6 +26,8 @@ _WHAT = """\
 these pages. Each page shows what was published, what was measured here, and the verdict. Their charts and
 tables have [a page of their own](charts.md).
 """
+_MADE_OF = {"efficiency": "efficiency by ", "ratio": "ratio of ", "cv_ratio": "ratio of the scatter of "}
+"""What a function of a rule makes of a figure."""
 _DECIDED = """\
 The verdict is about the sentence in the column *asked here*, on this machine, and about nothing else. A study
 that is scaled down, or runs another program, does not show the size of an effect on the article's system.
@@ -35,8 +37,7 @@ that is scaled down, or runs another program, does not show the size of an effec
   the same campaign and reference (Holm).
   An order of figures, or a ratio that rises, is judged by itself.
 - **undecided**: neither. The limit lies within an interval, or there are too few runs for one.
-- **cannot be tried here**: no study on this machine can answer it, for the reason given. The reasons are
-  those of a machine with two cores and no fast fabric.
+- **cannot be tried here**: no study on this machine can answer it, for the reason given.
 - **not measured yet**: there is a study, and no campaign of it was judged with this test.
 
 Intervals are at 95 %. An overhead is written as the change of the figure against its reference. The tests are
@@ -138,12 +139,18 @@ def _here(part: Part, result: PartResult) -> str:
     if not result.evidence:
         return "–"
     if len(result.evidence) <= _INLINE:
-        return "<br>".join(f"{_what(one)}: {one.measured}" for one in result.evidence)
+        return "<br>".join(f"{_compared(part, one)}: {one.measured}" for one in result.evidence)
     return f"[{len(result.evidence)} figures](#{_anchor(part)})"
 
 
-def _what(one: Evidence) -> str:
-    return f"{one.what}, against {one.against}" if one.against else one.what
+def _compared(part: Part, one: Evidence) -> str:
+    what = _what(part, one)
+    return f"{what}, against {one.against}" if one.against else what
+
+
+def _what(part: Part, one: Evidence) -> str:
+    """Return what was measured; where it is not the figure itself or its change, with what is made of it."""
+    return f"{_MADE_OF.get(part.pass_if.partition('(')[0], '')}{one.what}"
 
 
 def _verdict(result: PartResult) -> str:
@@ -156,7 +163,7 @@ def _verdict(result: PartResult) -> str:
 def _figures(part: Part, result: PartResult) -> str:
     rows = [
         [
-            one.what,
+            _what(part, one),
             one.against or "–",
             one.measured,
             str(one.n),

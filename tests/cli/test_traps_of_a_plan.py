@@ -100,5 +100,16 @@ def test_all_meshes_of_the_article_are_planned_on_all_networks_of_the_cluster(ta
         *((192, 16), (192, 36), (192, 64), (256, 16), (256, 64)),
     }
     setups = {(case["platform"], case["network"]) for case in plan["cases"]}
-    assert setups == {("bare", "host"), *(("openshift", one) for one in ("pod-host", "multus", "sdn"))}
+    assert setups == {
+        *((platform, "host") for platform in ("bare", "podman")),
+        *(("openshift", network) for network in ("pod-host", "multus", "sdn")),
+    }
     assert len(plan["cases"]) == len({case["id"] for case in plan["cases"]}) == 12 * len(setups)
+
+
+def test_the_molecules_of_the_article_are_bound_alike_on_bare_metal_and_in_containers(
+    tare_here: Tare,
+) -> None:
+    plan = json.loads(tare_here("plan", ARTICLE / "openshift-gromacs.yaml", "--json").stdout)
+    assert {case["platform"] for case in plan["cases"]} == {"bare", "podman", "openshift"}
+    assert {case["bind"] for case in plan["cases"]} == {"none"}

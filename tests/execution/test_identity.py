@@ -87,3 +87,10 @@ def test_the_third_of_five_is_never_paired_with_the_third_of_three() -> None:
     assert places & {tuple(sorted(one.at.items())) for one in anchored(run(5))} == set()
     plain = [Measurement(fom="time", value=1.0, unit="s", at={"bytes": 8})]
     assert anchored(plain) == plain
+
+
+def test_the_name_of_a_test_is_no_number_of_it() -> None:
+    named = [
+        Measurement(fom="latency", value=1.0, unit="us", at={"test": name}) for name in ("tcp_lat", "udp_lat")
+    ]
+    assert anchored(named) == named

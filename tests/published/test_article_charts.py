@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,7 +15,9 @@ from bench.articles.charts import MOST_BYTES, PAGE, Counterpart, charts_page, dr
 from bench.articles.results import read_results
 from report.studies import three_networks, with_gaps
 from support.synthetic import write_campaign
+from tare.app import planning
 from tare.core.errors import UsageError
+from tare.core.plan import Plan
 
 ARTICLES = {key: read_article(key) for key in keys()}
 COUNTERPARTS = [(article, one) for article in ARTICLES.values() for one in read_counterparts(article)]
@@ -36,6 +39,30 @@ def test_the_page_is_current() -> None:
 def test_every_link_of_the_page_leads_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (FOLDER / PAGE).read_text(encoding="utf-8")):
         assert (FOLDER / target).exists(), target
+
+
+@functools.cache
+def plan_of(path: Path) -> Plan:
+    return planning.load(path).plan
+
+
+def test_every_command_names_figures_and_settings_of_its_study() -> None:
+    unknown = []
+    for article, one in COUNTERPARTS:
+        paths = {study.name: article.path_of(study) for study in article.studies}
+        plan = plan_of(paths.get(one.campaign, FOLDER / article.key / f"{one.campaign}.yaml"))
+        figures = {fom.name for foms in plan.foms.values() for fom in foms}
+        settings = {name for case in plan.cases for name in case.settings}
+        for option, value in zip(one.options[::2], one.options[1::2], strict=True):
+            name, _, factor = value.partition(":")
+            named, known = {
+                "--fom": ({value}, figures),
+                "--base": ({value.partition("=")[0]}, settings),
+                "--chart": ({name, factor} if factor else set[str](), figures | settings),
+            }[option]
+            if not named <= known:
+                unknown.append(one.command)
+    assert unknown == []
 
 
 def test_every_published_article_has_charts_and_no_two_have_the_same_file() -> None:

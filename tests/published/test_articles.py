@@ -14,13 +14,14 @@ import pytest
 from click.testing import CliRunner
 
 from bench.articles import __main__ as command
-from bench.articles import running
+from bench.articles import judging, running
 from bench.articles.article import FOLDER, Article, Follows, Kind, LocalStudy, Part, keys, read_article
 from bench.articles.judging import judge
 from bench.articles.pages import FILE, index, page
 from bench.articles.results import Results, Verdict, read_results
 from bench.articles.running import cluster, run
 from support.synthetic import write_campaign
+from tare.analysis.check import Outcome
 from tare.app import planning
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign, Session
@@ -199,6 +200,25 @@ def test_a_number_that_a_range_bounds_is_one_row_with_its_worse_outcome() -> Non
     assert (row.verdict, row.against, row.n) == (DOES_NOT, "network=host", 12)
     assert row.measured.startswith("+19.99 %")
     assert row.why
+
+
+def test_the_limit_within_the_interval_says_why_a_range_is_undecided() -> None:
+    article = ARTICLES["red-hat"]
+    (part,) = [one for one in article.parts if one.id == "1a"]
+    campaign = campaigns(article, by_network({"macvlan": 1.05}), noise=0.11)["demo"]
+    upper, lower = judging.check(campaign, [judging._rule(part)]).verdicts[0].judged
+    assert lower.low is not None
+    assert lower.limit < lower.low < upper.limit
+    adjusted = msgspec.structs.replace(lower, outcome=Outcome.UNDECIDED, why="not when adjusted for looks")
+    assert list(judging._merged([upper, adjusted])) == list(judging._merged([adjusted, upper])) == [upper]
+
+
+def test_the_page_says_what_a_rule_makes_of_a_figure() -> None:
+    texts = {key: page(ARTICLES[key], read_results(key)) for key in ("red-hat", "stackhpc", "cornelis")}
+    assert "ratio of the scatter of elapsed, loop, neighbour=apart, against " in texts["red-hat"]
+    assert "| ratio of telemetry.network_rate, hpcc, " in texts["stackhpc"]
+    assert "efficiency by clock_time, openfoam.motorbike, network=host io=none" in texts["cornelis"]
+    assert not re.search(r"(efficiency|ratio) (by|of) latency", texts["red-hat"])
 
 
 def test_no_rule_joins_its_limits_by_or() -> None:

@@ -20,7 +20,7 @@ _NOUNS = {
 }
 _MOST_SHOWN = 5
 _ORDINALS = {"run": "runs", "test": "tests", "report": "reports", "iteration": "iterations"}
-"""Coordinates that only number the parts of an output, and the coordinate that gives their count."""
+"""Coordinates that may number the parts of an output, and the coordinate that gives their count."""
 
 
 def requested_settings(workload: Workload, case: Case, platform: Platform) -> dict[str, Scalar]:
@@ -70,7 +70,8 @@ def anchored(measurements: Sequence[Measurement]) -> list[Measurement]:
     counts: dict[str, set[Scalar]] = {}
     for one in measurements:
         for name in one.at.keys() & _ORDINALS.keys():
-            counts.setdefault(name, set()).add(one.at[name])
+            if not isinstance(one.at[name], str):  # the name of a test, as of qperf, is no number
+                counts.setdefault(name, set()).add(one.at[name])
     if not counts:
         return list(measurements)
     return [

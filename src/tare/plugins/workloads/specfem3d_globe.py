@@ -67,8 +67,9 @@ NPROC_XI = NPROC_ETA, and six chunks NEX ≥ 32, or 48 where the Par_file has TO
 may use nproc_xi and nproc_eta.
 
 Traps: elements grow with the square of NEX or faster, and time steps with NEX as well, so weak scaling
-compares the times of a step. With threads, the tree must be configured with --enable-openmp. The program
-writes seismograms alone, so it has no factor `io`."""
+compares the times of a step. With threads, the tree must be configured with --enable-openmp, or with
+-fopenmp in FLAGS_CHECK where its configure lacks that option, as in 7.0: one thread runs otherwise. The
+program writes seismograms alone, so it has no factor `io`."""
 
 
 class SpecfemGlobe(Benchmark, frozen=True, kw_only=True):
