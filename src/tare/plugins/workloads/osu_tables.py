@@ -118,6 +118,11 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     asked: Sizes | None = None
     iterations: int | None = None
 
+    @property
+    def sweeps(self) -> bool:
+        """Whether the tables have several sizes."""
+        return self.has_sizes and self.least < self.largest
+
 
 @dataclasses.dataclass
 class _Table:
@@ -351,7 +356,7 @@ class OsuLog(LogParser):
         n_times = expected.iterations or 1
         sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
         payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
-        is_end_known = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
+        is_end_known = not expected.sweeps or all(expected.asked or table.asked for table in self._tables)
         return findings.parsed(
             is_complete=is_complete,
             payload_bytes=payload or None,
