@@ -142,7 +142,7 @@ def test_labels_of_ranks_are_taken_off(label: str) -> None:
 def test_titles_and_heads_of_other_builds_are_known(old: str, new: str) -> None:
     found, known = parse("latency", LATENCY.replace(old, new)), parse("latency", LATENCY)
     assert msgspec.structs.replace(found, printed=known.printed) == known
-    assert found.printed.keys() == known.printed.keys()
+    assert found.printed.keys() - {"buffers"} == known.printed.keys()
 
 
 def test_tables_of_version_7_start_at_one_byte() -> None:
@@ -162,31 +162,6 @@ def test_tables_of_several_data_types_are_distinguished() -> None:
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert figures(parsed, "latency", bytes=8) == [1.0, 2.0]
     assert figures(parsed, "latency", bytes=8, datatype="MPI_INT") == [2.0]
-
-
-@pytest.mark.parametrize(("name", "title"), [("fop", "MPI_Fetch_and_op"), ("cas", "MPI_Compare_and_swap")])
-def test_atomic_operations_have_one_size(name: str, title: str) -> None:
-    text = table(f"{title} latency Test v5.8", "# Size          Latency (us)", {8: "0.45"})
-    parsed = parse(f"{name}_latency", text)
-    assert (parsed.is_complete, parsed.is_end_known, parsed.problems) == (True, True, ())
-    assert [(one.value, one.at) for one in parsed.measurements] == [(0.45, {"bytes": 8})]
-    assert not parse(f"{name}_latency", text.rpartition("8 ")[0]).is_complete
-    case = case_of(OSU[f"{name}_latency"])
-    assert OSU[f"{name}_latency"].stages(case)[0].argv == (f"osu_{name}_latency",)
-    assert OSU[f"{name}_latency"].expecting(case).parse(text.splitlines()).problems == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "title", "first"),
-    [("get_acc_latency", "MPI_Get_accumulate latency", 1), ("latency_mp", "MPI Multi-process Latency", 0)],
-)
-def test_less_common_latencies_are_read(name: str, title: str, first: int) -> None:
-    rows = dict.fromkeys(SIZES[first:], "1.50")
-    text = table("Latency", "# Size          Latency (us)", rows).replace("MPI Latency", f"{title} Test v5.8")
-    parsed = parse(name, text)
-    assert (parsed.is_complete, parsed.problems) == (True, ())
-    assert len(figures(parsed, "latency")) == len(rows)
-    assert figures(parsed, "latency_small_mean") == [1.5]
 
 
 def test_a_failed_validation_is_a_problem() -> None:
