@@ -282,3 +282,22 @@ def test_a_csv_of_ior_is_refused_with_what_to_do() -> None:
         "access,bw(MiB/s),IOPS,Latency,block(KiB)\nwrite,1613.1938,36393.0933,0.0,256.0\n"
     ).problems
     assert problem.endswith("its CSV has no settings and no end, so write JSON (-O summaryFormat=JSON)")
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ("type                : independent\nordering inter file : no tasks offsets", (False, "none")),
+        ("type                : collective\nordering inter file : constant task offset", (True, "constant")),
+        ("\tordering inter file= constant task offsets = 1", (None, "constant")),
+        ("type                : collective\nordering inter file : random task offset", (True, "random")),
+    ],
+)
+def test_collective_access_and_whose_data_is_read_are_settings(
+    lines: str, settings: tuple[bool | None, str]
+) -> None:
+    """A task that reads what it wrote reads from its node's cache, unlike one of a run with -C."""
+    parsed = parse(OUTPUT.replace("xfersize ", f"{lines}\nxfersize ", 1))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    read = [parsed.printed.get(name, (None,))[0] for name in ("collective", "task_offset")]
+    assert tuple(read) == settings

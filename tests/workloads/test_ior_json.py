@@ -159,3 +159,17 @@ def test_json_with_what_is_no_number_is_not_complete(broken: str) -> None:
 @settings(max_examples=100)
 def test_damage_never_crashes_and_never_makes_up_a_number(text: str) -> None:
     assert made_up(parse(text), text) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "offset"),
+    [
+        ('"reorderTasks": 0,\n"reorderTasksRandom": 0,', "none"),
+        ('"reorderTasks": 1,\n"reorderTasksRandom": 0,', "constant"),
+        ('"reorderTasks": 0,\n"reorderTasksRandom": 1,', "random"),
+    ],
+)
+def test_whose_data_is_read_is_a_setting(parameters: str, offset: str) -> None:
+    parsed = parse(JSON.replace('        "testID": 0,', f'"testID": 0,\n{parameters}\n"collective": 1,', 1))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert (parsed.printed["task_offset"], parsed.printed["collective"]) == ((offset,), (True,))

@@ -133,6 +133,11 @@ def test_output_cut_anywhere_is_not_complete_with_fewer_figures(corpus: Path, na
             {"throughput": 941.42, "cpu_local": 5.5, "cpu_remote": 6.5},
         ),
         ("UDP_STREAM", UDP_STREAM, {"throughput": 644.61, "throughput_sent": 646.97}),
+        (
+            "UDP_STREAM",
+            UDP_STREAM.replace("MIGRATED UDP STREAM", "UDP UNIDIRECTIONAL SEND"),
+            {"throughput": 644.61, "throughput_sent": 646.97},
+        ),
         ("TCP_RR", RR, {"transactions": 12345.67}),
         ("TCP_RR", RR.replace("bytes  Bytes", "bytes  bytes"), {"transactions": 12345.67}),
         ("TCP_RR", OMNI, {"transactions": 16000.5, "latency": 62.5, "latency_percentile": 90}),

@@ -142,7 +142,7 @@ def test_labels_of_ranks_are_taken_off(label: str) -> None:
 def test_titles_and_heads_of_other_builds_are_known(old: str, new: str) -> None:
     found, known = parse("latency", LATENCY.replace(old, new)), parse("latency", LATENCY)
     assert msgspec.structs.replace(found, printed=known.printed) == known
-    assert found.printed.keys() == known.printed.keys()
+    assert found.printed.keys() - {"buffers"} == known.printed.keys()
 
 
 def test_tables_of_version_7_start_at_one_byte() -> None:

@@ -58,6 +58,31 @@ def test_numbers_that_differ_are_no_rank() -> None:
     assert list(plain(lines)) == ["0: 8 1.5", "1: 8 1.75", "2: 8 1.25"]
 
 
+RANKED = ("# head", "", "  8 1.5", "16 1.75", "32 2.25")
+
+
+@pytest.mark.parametrize(
+    ("own", "other"),
+    [("0: ", "3: "), (" 0: ", "12: "), ("[0] ", "[12] ")],
+    ids=["one digit", "padded", "hydra"],
+)
+def test_ranks_that_warn_do_not_keep_their_prefix(own: str, other: str) -> None:
+    lines = [f"{own}{line}\n" for line in RANKED]
+    lines[3:3] = [f"{other}n3: no huge pages\n"]
+    read = list(plain(lines))
+    assert [line for line in read if "huge" not in line] == list(RANKED)
+    assert read[3] == "n3: no huge pages"
+    assert list(plain([f"{line.rstrip()}\n" for line in lines])) == read
+    late = [*lines * 100, f"{other}late\n"]
+    assert list(plain(late)) == [*read * 100, "late"]
+    assert list(plain(["a job begins\n", *lines])) == ["a job begins", *(line.rstrip() for line in lines)]
+
+
+def test_numbers_that_begin_rows_are_no_ranks() -> None:
+    lines = ["8: 1.5\n", "16: 1.75\n", "8: 1.5\n", "16: 1.75\n", "8: 1.25\n"]
+    assert list(plain(lines)) == [line.rstrip() for line in lines]
+
+
 def test_an_overwritten_progress_line_becomes_several() -> None:
     assert list(plain(["10 %\r20 %\rdone\n"])) == ["10 %", "20 %", "done"]
 

@@ -15,8 +15,13 @@ _JOB = re.compile(
     r"(?:<\S+> )?(.*): \(groupid=([0-9]+), jobs=([0-9]{1,9})\): err=\s*([0-9]+)\b.*: pid=([0-9]*)"
 )
 _DIRECTION = re.compile(r"\s+(read|write|trim|mixed)\s*: ")
-_RATES = re.compile(r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?B)/s ")
+_RATES = re.compile(r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?B)/s (?:\(([0-9.]+)([kMGT]?B)/s\))?")
 _OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
+_RUNTIME = re.compile(r"(?:/|runt= *)([0-9]{1,12})msec")
+_ISSUED = re.compile(r"\s+issued\b[^:]*: total=([rwd=/,0-9]+)")
+"""How many reads, writes and trims the job made."""
+_COARSE = 100
+"""Below this rate, the decimals that fio cuts off are more than 1 % of it."""
 _LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG]?), stdev=")
 _PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
 _PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
@@ -35,6 +40,7 @@ _KIBIBYTES = {
     "MiB": 1024.0,
     "GB": 1e9 / 1024,
     "GiB": 1024.0**2,
+    "TB": 1e12 / 1024,
     "TiB": 1024.0**3,
 }
 _OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
@@ -53,6 +59,8 @@ class TextReader:
         self._statuses: list[dict[int, set[str]]] = []
         self._status: set[str] | None = None
         self._figures: dict[str, float] | None = None
+        self._iops: dict[str, tuple[str, float, float]] = {}
+        """The operations per second of the last job as printed, with their unit and the run time in ms."""
         self._percentile_unit: float | None = None
         self._version = ""
         self._lacks_latency = False
@@ -87,6 +95,7 @@ class TextReader:
             self._last = jobs[process] = job
             self._findings.begin()
             self._figures = None
+            self._iops = {}
         elif line.startswith("Run status group") and self._runs and (match := _STATUS.match(line)):
             self._status = self._statuses[-1].setdefault(int(match[1]), set())
             self._findings.begin()
@@ -122,6 +131,8 @@ class TextReader:
             self._read_rates(match[1], line)
         elif "clat" in line and self._figures is not None:
             self._read_latency(self._figures, line)
+        elif first == "i" and self._last is not None and (issued := _ISSUED.match(line)):
+            self._refine_iops(self._last, issued[1])
         elif first == "l" and _SHARES.match(line):
             self._lacks_latency |= any("latency" not in one for one in self._figures_of_last)
         elif "percentiles (" in line and _PERCENTILE_HEAD.match(line):
@@ -137,11 +148,27 @@ class TextReader:
         else:
             return
         figures = {"iops": number(iops[0]) * _THOUSANDS[iops[1]]}
+        if runtime := _RUNTIME.search(line):
+            self._iops[operation] = (iops[0], _THOUSANDS[iops[1]], float(runtime[1]))
         if bandwidth[1] is not None:
             figures["bandwidth"] = number(bandwidth[0]) * bandwidth[1]
+            if match.re is _RATES and match[5]:  # the same again, in units of 1000
+                again = number(match[5]) * _KIBIBYTES[match[6]]
+                if _lost_carry(bandwidth[0], again / bandwidth[1]):
+                    figures["bandwidth"] = again
         self._last.figures[operation] = self._figures = figures
         self._findings.keep(MOST_OF_AN_OPERATION)
         self._percentile_unit = None
+
+    def _refine_iops(self, job: Job, totals: str) -> None:
+        """Replace rates whose decimals are cut off, or wrong, by the number of operations / time."""
+        for operation, total in zip(("read", "write", "trim"), re.findall("[0-9]+", totals), strict=False):
+            text, unit, runtime_ms = self._iops.get(operation, ("", 1.0, 0.0))
+            if runtime_ms:
+                rate = 1000 * float(total) / runtime_ms
+                is_coarse = unit == 1 and text.isdigit() and 0 <= rate - float(text) < 1 and rate < _COARSE
+                if is_coarse or _lost_carry(text, rate / unit):
+                    job.figures[operation]["iops"] = rate
 
     def _read_latency(self, figures: dict[str, float], line: str) -> None:
         if match := _LATENCY.match(line):
@@ -182,6 +209,14 @@ class TextReader:
                 yield "fio's text lacks lines of latencies, which its other lines show to be missing"
             if not jobs:
                 yield "fio began, but printed nothing of its jobs"
+
+
+def _lost_carry(text: str, value: float) -> bool:
+    """Return whether `text` is `value` as some fio 3 print it: without the carry, 11.98 as ``11.0``.
+
+    `value` may be rounded to three digits.
+    """
+    return text.endswith(".0") and 0.7 <= value - number(text) < 1.01 + 0.005 * value
 
 
 def _operations(jobs: list[Job]) -> Mapping[int, set[str]]:

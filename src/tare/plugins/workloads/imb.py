@@ -2,7 +2,8 @@
 
 This module lists the benchmarks of IMB-MPI1. The parser reads the tables of IMB 3.2 to 2021 (IMB_output.c).
 Their columns are 13 wide and right-aligned, times and bandwidths have two decimals, and each group of ranks
-has a table of its own. A successful run prints a closing line.
+has a table of its own. A successful run prints a closing line. Up to version 4.1, the megabytes of IMB are
+2²⁰ bytes; they are converted.
 """
 
 from __future__ import annotations

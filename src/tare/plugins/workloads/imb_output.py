@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,6 +50,13 @@ MULTIPLE = "Multi-"
 
 FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so the sizes of their messages are multiples of this
 
+_VERSION = re.compile(r"MPI Benchmark(?: Suite V|s )(?:(?P<old>[1-4]\.)|20(?:1[89]|[2-9]))")
+_OLD_MEGABYTE = 2**20 / 1e6
+"""Up to version 4.1, a megabyte is 2²⁰ bytes; from 2018 on, it is 10⁶ bytes."""
+_MOST_WAYS = 8
+"""More than the factor between a rate × its time and the size: 1, 2 (Sendrecv) or 4 (Exchange)."""
+_EXACT = 10.0  # a number from here on has decimals enough to tell the two megabytes, 4.9 % apart
+
 _HEADER = re.compile(
     r"""\#\s* (?:
       (?P<banner>    Intel\s?\(R\)\ MPI\ Benchmark )
@@ -83,6 +91,8 @@ class _Table:
     mode: str | None = None
     waiting: int = 0
     width: int | None = None
+    megabyte: float | None = None
+    """The megabyte of the program's version, in 10⁶ bytes; None if the version is unknown."""
     unaffordable: int | None = None
     """The first size that IMB refused, and all larger ones: for its limit of memory (-mem), or of a count."""
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
@@ -106,7 +116,7 @@ class _Table:
 class ImbLog(LogParser):
     """Collects the tables of one benchmark from a log, line by line."""
 
-    banner = Banner(" MPI Benchmarks ", r"Intel\(R\) MPI Benchmarks ([0-9][^,\n]*),")
+    banner = Banner(" MPI Benchmark", r"Intel ?\(R\) MPI Benchmark(?:s | Suite V)([0-9][^,\n]*),")
 
     def __init__(self, workload: ImbBenchmark) -> None:
         super().__init__(workload.foms)
@@ -116,6 +126,7 @@ class ImbLog(LogParser):
         self._tables: list[_Table] = []
         self._open: _Table | None = None
         self._run = 0
+        self._megabyte: float | None = None
         self._finished_runs: set[int] = set()
         self._asked_modes: dict[int, str] = {}
         """By run: the mode that its command asked for, if it has the option -aggregate_mode."""
@@ -135,6 +146,8 @@ class ImbLog(LogParser):
                 self._read_columns(self._open, line)
         elif header["banner"]:
             self._run += 1
+            version = _VERSION.search(line)
+            self._megabyte = (_OLD_MEGABYTE if version["old"] else 1.0) if version else None
             self._findings.begin()
             self._limits.clear()
             self._open = None
@@ -165,7 +178,7 @@ class ImbLog(LogParser):
             table.ranks = int(header["ranks"])
 
     def _new_table(self) -> _Table:
-        table = _Table(run=self._run)
+        table = _Table(run=self._run, megabyte=self._megabyte)
         if self._workload.has_sizes and not self._workload.has_one_size:
             table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
         self._tables.append(table)
@@ -225,7 +238,7 @@ class ImbLog(LogParser):
                 at["ranks"] = table.ranks
             if len(self._workload.modes) > 1 and table.mode is not None:
                 at["mode"] = table.mode
-            self._measure(table.rows, at)
+            self._measure(table, at)
         return findings.parsed(
             is_complete=bool(tables) and not faults,
             payload_bytes=_payload_bytes(self._workload, (row for one in tables for row in one.rows)),
@@ -253,20 +266,41 @@ class ImbLog(LogParser):
                     suffix = f" on {ranks} ranks" if ranks else ""
                     yield f"the output lacks the table of {self._workload.benchmark}{suffix}, mode {mode}"
 
-    def _measure(self, rows: Iterable[tuple[float, ...]], at: Mapping[str, Scalar]) -> None:
+    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         columns, has_sizes = self._workload.columns, self._workload.has_sizes
+        megabyte = _megabyte(table, columns)
         # In the order of the figures of merit, not of the columns.
         foms = [(fom, columns.index(column)) for column, fom in self._workload.figures]
-        for row in rows:
+        for row in table.rows:
             point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
-                if row[0] or not has_sizes or fom != "bandwidth":  # nothing moves at 0 bytes
+                if fom != "bandwidth":
                     self._findings.measure(fom, row[column], **point)
+                elif row[0] or not has_sizes:  # nothing moves at 0 bytes
+                    self._findings.measure(fom, round(row[column] * megabyte, 6), **point)
 
     def _name(self, table: _Table) -> str:
         suffix = f" on {table.ranks} ranks" if table.ranks else ""
         suffix += f", mode {table.mode}," if table.mode else ""
         return f"the table of {self._workload.benchmark}{suffix}"
+
+
+def _megabyte(table: _Table, columns: tuple[str, ...]) -> float:
+    """Return the megabytes in which a table counts its rates, in 10⁶ bytes.
+
+    If the version is unknown, the rows decide: a rate × its time is the size, or a small multiple of it.
+    """
+    time = next((columns.index(name) for name in ("t[usec]", "t_max[usec]") if name in columns), None)
+    if table.megabyte is None and time is not None and "Mbytes/sec" in columns:
+        rate = columns.index("Mbytes/sec")
+        for row in reversed(table.rows):
+            if row[0] and min(row[time], row[rate]) >= _EXACT:
+                ways = row[time] * row[rate] / row[0]
+                for megabyte in (1.0, _OLD_MEGABYTE):
+                    whole = round(ways * megabyte)
+                    if 0 < whole < _MOST_WAYS and math.isclose(ways * megabyte, whole, rel_tol=0.01):
+                        return megabyte
+    return table.megabyte or 1.0
 
 
 def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:

@@ -15,6 +15,9 @@ import msgspec
 from tare.core.errors import NOT_JSON
 from tare.core.values import Scalar
 
+TASK_OFFSETS = {"no": "none", "constant": "constant", "random": "random"}
+"""Whose data a task reads: its own, those of a task at a constant distance (-C), or of a random one (-Z)."""
+
 _MOST_LINES = 1_000_000
 """The limit for one document; a longer one is not from IOR."""
 _LINE = re.compile(r'\s*(?:["{}\[\]]|,$)')
@@ -73,6 +76,9 @@ class _Parameters(msgspec.Struct, rename="camel"):
     repetitions: int | None = None
     file_per_proc: int | None = None
     random_offset: int | None = None
+    collective: int | None = None
+    reorder_tasks: int | None = None
+    reorder_tasks_random: int | None = None
     segment_count: int | None = None
     transfer_size: int | None = None
     block_size: int | None = None
@@ -80,9 +86,16 @@ class _Parameters(msgspec.Struct, rename="camel"):
     @property
     def facts(self) -> dict[str, Scalar]:
         """Return the parameters of the test, by the name of the workload's parameter."""
-        flags = {"file_per_process": self.file_per_proc, "random": self.random_offset}
+        flags = {
+            "file_per_process": self.file_per_proc,
+            "random": self.random_offset,
+            "collective": self.collective,
+        }
         counts = {"segments": self.segment_count, "transfer": self.transfer_size, "block": self.block_size}
         known: dict[str, Scalar] = {name: bool(value) for name, value in flags.items() if value is not None}
+        if self.reorder_tasks is not None:
+            order = "random" if self.reorder_tasks_random else "constant" if self.reorder_tasks else "no"
+            known["task_offset"] = TASK_OFFSETS[order]
         return known | {name: value for name, value in counts.items() if value is not None}
 
 

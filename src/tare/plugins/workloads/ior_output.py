@@ -19,7 +19,7 @@ from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
-from tare.plugins.workloads.ior_json import Document, JsonReader
+from tare.plugins.workloads.ior_json import TASK_OFFSETS, Document, JsonReader
 
 _ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",
@@ -44,8 +44,8 @@ _MAX = re.compile(r"Max (Write|Read):\s+(\S+) MiB/sec \(\S+ MB/sec\)")
 _REPETITIONS = re.compile(r"\s*repetitions\s*[=:]\s*([0-9]{1,6})")
 
 _OPTION = re.compile(
-    r"\s*(api|nodes|tasks|clients per node|clients|access|segments|ordering in a file|xfersize|transfersize"
-    r"|blocksize|transfer size|block size)\s*[=:]\s+(\S.*)"
+    r"\s*(api|nodes|tasks|clients per node|clients|access|type|segments|ordering in a file"
+    r"|ordering inter file|xfersize|transfersize|blocksize|transfer size|block size)\s*[=:]\s+(\S.*)"
 )
 
 _SIZES = {"xfersize": "transfer", "transfersize": "transfer", "transfer size": "transfer",
@@ -254,6 +254,10 @@ def _facts(option: str, value: str) -> dict[str, Scalar]:
         return {"ranks": int(clients[1]), "ranks_per_node": int(clients[2])}
     if option == "access" and word in {"file-per-process", "single-shared-file"}:
         return {"file_per_process": word == "file-per-process"}
+    if option == "type" and word in {"independent", "collective"}:
+        return {"collective": word == "collective"}
+    if option == "ordering inter file" and word in TASK_OFFSETS:
+        return {"task_offset": TASK_OFFSETS[word]}
     if option == "ordering in a file" and word in {"sequential", "random"}:
         return {"random": word == "random"}
     return {"api": _API_VERSION.sub("", word).upper()} if option == "api" else {}

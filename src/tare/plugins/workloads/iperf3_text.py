@@ -21,6 +21,8 @@ _DATAGRAMS = re.compile(
     r" \((?P<percent>[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?)%\)"
 )
 
+_RETRANSMITS = re.compile(r"\s+([0-9]{1,12})\s")
+
 _CPU = re.compile(
     r"CPU Utilization: local/\w+ ([0-9]{1,9}(?:\.[0-9]{1,9})?)% .*remote/\w+ ([0-9]{1,9}(?:\.[0-9]{1,9})?)%"
 )
@@ -114,16 +116,18 @@ class TextRun:
             run.facts["reverse"] = self._is_reverse
         if any(way is not None for _, _, way in self._rows):
             run.facts["bidirectional"] = True
+        elif self._streams and self._n_connections in {0, len(self._streams)}:
+            run.facts["streams"] = len(self._streams)
+        if any(_DATAGRAMS.search(row["rest"]) for row in self._rows.values()):
+            run.facts["protocol"] = "udp"
+        elif any(_RETRANSMITS.match(row["rest"]) for row in self._rows.values()):
+            run.facts["protocol"] = "tcp"
         for end, direction, row in self._totals():
             datagrams = _DATAGRAMS.search(row["rest"])
             run.figures.append(
                 Figure("throughput" if end == "receiver" else "throughput_sent", gbit_per_s(row), direction)
             )
-            if (
-                datagrams is None
-                and end == "sender"
-                and (sent := re.match(r"\s+([0-9]{1,12})\s", row["rest"]))
-            ):
+            if datagrams is None and end == "sender" and (sent := _RETRANSMITS.match(row["rest"])):
                 run.figures.append(Figure("retransmits", float(sent[1]), direction))
             if datagrams is not None and end != "sender":
                 run.figures.append(Figure("jitter", float(datagrams["jitter"]), direction))

@@ -63,7 +63,12 @@ _MOST_HEAD_LINES = 8
 _MOST_DIGITS = 12  # of a size
 _NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
-_LONG = {"REQUEST/RESPONSE": "RR", "CONNECT/REQUEST/RESPONSE": "CRR", "CONNECT/REQUEST": "CC"}
+_LONG = {
+    "REQUEST/RESPONSE": "RR",
+    "CONNECT/REQUEST/RESPONSE": "CRR",
+    "CONNECT/REQUEST": "CC",
+    "UNIDIRECTIONAL_SEND": "STREAM",  # UDP_STREAM, before it became an omni test
+}
 
 
 def test_name(title: str) -> str:

@@ -18,6 +18,8 @@ _LARGEST_PAIR = 4 << 20
 _LARGEST_COLLECTIVE = 1 << 20
 """OMB's default largest messages, in bytes (MAX_MESSAGE_SIZE, MAX_MSG_SIZE_COLL in osu_util.h)."""
 
+_ATOMIC_BYTES = 8  # the only size of atomic operations
+
 _MEMORY_BYTES = 512 << 20
 """OMB's limit for the buffers of a collective (-M); it silently lowers the largest message to fit."""
 
@@ -25,6 +27,7 @@ _MEMORY_BYTES = 512 << 20
 _MEAN = declare.lower(SMALL_MEAN, "us", "latency, mean over messages of 1 to 64 bytes", is_primary=True)
 _TAIL = declare.lower("latency_tail", "us", "percentile of the latency", "bytes", "percentile")
 _LATENCY = (declare.lower("latency", "us", "time of one message", "bytes", is_primary=True), _MEAN, _TAIL)
+_ATOMIC = (_LATENCY[0], _TAIL)
 _BANDWIDTH = (
     declare.higher("bandwidth", "MB/s", "10⁶ bytes per second", "bytes", is_primary=True),
     declare.higher("bandwidth_tail", "MB/s", "percentile of the bandwidth", "bytes", "percentile"),
@@ -63,6 +66,10 @@ _PAIRS = (
     ("get_latency", "MPI_Get Latency", _LATENCY, "One-sided MPI_Get."),
     ("get_bw", "MPI_Get Bandwidth", _BANDWIDTH, "Windows of one-sided MPI_Get."),
     ("acc_latency", "MPI_Accumulate Latency", _LATENCY, "One-sided MPI_Accumulate."),
+    ("get_acc_latency", "MPI_Get_accumulate Latency", _LATENCY, "One-sided MPI_Get_accumulate."),
+    ("latency_mp", "Multi-process Latency", _LATENCY, "One message to and fro, ranks with forked processes."),
+    ("fop_latency", "MPI_Fetch_and_op Latency", _ATOMIC, "MPI_Fetch_and_op on a number of 8 bytes."),
+    ("cas_latency", "MPI_Compare_and_swap Latency", _ATOMIC, "MPI_Compare_and_swap on a number of 8 bytes."),
 )  # fmt: skip
 """Benchmarks between two ranks: OMB's name, its title, its figures of merit, and what it measures."""
 
@@ -126,7 +133,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def expecting(self, case: Case) -> Self:
         """Return a copy with the sizes and repetitions that `case` asks for."""
-        if not self.expected.has_sizes:
+        if not self.expected.sweeps:
             return self
         iterations = int(case.parameters["iterations"]) or None
         expected = msgspec.structs.replace(self.expected, asked=_sizes(case), iterations=iterations)
@@ -139,7 +146,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
             yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
         elif not self.is_pair and not self.is_collective and ranks % 2:
             yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
-        if self.expected.has_sizes:
+        if self.expected.sweeps:
             yield from self._size_faults(case)
 
     def _size_faults(self, case: Case) -> Iterator[str]:
@@ -159,7 +166,7 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of the program, with options only for settings that differ from OMB's defaults."""
         argv = [self.program]
-        if self.expected.has_sizes:
+        if self.expected.sweeps:
             sizes = _sizes(case)
             if sizes != Sizes(self.expected.least, self.expected.largest):
                 argv += ["-m", f"{sizes.first}:{sizes.last}"]
@@ -182,7 +189,7 @@ def _sizes(case: Case) -> Sizes:
     return Sizes(int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"]))
 
 
-def _parameters(least: int, largest: int, *, has_sizes: bool, is_collective: bool) -> tuple[Parameter, ...]:
+def _parameters(least: int, largest: int, *, sweeps: bool, is_collective: bool) -> tuple[Parameter, ...]:
     sizes = (
         declare.size("max_bytes", largest, "largest message", minimum=1),
         declare.size("min_bytes", least, "smallest message", minimum=least),
@@ -190,7 +197,7 @@ def _parameters(least: int, largest: int, *, has_sizes: bool, is_collective: boo
     full = declare.flag("full", False, "also the fastest and the slowest rank (-f)")
     buffers = declare.text("buffers", "H H", "buffers of both sides: host, device, managed", choices=_BUFFERS)
     return (
-        *(sizes if has_sizes else ()),
+        *(sizes if sweeps else ()),
         declare.whole("iterations", 0, "repetitions of each size; 0 leaves OMB's own", minimum=0),
         *((full,) if is_collective else ()),
         declare.text(
@@ -220,16 +227,19 @@ def _workload(
     is_two_sided_latency = foms is _LATENCY and not title.startswith("MPI_")
     least = 4 if "reduce" in name else 0 if is_two_sided_latency else 1
     largest = _LARGEST_COLLECTIVE if is_collective else _LARGEST_PAIR
+    if foms is _ATOMIC:
+        least = largest = _ATOMIC_BYTES
+    expected = Expectation(key=title.lower(), main=main, has_sizes=has_sizes, least=least, largest=largest)
     return OsuBenchmark(
         name=f"osu.{name}",
         summary=summary,
         description=_DESCRIPTION,
-        parameters=_parameters(least, largest, has_sizes=has_sizes, is_collective=is_collective),
+        parameters=_parameters(least, largest, sweeps=expected.sweeps, is_collective=is_collective),
         foms=foms,
         program=f"osu_{name}",
         is_pair=is_pair,
         is_collective=is_collective,
-        expected=Expectation(key=title.lower(), main=main, has_sizes=has_sizes, least=least, largest=largest),
+        expected=expected,
     )
 
 

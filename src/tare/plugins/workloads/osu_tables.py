@@ -68,6 +68,10 @@ _ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
 _LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
 _DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
 _PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
+_DEVICE = re.compile(r"-(cuda|rocm|openacc)\b", re.IGNORECASE)
+_BUFFERS = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on \w+ \(([HDM])\) and [ \w]+ on \w+ \(([HDM])\)")
+_TELLS_DEVICE = 7  # the first version whose titles name a device only if it is used
+_ONE_SIDED = re.compile(r"# (Window|Synchronization)(?: creation)?: (\S.{0,60})")
 _TO_AND_FRO = frozenset({"latency", "multi latency"})
 _WINDOW = 64  # messages sent before the sender waits for an answer (osu_bw.c, WINDOW_SIZE_LARGE)
 _MESSAGES_A_TIME = {
@@ -118,6 +122,11 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     asked: Sizes | None = None
     iterations: int | None = None
 
+    @property
+    def sweeps(self) -> bool:
+        """Whether the tables have several sizes."""
+        return self.has_sizes and self.least < self.largest
+
 
 @dataclasses.dataclass
 class _Table:
@@ -128,6 +137,7 @@ class _Table:
     label: str
     version: int | None
     asked: Sizes | None
+    device: str = ""  # that its title names
     limit: int | None = None
     heads: tuple[str, ...] = ()
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
@@ -277,10 +287,13 @@ class OsuLog(LogParser):
         if key == self._expected.key:
             label = title["label"] if title["label"].strip() else ""
             self._open = self._new_table(key, label, version)
+            if device := _DEVICE.search(title["name"]):
+                self._open.device = device[1].lower()
+                self._open.facts |= {"device": device[1].lower()} if (version or 0) >= _TELLS_DEVICE else {}
         self._asked = self._limit = None
 
     def _new_table(self, key: str, label: str, version: int | None) -> _Table:
-        table = _Table(key, len(self._tables) + 1, label, version, self._asked, self._limit)
+        table = _Table(key, len(self._tables) + 1, label, version, self._asked, limit=self._limit)
         self._tables.append(table)
         self._findings.begin()
         return table
@@ -288,7 +301,8 @@ class OsuLog(LogParser):
     def _following(self, table: _Table) -> _Table:
         """Return a new table under the title of `table`, the last table."""
         following = self._new_table(table.key, table.label, table.version)
-        following.asked, following.limit = table.asked, table.limit
+        following.asked, following.limit, following.device = table.asked, table.limit, table.device
+        following.facts = dict(table.facts)
         return following
 
     def _read_heads(self, table: _Table, line: str) -> bool:
@@ -316,6 +330,12 @@ class OsuLog(LogParser):
             table.facts["datatype"] = datatype[1]
         elif "pairs:" in line and (pairs := _PAIRS.search(line)):
             table.facts["pairs"] = int(pairs[1])
+        elif " on " in line and (buffers := _BUFFERS.match(line.lstrip())):
+            table.facts["buffers"] = f"{buffers[1]} {buffers[2]}"
+            if table.device and table.facts["buffers"] != "H H":
+                table.facts["device"] = table.device
+        elif one_sided := _ONE_SIDED.match(line):
+            table.facts[one_sided[1].lower()] = one_sided[2]
 
     def _read_row(self, table: _Table, line: str) -> None:
         if table.pattern is None:
@@ -351,7 +371,7 @@ class OsuLog(LogParser):
         n_times = expected.iterations or 1
         sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
         payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
-        is_end_known = not expected.has_sizes or all(expected.asked or table.asked for table in self._tables)
+        is_end_known = not expected.sweeps or all(expected.asked or table.asked for table in self._tables)
         return findings.parsed(
             is_complete=is_complete,
             payload_bytes=payload or None,

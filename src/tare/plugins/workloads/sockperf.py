@@ -107,6 +107,8 @@ class _Log(LogParser):
             self._read_own(line)
         elif "--" in line:
             self._read_options(line)
+        elif "] IP = " in line and (end := _END.match(line)):
+            self._options = {**self._options, "protocol": end[1].lower()}
 
     def _read_own(self, line: str) -> None:
         if any(word in line for word in _FAILURES):
@@ -166,6 +168,8 @@ class _Log(LogParser):
 
 _FAILURES = ("ERROR", "No messages were received", "No valid observations", "Test end (interrupted by")
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
+_END = re.compile(r"\[ *[0-9]+\] IP = .*# (TCP|UDP)\b")
+"""The other end, as the client prints it before a run."""
 _OPTIONS = {"msg-size": "message_bytes", "mps": "messages_per_s", "time": "time_s"}
 """The workload's parameter for each of sockperf's options."""
 _VALID = re.compile(r"\[Valid Duration\] .*SentMessages=([0-9]{1,15})")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -27,6 +28,8 @@ _TAG = re.compile(r"\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s\]]+\])?<std(?:out|er
 _BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}")
 """Other prefixes of lines: a rank (srun --label, mpiexec -prepend-rank), or blanks."""
 _FEWEST = 3  # lines that are needed to decide that all lines have the prefix
+_RANK = re.compile(r" *[0-9]+:(?: |$)|\[[0-9]+\](?: |$)")
+"""The rank before each line, where several ranks print."""
 _OF_PODS = re.compile(
     r"(?:\[pod/[^\s\]]{1,320}\](?: |$))?"
     r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})(?: |$))?"
@@ -82,7 +85,7 @@ def plain(
     """Yield `lines` without line ends and trailing blanks, and without what is not part of their text.
 
     This removes a byte order mark, terminal colours, Open MPI's tags, and what precedes all of the first
-    lines: pods and times of kubectl, a rank, or blanks. It splits lines at carriage returns, with which
+    lines: pods and times of kubectl, ranks, or blanks. It splits lines at carriage returns, with which
     progress bars overwrite themselves.
 
     A last line without a line end was cut short. It is left out, because half a number looks like a number,
@@ -102,6 +105,9 @@ def plain(
     if not keeps_blanks and _are_of_pods(batch):
         batch = list(map(_podless, batch))
         source = map(_podless, source)
+    if not keeps_blanks and _are_of_ranks(batch):
+        batch = list(map(_rankless, batch))
+        source = map(_rankless, source)
     before = "" if keeps_blanks else _before(batch)
     is_near = False
     while batch:
@@ -137,6 +143,27 @@ def _are_of_pods(lines: Iterable[str]) -> bool:
 
 def _podless(line: str) -> str:
     return _OF_PODS.sub("", line, count=1)
+
+
+def _are_of_ranks(lines: Iterable[str]) -> bool:
+    """Return whether a rank stands before each of `lines`, and not the same one, as where ranks warn.
+
+    The numbers of a table are no ranks: a rank prints several lines, and srun gives all ranks one width.
+    """
+    filled = list(filter(str.strip, lines))
+    ranks = Counter(match[0].rstrip("\n ") for line in filled if (match := _RANK.match(line)))
+    widths = {len(rank) for rank in ranks if rank[0] != "["}
+    return (
+        len(ranks) > 1
+        and ranks.total() == len(filled)
+        and max(ranks.values()) >= _FEWEST
+        and len(widths) < 2
+        and len({rank[0] == "[" for rank in ranks}) == 1
+    )
+
+
+def _rankless(line: str) -> str:
+    return _RANK.sub("", line, count=1)
 
 
 def _before(lines: Iterable[str]) -> str:
