@@ -50,7 +50,7 @@ def input_faults(inputs: Iterable[Input], names: Collection[str]) -> Iterator[st
 
 def filled(inputs: Iterable[Input], settings: Settings) -> tuple[Input, ...]:
     """Return `inputs` with the placeholders of their paths filled from the settings of a case."""
-    return tuple(msgspec.structs.replace(one, path=fill(one.path, settings)) for one in inputs)
+    return tuple([msgspec.structs.replace(one, path=fill(one.path, settings)) for one in inputs])
 
 
 def _parts(name: str) -> tuple[str, ...]:

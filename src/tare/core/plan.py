@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,6 +21,17 @@ MOST_RUNS = 10_000_000
 """The most planned runs that fit in memory; at one second each they take four months."""
 
 _ByValues: TypeAlias = dict[tuple[Scalar | None, ...], list[Case]]
+
+
+class _Nearby(NamedTuple):
+    """Where the references of like cases are looked up.
+
+    They may differ in the settings `free`, which follow from the reference. For each set of settings that
+    references have, `forms` holds those that must be equal, and the references by their values.
+    """
+
+    free: set[str]
+    forms: tuple[tuple[tuple[str, ...], _ByValues], ...]
 
 
 class Edition(enum.IntEnum):
@@ -119,26 +130,36 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
 
     def _following(self, case: Case) -> Case | None:
         """Return the reference that equals `case` in all settings that do not follow from the reference."""
-        names = set(self.reference)
-        free = names | {name for group in self.together if names & set(group) for name in group}
-        workload = str(self.reference.get("workload", case.workload))
-        free |= set(self.derived.get(case.workload, ())) | set(self.derived.get(workload, ()))
-        if free == names and workload == case.workload:
-            return None  # such a case was looked up before
         ours = case.settings
+        names = tuple(ours)
+        free, forms = self.memo.get(
+            (Plan._nearby, case.workload, names), lambda: self._nearby(case.workload, names)
+        )
         near: dict[int, list[Case]] = {}
-        for theirs in self._forms.get(workload, ()):
-            fixed = ours.keys() | theirs
-            if workload != case.workload:
-                both = ours.keys() & theirs
-                fixed = {name for name in both if name in DESIGN_SETTINGS or name in self.varied}
-            equal = tuple(sorted(fixed - free))
-            for one in self._alike(workload, theirs, equal).get(tuple(map(ours.get, equal)), ()):
-                other = one.settings
-                n_alike = sum(ours.get(name) == other.get(name) for name in free)
+        for equal, references in forms:
+            for one in references.get(tuple(map(ours.get, equal)), ()):
+                n_alike = sum([ours.get(name) == one.setting(name) for name in free])
                 near.setdefault(n_alike, []).append(one)
         best = near[max(near)] if near else []
         return best[0] if len(best) == 1 else None
+
+    def _nearby(self, workload: str, names: Collection[str]) -> _Nearby:
+        """Return where references of cases of `workload` with the settings `names` are looked up."""
+        given = set(self.reference)
+        free = given | {name for group in self.together if given & set(group) for name in group}
+        other = str(self.reference.get("workload", workload))
+        free |= set(self.derived.get(workload, ())) | set(self.derived.get(other, ()))
+        if free == given and other == workload:
+            return _Nearby(free, ())  # such cases were looked up before
+        forms = []
+        for theirs in self._forms.get(other, ()):
+            fixed = theirs.union(names)
+            if other != workload:
+                both = theirs.intersection(names)
+                fixed = frozenset(name for name in both if name in DESIGN_SETTINGS or name in self.varied)
+            equal = tuple(sorted(fixed - free))
+            forms.append((equal, self._alike(other, theirs, equal)))
+        return _Nearby(free, tuple(forms))
 
     def _alike(self, workload: str, names: frozenset[str], equal: tuple[str, ...]) -> _ByValues:
         """Return the references of `workload` whose settings are `names`, by their values of `equal`."""

@@ -73,6 +73,8 @@ def checked_setting(name: str, text: str) -> str:
 def program_faults(case: Case, workload: Workload) -> Iterator[str]:
     """Yield why the program settings of `case` cannot take effect, each with its cure."""
     settings = _asked(case, workload)
+    if not settings:
+        return
     for name, text in settings.items():
         yield from template_faults(name, text, case.settings, LATER)
     if settings.keys() - {"wrapper"}:

@@ -61,6 +61,7 @@ def _plan(gathering: Gathering) -> Plan:
     study, workloads = gathering.study, gathering.workloads
     cases = tuple(gathering.cases.values())
     used = sorted({case.workload for case in cases})
+    networks = {case.network for case in cases}
     kinds = {name: {one.name: one.kind for one in workloads[name].parameters} for name in used}
     return Plan(
         **study.design(),
@@ -75,7 +76,7 @@ def _plan(gathering: Gathering) -> Plan:
                 interface=one.interface, rate_bits_per_s=one.rate_bits_per_s, burst_bytes=one.burst_bytes
             )
             for name, one in gathering.site.networks.items()
-            if any(case.network == name for case in cases)
+            if name in networks
         },
         peaks=gathering.site.peaks,
         kinds=kinds,

@@ -46,17 +46,16 @@ def combinations(study: Study) -> Iterator[Combination]:
     for numbers, levels in zip(all_numbers, all_levels, strict=True):
         settings = dict(study.common)
         for index in ranking:
-            _merge(settings, levels[index].settings)
+            special = levels[index].settings
+            settings.update(special)
+            if "ranks" in special:
+                _lower_nodes(settings, special)
         yield Combination(settings, levels, numbers, ranking)
 
 
-def _merge(settings: dict[str, Scalar], special: Settings) -> None:
-    """Add the settings of a more special level, which override those that are there.
-
-    A level that sets `ranks` but not `nodes` also lowers `nodes` to the number of ranks.
-    """
-    settings.update(special)
-    if "ranks" in special and "nodes" in settings and "nodes" not in special:
+def _lower_nodes(settings: dict[str, Scalar], special: Settings) -> None:
+    """Lower `nodes` to the number of ranks where `special`, merged last, sets `ranks` but not `nodes`."""
+    if "nodes" in settings and "nodes" not in special:
         settings["nodes"] = min(int(settings["nodes"]), int(special["ranks"]))
 
 

@@ -47,18 +47,29 @@ def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] =
 
 def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:
     """Return the settings that vary between `cases`; a parameter is compared within its workload only."""
-    rows: dict[str, list[dict[str, Scalar]]] = {}
+    alike: dict[str, list[Case]] = {}
     for case in cases:
-        rows.setdefault(case.workload, []).append(case.settings)
-    alone = [row for alike in rows.values() for row in alike]
-    names = dict.fromkeys(name for row in alone for name in row)
-    varied = {
-        name
-        for name in names
-        for alike in ([alone] if name in DESIGN_SETTINGS else rows.values())
-        if len({row.get(name) for row in alike}) > 1
-    }
+        alike.setdefault(case.workload, []).append(case)
+    columns = [_columns(own) for own in alike.values()]
+    names = {name for own in columns for name in own}
+    varied = [name for name in names if _varies(name, [own.get(name, {None}) for own in columns])]
     return tuple(sorted(varied, key=setting_order))
+
+
+def _columns(cases: Iterable[Case]) -> dict[str, set[Scalar | None]]:
+    """Return the values of each setting in `cases`, which have one workload; None where a case lacks it."""
+    rows = [one.settings for one in {one.form: one for one in cases}.values()]
+    own = {name for one in cases for name in one.parameters}
+    others = {name for row in rows for name in row} - own
+    found = {name: {row.get(name) for row in rows} for name in others}
+    return found | {name: {one.setting(name) for one in cases} for name in own}
+
+
+def _varies(name: str, by_workload: list[set[Scalar | None]]) -> bool:
+    """Return whether a setting has several of its values, which are given for each workload."""
+    if name in DESIGN_SETTINGS:
+        return len(set().union(*by_workload)) > 1
+    return any(len(values) > 1 for values in by_workload)
 
 
 def setting_order(setting: str) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
@@ -30,7 +30,7 @@ from tare.core.workload import Parameter, Stage, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
 from tare.plan.content import identified, setting_order
 from tare.plan.layouts import (
-    LAYOUT_SETTINGS,
+    ASKABLE,
     asked_names,
     bind_fault,
     binding,
@@ -61,8 +61,8 @@ class Gathering:
         self.workloads = workloads
         self.cases: dict[str, Case] = {}
         self.faults: dict[tuple[str, Origin | None], Fault] = {}
-        self.asked: dict[str, set[str]] = {}
-        self.determined: dict[str, set[str]] = {}
+        self.asked: dict[str, set[str]] = defaultdict(set)
+        self.determined: dict[str, set[str]] = defaultdict(set)
         self.merging = Merging(study)
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
@@ -78,6 +78,8 @@ class Gathering:
         self._late = {
             name: tuple(one for one, _ in own if one.is_late) for name, own in self._parameters.items()
         }
+        self._digests = {name: self._digest(workloads[name]) for name in self._parameters}
+        self._has_around = bool(study.prologue or study.epilogue or study.inputs)
         self._dropped: Counter[str] = Counter()
         places = [study.common, *(level.settings for factor in all_factors(study) for level in factor.levels)]
         self._has_software = any(place.keys() & set(SOFTWARE_SETTINGS) for place in places) or any(
@@ -93,25 +95,27 @@ class Gathering:
         reasons = [*workload.faults(asked), *program_faults(asked, workload)]
         for reason in reasons:
             self._report(f"{workload.name}: {reason}", combination)
-        for key, reason in self._faults_around(asked, has_stages=not reasons):
-            fault = self.study.fault(self.study.origins.get(key), f"{workload.name}: {reason}")
-            self.faults.setdefault((fault.message, None), fault)
+        if self._has_around:
+            self._report_around(asked, has_stages=not reasons)
         case = asked if reasons else self._running(asked, combination)
         if case is None or (case is not asked and self._is_left_out(case)):
             return
         names = asked_names(combination.settings)
-        self.asked.setdefault(workload.name, set()).update(names)
+        self.asked[workload.name].update(names)
         self.cases.setdefault(case.id, case)
         differing = difference(asked, case, names)
-        self.determined.setdefault(workload.name, set()).update(differing)
+        self.determined[workload.name].update(differing)
         self.merging.add(combination, self.cases[case.id], differing)
+
+    def _report_around(self, case: Case, *, has_stages: bool) -> None:
+        """Record the faults of what the study adds to the programs of `case`, at the key that adds it."""
+        for key, reason in self._faults_around(case, has_stages=has_stages):
+            fault = self.study.fault(self.study.origins.get(key), f"{case.workload}: {reason}")
+            self.faults.setdefault((fault.message, None), fault)
 
     def _faults_around(self, case: Case, *, has_stages: bool) -> Iterator[tuple[str, str]]:
         """Yield the faults of what the study adds to the programs of `case`: the study's key, and why."""
-        study = self.study
-        if not (study.prologue or study.epilogue or study.inputs):
-            return
-        names = case.settings
+        study, names = self.study, case.settings
         for key, commands in ((PROLOGUE, study.prologue), (EPILOGUE, study.epilogue)):
             yield from ((key, reason) for reason in command_faults(key, commands, names))
         yield from ((_INPUTS, reason) for reason in input_faults(study.inputs, names))
@@ -172,7 +176,8 @@ class Gathering:
         if reason := host_fault(asked, platform, self.site):
             self._report(reason, combination, {"network"})
             return None
-        return self._identified(msgspec.structs.replace(asked, layout=layout))
+        used = asked if layout == asked.layout else msgspec.structs.replace(asked, layout=layout)
+        return self._identified(used)
 
     def _bind(self, layout: Layout, stage: Stage, on: str, wish: Binding | None) -> tuple[Layout, str | None]:
         """Return `layout` with the binding of the ranks of `stage` on platform `on`, and why that cannot be.
@@ -189,8 +194,7 @@ class Gathering:
         return found
 
     def _identified(self, case: Case) -> Case:
-        workload = self.workloads[case.workload]
-        return identified(case, self._digest(workload), self._late[case.workload])
+        return identified(case, self._digests[case.workload], self._late[case.workload])
 
     def _case(
         self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
@@ -198,8 +202,10 @@ class Gathering:
         parameters: dict[str, Scalar] = {}
         for parameter, default in self._parameters[workload.name]:
             name = parameter.name
-            is_needless = parameter.unless is not None and bool(settings.get(parameter.unless))
-            value = settings.get(name, parameter.default if is_needless else default)
+            value = settings.get(name)
+            if value is None:
+                is_needless = parameter.unless is not None and bool(settings.get(parameter.unless))
+                value = parameter.default if is_needless else default
             if value is None:
                 self._report(f"{workload.name} needs a value for {name!r}", combination)
                 return None
@@ -277,7 +283,7 @@ class Gathering:
         return {"slots": self.site.slots(case.layout.nodes)} if is_known else {}
 
     def _layout(self, settings: Settings) -> Layout | str:
-        key = tuple([settings.get(name) for name in (*LAYOUT_SETTINGS, "bind")])
+        key = tuple([settings.get(name) for name in ASKABLE])
         layout = self._layouts.get(key)
         if layout is None:
             layout = layout_at(settings, self.site)

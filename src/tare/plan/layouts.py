@@ -15,7 +15,9 @@ from tare.probes.core_binding import chosen
 _MEMORY = "/dev/shm"  # noqa: S108
 LAYOUT_SETTINGS = ("nodes", "ranks", "ranks_per_node", "threads")
 """The settings of a layout that are numbers; `bind` is its fifth setting."""
-_ASKABLE = frozenset((*LAYOUT_SETTINGS, "bind"))
+ASKABLE = (*LAYOUT_SETTINGS, "bind")
+"""The settings of a layout, for which a study may ask."""
+_ASKABLE = frozenset(ASKABLE)
 
 
 def lay_out(
@@ -63,6 +65,8 @@ def used_layout(stages: tuple[Stage, ...], asked: Layout) -> tuple[Layout, Stage
 
     A stage without a layout of its own starts in `asked` where an MPI starts it, else as one process.
     """
+    if len(stages) == 1:
+        return _layout_of(stages[0], asked), stages[0]
     found = [(_layout_of(stage, asked), stage) for stage in stages]
     return max(found, key=lambda one: (one[0].nodes, one[0].ranks, one[1].is_mpi))
 
@@ -166,11 +170,8 @@ def asked_names(settings: Settings) -> frozenset[str]:
 
 def difference(asked: Case, used: Case, names: frozenset[str]) -> dict[str, tuple[Scalar, Scalar]]:
     """Return those of the settings `names` whose used value is not the asked one: (asked, used) by name."""
-    if not names or asked.layout == used.layout:
+    before, after = asked.layout, used.layout
+    if not names or before == after:
         return {}
-    before, after = asked.settings, used.settings
-    return {
-        name: (before[name], after[name])
-        for name in (*LAYOUT_SETTINGS, "bind")
-        if name in names and name in before and before[name] != after[name]
-    }
+    values = ((name, getattr(before, name), getattr(after, name)) for name in ASKABLE if name in names)
+    return {name: (one, other) for name, one, other in values if one != other}

@@ -22,6 +22,7 @@ from tare.core.plan import Plan
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.study import Budget
 from tare.core.units import format_seconds
+from tare.core.workload import written
 from tare.storage.pseudonymous import PseudonymousView
 from tare.storage.pseudonyms import read_pseudonyms
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -197,13 +198,13 @@ def _cost(loaded: planning.Loaded, like: Path | None) -> Cost:
 
 def _print_cases(plan: Plan, cost: Cost) -> None:
     names = ["workload", *(name for name in plan.varied if name != "workload")]
+    kinds = {workload: [(name, plan.kind(name, workload)) for name in names] for workload in plan.foms}
     rows = []
     for case in plan.cases:
         settings = case.settings
         role = "reference" if plan.reference and plan.is_reference(case) else ""
-        rows.append(
-            [case.id, *(plan.written(name, settings.get(name, ""), case.workload) for name in names), role]
-        )
+        cells = [written(settings.get(name, ""), kind) for name, kind in kinds[case.workload]]
+        rows.append([case.id, *cells, role])
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):
         row[-1:] = [

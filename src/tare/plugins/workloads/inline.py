@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Self
 
@@ -54,7 +54,7 @@ class InlineWorkload:
         self._paths = [(one.fom, one.json) for one in own if one.json]
         self._must = [_compile(self.name, one.matches) for one in definition.checks if one.matches]
         self._must_not = [_compile(self.name, one.lacks) for one in definition.checks if one.lacks]
-        self._unfilled: dict[frozenset[str], tuple[str, ...]] = {}
+        self._unfilled: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @property
     def others(self) -> tuple[InlineWorkload, ...]:
@@ -105,12 +105,12 @@ class InlineWorkload:
                 "true where the launcher is to start it on every rank; name {hosts}, {nodes} or {ranks} in "
                 "the command where it starts its processes itself; or leave out nodes and ranks"
             )
-        names = frozenset(case.settings)
+        names = tuple(case.settings)
         if names not in self._unfilled:  # which placeholders are filled depends on the settings' names alone
             self._unfilled[names] = tuple(self._template_faults(names))
         yield from self._unfilled[names]
 
-    def _template_faults(self, names: frozenset[str]) -> Iterator[str]:
+    def _template_faults(self, names: Collection[str]) -> Iterator[str]:
         definition = self._definition
         for word in definition.command:
             yield from template_faults("command", word, names, LATER)
@@ -132,7 +132,7 @@ class InlineWorkload:
         is_spread = not definition.is_mpi and self._spreads
         stage = Stage(
             layout=case.layout if is_spread else None,
-            argv=tuple(fill(word, values) for word in definition.command),
+            argv=tuple([fill(word, values) for word in definition.command]),
             env={name: fill(text, values) for name, text in definition.env.items()},
             files={name: fill(text, values) for name, text in definition.files.items()},
             is_mpi=definition.is_mpi,
