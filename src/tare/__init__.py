@@ -69,7 +69,10 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
-        raise AttributeError(f"module 'tare' has no attribute {name!r}")
+        import sys
+
+        message = f"module 'tare' has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     import importlib
 
     found: object = getattr(importlib.import_module(_PLACES[name]), name)

@@ -107,6 +107,12 @@ def test_charts_are_those_of_the_report_and_valid(folder: Path) -> None:
         assert body["title"]
 
 
+def test_a_notebook_shows_records_as_a_table(folder: Path) -> None:
+    campaign = tare.open_campaign(folder)
+    for records in (campaign.compare(), campaign.estimates(), campaign.scaling(), campaign.why()):
+        assert records._repr_html_() == records.to_polars()._repr_html_()
+
+
 @pytest.mark.parametrize(
     ("ask", "cure"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -147,3 +149,15 @@ def test_what_is_written_is_read_back(document: dict[str, object]) -> None:
     node = read_document(document_text(document, "study"), faults)
     assert not faults.found
     assert values(node) == document
+
+
+@pytest.mark.parametrize(
+    "blocks", [np.array(["1MiB", "64KiB"]), pl.Series(["1MiB", "64KiB"]), ("1MiB", "64KiB")]
+)
+def test_levels_may_be_an_array_or_a_series(blocks: object) -> None:
+    assert document_text({"block": blocks}, "study") == document_text({"block": ["1MiB", "64KiB"]}, "study")
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.array(3), np.float32(3).astype(int)])
+def test_a_number_of_numpy_is_a_number(number: object) -> None:
+    assert document_text({"size": number}, "study") == "size: 3\n"

@@ -31,6 +31,10 @@ from tare.core.values import Scalar
         ("study:\n\tx: 1", "study.yaml:2:1: a tab cannot indent YAML; use spaces"),
         ("study: 'x\nsite: y\n", "study.yaml:1:8: the quotes that open here are not closed; close them"),
         (
+            'study: s\nregex: "time (\\S+)"\n',
+            "study.yaml:2:8: a backslash in double quotes is an escape of YAML; use single quotes, which keep it as it is",
+        ),
+        (
             "study: a: b",
             "study.yaml:1:9: a ': ' is not expected here; check the indentation, or put text that holds ': ' "
             "in quotes",

@@ -95,6 +95,11 @@ def test_what_is_no_range_of_nodes_is_refused(written: str) -> None:
         (HEAD + "networks: {host: {}}\n", "site.yaml:4:18: networks.host: 'interface' is missing; add 'interface: eth0'"),
         ("site: s\nnodes: [n1]\nplatforms: {}\n", "site.yaml:3:12: platforms: a site offers at least one platform; add one, such as 'bare: {}'"),
         ("site: s\nplatforms: {bare: {}}\n", "site.yaml:1:1: a site has nodes; add 'nodes: [localhost]', or a 'lab'"),
+        ("site: s\nnodes: []\nplatforms: {bare: {}}\n", "site.yaml:2:8: nodes: a site has nodes; add 'nodes: [localhost]', or a 'lab'"),
+        (HEAD.replace("[n1]", "4"), "site.yaml:2:8: nodes: 4 is not the name of a host; name them, such as 'n[1-4]'"),
+        (HEAD.replace("[n1]", "'n1,n2'"), "site.yaml:2:8: nodes: 'n1,n2' is not the name of a host; write a list, such as [n1, n2]"),
+        ("site: s\nnodes: [n1]\nplatforms:\n  bare:\n", "site.yaml:4:8: platforms.bare: expected a mapping, not nothing"),
+        ("study: s\nsite: local\nworkload: hpcg\n", "site.yaml:1:1: this is a study file; name a site file, or local or lab"),
         (HEAD.replace("[n1]", "[n1, n2, n1]"), "site.yaml:2:17: nodes[2]: node n1 is there twice; remove one"),
         (HEAD.replace("[n1]", "[-oProxyCommand=x]"), "site.yaml:2:9: nodes[0]: '-oProxyCommand=x' is not the name of a host; use letters, digits, - and ."),
         (HEAD + "agent: \"ssh 'x\"\n", "site.yaml:4:8: agent: No closing quotation; close the quotes, or write the agent as a list"),
@@ -214,6 +219,11 @@ platforms:
         options=("--privileged",),
         program="/opt/bin/podman",
     )
+
+
+def test_a_runtime_that_does_not_exist_is_not_asked_for_its_image() -> None:
+    """The plan says that there is no such runtime."""
+    assert read("site: s\nnodes: [n1]\nplatforms: {bare: {runtime: sarus}}\n").platforms["bare"].container is None
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,23 @@ BROKEN: list[tuple[str, str]] = [
         "study.yaml:3:9: margin: '3 s' has no unit of fraction; write for example 2 %",
     ),
     (HEAD + "margin: 100 %\n", "study.yaml:3:9: margin: 100 % is out of range; use less than 1"),
+    (HEAD + "ranks: 1e0\n", "study.yaml:3:8: ranks: expected a whole number such as 4, not 1e0"),
+    (
+        HEAD + "factors:\n  mesh:\n    - {name: a, nx: 32}\n    - {name: a, nx: 64}\nreference: {mesh: a}\n",
+        "study.yaml:6:7: factors.mesh: two of its levels have the name 'a'; rename one",
+    ),
+    (
+        HEAD + "factors: {wrapper: [none, [nice, -n, 5]]}\n",
+        "study.yaml:3:27: factors.wrapper[1]: a list is no level of 'wrapper'; write its words as one text: 'nice -n 5'",
+    ),
+    (
+        HEAD + "executable: $HOME/bin/hpcg\n",
+        "study.yaml:3:13: executable: no shell expands '$HOME/bin/hpcg'; write the whole path, or a name that is on PATH",
+    ),
+    (
+        "site: s\nnodes: [n1]\nplatforms: {bare: {}}\n",
+        "study.yaml:1:1: this is a site file; name a study file, which names its site by 'site'",
+    ),
     (HEAD + "timeout: 0\n", "study.yaml:3:10: timeout: 0 is out of range; use more than 0"),
     (
         HEAD + "warmup: yes\n",

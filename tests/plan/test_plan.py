@@ -13,6 +13,7 @@ from tare.core.plan import Plan
 from tare.core.site import Network, Platform, Site
 from tare.core.study import Factor, Level, Origin, Repeats, Study
 from tare.core.values import Scalar, Settings
+from tare.core.workload import InlineDefinition, Input, Parameter, ParameterKind
 from tare.plan import make_plan
 
 SITE = Site(
@@ -228,3 +229,36 @@ def test_networks_that_some_case_crosses_are_not() -> None:
         "crosses the networks in which they differ",
     )
     assert len(plan(NETWORKS).cases) == 2, "storage may be reached over it, whatever the nodes"
+
+
+OWN = InlineDefinition(
+    name="double",
+    command=("solve", "{size}"),
+    parameters=(Parameter(name="size", kind=ParameterKind.WHOLE, default=1, summary=""),),
+)
+
+
+@pytest.mark.parametrize(
+    ("own", "is_named"),
+    [
+        (OWN, True),
+        (msgspec.structs.replace(OWN, command=("solve", "{{size}}")), False),
+        (msgspec.structs.replace(OWN, command=("solve",)), False),
+        (msgspec.structs.replace(OWN, command=("solve",), files={"in": "size = {size}"}), True),
+        (msgspec.structs.replace(OWN, command=("solve",), env={"SIZE": "{size}"}), True),
+        (
+            msgspec.structs.replace(OWN, command=("solve",), inputs=(Input(name="in", path="{size}.dat"),)),
+            True,
+        ),
+    ],
+)
+def test_a_varied_parameter_that_nothing_names_is_a_note(own: InlineDefinition, is_named: bool) -> None:
+    made = plan(factor("size", 1, 2), workloads=(own,))
+    found = [one for one in made.notes if "double runs the same for each size" in one]
+    assert found == [] if is_named else len(found) == 1
+
+
+def test_a_parameter_that_further_arguments_name_is_used() -> None:
+    own = msgspec.structs.replace(OWN, command=("solve",))
+    made = plan(factor("size", 1, 2), workloads=(own,), common={"workload": "double", "args": "-n {size}"})
+    assert made.notes == ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tare.api.frames import frame, plain, spread
+from tare.api.frames import Table, frame, plain, spread
 from tare.core.attribution import Attribution
 from tare.core.interval import Bounded
 from tare.core.prediction import Prediction, Tolerance
@@ -25,7 +25,7 @@ _PREDICTION = (
 _TOLERANCE = ("workload", "case", "platform", "network", "nodes", "n_runs", "wall_s", "messages", "hidden")
 
 
-class Attributions(tuple[Attribution, ...]):
+class Attributions(Table, tuple[Attribution, ...]):
     """What the difference of each contender with profiled runs comes from, in the order of the plan."""
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class Attributions(tuple[Attribution, ...]):
         return frame({**settings, **fixed, **bounded, **whole})
 
 
-class Predictions(tuple[Prediction, ...]):
+class Predictions(Table, tuple[Prediction, ...]):
     """What the networks' curves predict for each profiled program on each other network."""
 
     __slots__ = ()
@@ -82,7 +82,7 @@ class Predictions(tuple[Prediction, ...]):
         )
 
 
-class Tolerances(tuple[Tolerance, ...]):
+class Tolerances(Table, tuple[Tolerance, ...]):
     """How much more latency and how little bandwidth each profiled program stands."""
 
     __slots__ = ()

@@ -18,6 +18,19 @@ _TEXTS = (
 """Columns that are text even if all of their cells are null."""
 
 
+class Table:
+    """What is a table as well: notebooks show it as one."""
+
+    __slots__ = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows of the table."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return self.to_polars()._repr_html_()
+
+
 def plain(value: object) -> Scalar | None:
     """Return a member of an enumeration as its word, and any number as one of Python."""
     if value is None or isinstance(value, (bool, int)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tare.api.frames import frame, plain, spread
+from tare.api.frames import Table, frame, plain, spread
 from tare.core.comparison import Comparison, Estimate
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve
@@ -27,7 +27,7 @@ _POINT = ("scale", "case", "n_blocks")
 _BOUNDED = ("value", "speedup", "efficiency", "gain")
 
 
-class Comparisons(tuple[Comparison, ...]):
+class Comparisons(Table, tuple[Comparison, ...]):
     """Comparisons of contenders with their reference, in the order of the plan."""
 
     __slots__ = ()
@@ -64,7 +64,7 @@ class Comparisons(tuple[Comparison, ...]):
         return frame({**settings, **head, **fixed, **levels, **cases})
 
 
-class Estimates(tuple[Estimate, ...]):
+class Estimates(Table, tuple[Estimate, ...]):
     """The level of each figure of merit of each case, in the order of the plan."""
 
     __slots__ = ()
@@ -81,7 +81,7 @@ class Estimates(tuple[Estimate, ...]):
         return frame({**head, **at, **fixed})
 
 
-class ScalingCurves(tuple[ScalingCurve, ...]):
+class ScalingCurves(Table, tuple[ScalingCurve, ...]):
     """How workloads scale: one curve for each workload, variant and figure of merit."""
 
     __slots__ = ()

@@ -32,6 +32,8 @@ class _Faulty:
 
 _FAULTY = _Faulty()
 
+_NEEDS_QUOTES = re.compile(r"[\[\]{},]|: ")
+
 _TEXTS = (inspect.StrType, inspect.EnumType, inspect.LiteralType)
 
 
@@ -111,7 +113,10 @@ class _Decoder:
         return _FAULTY
 
     def _unexpected(self, spot: _Spot) -> _Faulty:
-        return self._fault(spot, f"expected {_expected(spot.whole)}, not {_found(spot.node)}")
+        message = f"expected {_expected(spot.whole)}, not {_found(spot.node)}"
+        is_flag = isinstance(spot.node, ScalarNode) and isinstance(spot.node.value, bool)
+        cure = "; put it in quotes if it is text" if is_flag and _takes_text(spot.whole) else ""
+        return self._fault(spot, message + cure)
 
     def _struct(self, spot: _Spot, kind: inspect.StructType) -> object:
         if not isinstance(spot.node, MapNode):
@@ -247,6 +252,14 @@ def _plain(node: Node) -> object:
     return node.value if isinstance(node, ScalarNode) else None
 
 
+def _takes_text(kind: inspect.Type) -> bool:
+    """Return whether text is a value of `kind`."""
+    bare = _bare(kind)
+    if isinstance(bare, inspect.UnionType):
+        return any(_takes_text(one) for one in bare.types)
+    return isinstance(bare, inspect.StrType)
+
+
 def _bare(kind: inspect.Type) -> inspect.Type:
     return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
 
@@ -366,17 +379,21 @@ def _nouns(kinds: Iterable[inspect.Type]) -> str:
 
 def _example_entry(name: str, kind: inspect.Type) -> str:
     examples = _examples(kind)
-    return (
-        shown(f"{name}: {as_yaml(examples[0])}")
-        if examples
-        else f"{shown(name + ':')} with {_expected(kind)}"
-    )
+    if not examples:
+        return f"{shown(name + ':')} with {_expected(kind)}"
+    entry = f"{name}: {as_yaml(examples[0])}"
+    return entry if "'" in entry else f"'{entry}'"  # whole, so that it can be copied
 
 
 def as_yaml(value: object) -> str:
     """Return an example in YAML on one line, as a user would write it."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {as_yaml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_quoted(as_yaml(one), one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(as_yaml(one) for one in value) + "]"
+        return "[" + ", ".join(_quoted(as_yaml(one), one) for one in value) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _quoted(text: str, value: object) -> str:
+    """Return the `text` of an example within brackets, in quotes if it would be read as something else."""
+    return f"'{text}'" if isinstance(value, str) and _NEEDS_QUOTES.search(text) else text

@@ -308,6 +308,8 @@ def _cure(error: yaml.MarkedYAMLError, text: str) -> str:
         return "a ': ' is not expected here; check the indentation, or put text that holds ': ' in quotes"
     if "expected ',' or" in problem:
         return f"{problem}; close the bracket, and put text that holds brackets or commas in quotes"
+    if "escape" in problem or "hexdecimal" in problem:
+        return "a backslash in double quotes is an escape of YAML; use single quotes, which keep it as it is"
     if "quoted scalar" in str(error.context):
         return "the quotes that open here are not closed; close them"
     return f"this is not YAML: {problem}; check the indentation and the quotes"

@@ -26,8 +26,8 @@ Value = Scalar | None | list["Value"] | dict[str, "Value"]
 def document_text(value: Mapping[str, object], name: str) -> str:
     """Return `value` as YAML: mappings with text as keys, sequences, text, numbers, truth values and None.
 
-    Paths become text, and numbers of NumPy those of Python. Raises FileFaults with the place of the first
-    value that a file cannot hold; `name` names the whole in it.
+    Paths become text; numbers and arrays of NumPy, pandas and Polars become numbers and lists. Raises
+    FileFaults with the place of the first value that a file cannot hold; `name` names the whole in it.
     """
     return yaml.dump(
         _plain(value, (), name),
@@ -41,10 +41,7 @@ def document_text(value: Mapping[str, object], name: str) -> str:
 
 def _plain(value: object, path: Path, name: str) -> Value:
     """Return `value` with types of YAML alone."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    elif not isinstance(value, (str, int, float)) and callable(item := getattr(value, "item", None)):
-        value = item()  # a number of NumPy
+    value = _of_python(value)
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
@@ -64,6 +61,18 @@ def _plain(value: object, path: Path, name: str) -> Value:
         return [_plain(item, (*path, index), name) for index, item in enumerate(value)]
     kind = type(value).__name__
     raise _fault(path, name, f"a file cannot hold a {kind}; use text, a number, True, a list or a dict")
+
+
+def _of_python(value: object) -> object:
+    """Return a path as text, and a number or an array of another package as one of Python."""
+    if isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    for name in ("tolist", "to_list"):  # NumPy and pandas; Polars
+        if callable(convert := getattr(value, name, None)):
+            return convert()
+    return value
 
 
 def _fault(path: Path, name: str, message: str) -> FileFaults:

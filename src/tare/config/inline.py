@@ -15,13 +15,13 @@ from tare.config.settings import convert
 from tare.config.software import read_software
 from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
 from tare.core.inputs import name_fault
-from tare.core.program import SHELL_WORDS
+from tare.core.program import SHELL_WORDS, unexpanded
 from tare.core.study import DESIGN_SETTINGS
+from tare.core.templates import LATER, TOKEN
 from tare.core.values import Scalar
 from tare.core.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
 
-_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
-_PLACES = ("work", "storage", "storage_path", "hosts", *DESIGN_SETTINGS)
+_PLACES = (*LATER, *DESIGN_SETTINGS)
 _KINDS: Mapping[type, ParameterKind] = {
     bool: ParameterKind.FLAG,
     int: ParameterKind.WHOLE,
@@ -55,9 +55,13 @@ class _Definition:
         file = self.file
         parameters = tuple(self._parameter(name, one) for name, one in file.parameters.items())
         command = self._command()
-        known = (*(one.name for one in parameters), *_PLACES)
+        declared = child(self.node, "parameters")
+        named = declared.entries if isinstance(declared, MapNode) else ()  # faulty ones are known, too
+        known = (*named, *_PLACES)
         self._check_placeholders(command, ("command",), known)
-        self._check_placeholders(file.env.values(), ("env",), known)
+        for key in ("env", "files"):
+            for name, text in getattr(file, key).items():
+                self._check_placeholders((text,), (key, name), known)
         self._check_files()
         for number, check in enumerate(file.checks):
             self._check_regexes(number, check)
@@ -105,12 +109,18 @@ class _Definition:
             words = command
         if not words:
             self._fault(("command",), "the command is empty; write a program and its arguments")
+        elif fault := unexpanded(words[0]):
+            self._fault(("command",), fault)
         return tuple(words)
 
     def _check_placeholders(self, words: Iterable[str], path: Path, known: tuple[str, ...]) -> None:
         for word in words:
-            for name in _PLACEHOLDER.findall(word):  # empty for a doubled brace, which is a literal brace
-                if name and name not in known:
+            for token in dict.fromkeys(TOKEN.findall(word)):
+                name = token.strip("{}")  # empty for a doubled brace, which is a literal brace
+                if token in {"{", "}"}:
+                    message = f"a single {token!r} stands for nothing; write {token * 2!r} for the character"
+                    self._fault(path, message)
+                elif name and name not in known:
                     message = f"{shown('{' + name + '}')} is neither a parameter nor a setting"
                     self._fault(path, f"{message}; {nearest(name, known)}")
 
@@ -124,8 +134,9 @@ class _Definition:
 
     def _parameter(self, name: str, file: Scalar | ParameterFile) -> Parameter:
         where: Path = ("parameters", name)
-        if name in DESIGN_SETTINGS or not name.isidentifier():
-            cure = "letters, digits and _, and none of " + ", ".join(DESIGN_SETTINGS)
+        reserved = tuple(dict.fromkeys((*DESIGN_SETTINGS, *LATER)))
+        if name in reserved or not name.isidentifier():
+            cure = "letters, digits and _, and none of " + ", ".join(reserved)
             self._fault(where, f"{shown(name)} cannot be the name of a parameter; use {cure}")
         if not isinstance(file, ParameterFile):
             return Parameter(name=name, kind=_KINDS[type(file)], default=file, summary="")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tare.config.document import Entry, ListNode, MapNode, Node, ScalarNode, child
-from tare.config.faults import Faults, Path, shown
+from tare.config.faults import Faults, Path, Position, shown
 from tare.config.settings import Vocabulary
+from tare.core.program import PROGRAM_SETTINGS
 from tare.core.study import Factor, Level
 from tare.core.values import Scalar
 from tare.core.workload import Workload
@@ -57,6 +59,8 @@ class LevelReader:
             Factor(name, tuple(self._factor(name, entry, (*path, name))))
             for name, entry in node.entries.items()
         ]
+        for factor in factors:
+            self._check_names(factor, (*path, factor.name))
         n_combinations = math.prod(len(factor.levels) for factor in factors)
         if n_combinations > MOST_COMBINATIONS:
             message = (
@@ -112,8 +116,23 @@ class LevelReader:
             elif is_setting and (isinstance(level, ScalarNode) or self.vocabulary.is_software(name)):
                 yield from self._plain(name, level, here)
             elif isinstance(level, ListNode):
-                message = f"a list is no level of {shown(name)}; list its values one by one"
-                self.faults.add(level, here, message)
+                cure = "list its values one by one"
+                if name in PROGRAM_SETTINGS:
+                    words = shlex.join(item.text for item in level.items if isinstance(item, ScalarNode))
+                    cure = f"write its words as one text: {shown(words)}"
+                self.faults.add(level, here, f"a list is no level of {shown(name)}; {cure}")
+
+    def _check_names(self, factor: Factor, path: Path) -> None:
+        """Record a fault for each level that has the name of another one with other settings."""
+        named: dict[str, Level] = {}
+        for level in factor.levels:
+            if level.name is None or level.origin is None:
+                continue
+            first = named.setdefault(level.name, level)
+            if first.settings != level.settings:
+                position = Position(level.origin.line, level.origin.column)
+                message = f"two of its levels have the name {shown(level.name)}; rename one"
+                self.faults.add(position, path, message)
 
     def _plain(self, name: str, node: Node, path: Path) -> list[Level]:
         value = self.vocabulary.read(name, node, path, self.faults)

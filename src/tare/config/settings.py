@@ -18,7 +18,7 @@ from tare.core.units import Dimension, parse_bytes, parse_quantity
 from tare.core.values import Scalar
 from tare.core.workload import Parameter, ParameterKind, Workload
 
-_COUNTS: Mapping[str, str] = {
+COUNTS: Mapping[str, str] = {
     "nodes": "node count",
     "ranks": "rank count",
     "ranks_per_node": "count of ranks per node",
@@ -133,7 +133,7 @@ class Vocabulary:
             return None
 
     def _value(self, name: str, node: ScalarNode, workload: Workload | None) -> Scalar:
-        if name in _COUNTS:
+        if name in COUNTS:
             return _count(name, node)
         if name == "workload":
             return _one_of(node, "workload", self.workloads, "there is no workload")
@@ -189,7 +189,7 @@ def _checked(parameter: Parameter, node: ScalarNode) -> Scalar:
 def _count(name: str, node: ScalarNode) -> int:
     value = node.value
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{_text(node)} is not a {_COUNTS[name]}; use 1 or more")
+        raise ValueError(f"{_text(node)} is not a {COUNTS[name]}; use 1 or more")
     return value
 
 
@@ -201,7 +201,7 @@ def setting_from_text(name: str, text: str, parameters: Iterable[Parameter]) -> 
     cure.
     """
     node = ScalarNode(1, 1, text, resolve(text))
-    if name in _COUNTS:
+    if name in COUNTS:
         return _count(name, node)
     if name == "bind":
         return _one_of(node, "binding", [one.value for one in Binding], "there is no binding")

@@ -24,6 +24,7 @@ from tare.config.software import read_software
 from tare.config.watching import watching
 from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
+from tare.core.entry_points import installed
 from tare.core.errors import Fault, UsageError
 from tare.core.launch import takes_container
 from tare.core.pseudonyms import MOST_ENTRIES, fault_of
@@ -84,7 +85,9 @@ def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, 
     faults = Faults(file_name)
     root = _root(text, faults)
     site = None
-    if root is not None and (file := decode(root, site_file_type(), faults)) is not None:
+    if child(root, "study") is not None and child(root, "platforms") is None:
+        faults.add(START, (), "this is a study file; name a site file, or local or lab")
+    elif root is not None and (file := decode(root, site_file_type(), faults)) is not None:
         site = _SiteReader(faults, root, os.environ if environment is None else environment).read(file)
     faults.raise_any()
     if site is None:
@@ -164,7 +167,7 @@ class _SiteReader:
         if lab and lab_node:
             check_lab(lab, lab_node, ("lab",), self.faults)
         nodes = self._nodes(file, lab)
-        if not file.platforms:
+        if not file.platforms and _is_empty(child(self.root, "platforms")):
             self.fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
         for name, network in file.networks.items():
             for path, message in pod_network_faults(network.pod):
@@ -237,12 +240,19 @@ class _SiteReader:
                 continue
             for name in names:
                 if not _HOST.fullmatch(name):
-                    self.fault(path, f"{shown(name)} is not the name of a host; use letters, digits, - and .")
+                    cure = "write a list, such as [n1, n2]" if "," in name else "use letters, digits, - and ."
+                    self.fault(path, f"{shown(name)} is not the name of a host; {cure}")
                 elif name in nodes:
                     self.fault(path, f"node {name} is there twice; remove one")
                 nodes[name] = None
-        if lab is None and child(self.root, "nodes") is None:
-            self.fault((), "a site has nodes; add 'nodes: [localhost]', or a 'lab'")
+        written = child(self.root, "nodes")
+        if lab is None and (written is None or _is_empty(written)):
+            self.fault(
+                () if written is None else ("nodes",),
+                "a site has nodes; add 'nodes: [localhost]', or a 'lab'",
+            )
+        if isinstance(written, ScalarNode) and isinstance(written.value, int):
+            self.fault(("nodes",), f"{written.text} is not the name of a host; name them, such as 'n[1-4]'")
         return tuple(nodes) or (lab.node_names if lab else ())
 
     def _platform(self, name: str, file: PlatformFile, storage: Mapping[str, str]) -> Platform:
@@ -294,6 +304,8 @@ class _SiteReader:
                 name = file.runtime
                 self.fault(here, f"runtime {name} takes none; add a runtime, such as 'runtime: podman'")
             return None
+        if one is None and file.runtime not in installed("tare.runtimes"):
+            return None  # no runtime at all: the plan reports it
         if one is None or (one.image is None) == (one.rootfs is None):
             found = "has both" if one and one.image else "is missing"
             self.fault(
@@ -346,6 +358,11 @@ class _SiteReader:
             self.fault(("agent",), f"{error}; close the quotes, or write the agent as a list")
             return ()
         return tuple(self.expand(word, ("agent",)) for word in words)
+
+
+def _is_empty(node: Node | None) -> bool:
+    """Return whether `node` is a mapping or list that was written without any entry."""
+    return (isinstance(node, MapNode) and not node.entries) or (isinstance(node, ListNode) and not node.items)
 
 
 def _cores() -> int:

@@ -28,7 +28,7 @@ from tare.config.faults import START, Faults, shown
 from tare.config.inline import define_workloads
 from tare.config.levels import LevelReader, named_workloads
 from tare.config.reference import ReferenceReader
-from tare.config.settings import Vocabulary
+from tare.config.settings import COUNTS, Vocabulary
 from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
 from tare.config.watching import watching
@@ -133,6 +133,10 @@ class _StudyReader:
         """Return the study, or None; check the faults in either case."""
         if root is None:
             return None
+        if child(root, "platforms") is not None and child(root, "study") is None:
+            message = "this is a site file; name a study file, which names its site by 'site'"
+            self.faults.add(START, (), message)
+            return None
         file = decode(root, StudyFile, self.faults)
         if not isinstance(root, MapNode):
             return None
@@ -230,12 +234,7 @@ class _StudyReader:
         for name in _COMMON:
             node = _joined(child(root, name)) if name in PROGRAM_SETTINGS else child(root, name)
             # Counts and bindings are checked by the decoder, whose type is complete for them.
-            is_refused = isinstance(node, ScalarNode) and (
-                node.text not in list(Binding)
-                if name == "bind"
-                else isinstance(node.value, int) and node.value < 1
-            )
-            if isinstance(node, ScalarNode) and not is_refused:
+            if isinstance(node, ScalarNode) and not _is_refused(name, node):
                 value = reader.vocabulary.read(name, node, (name,), self.faults)
                 if value is not None:
                     common[name] = value
@@ -323,6 +322,14 @@ def _joined(node: Node | None) -> Node | None:
         return node
     text = shlex.join(item.text for item in node.items if isinstance(item, ScalarNode))
     return ScalarNode(node.line, node.column, text, text)
+
+
+def _is_refused(name: str, node: ScalarNode) -> bool:
+    """Return whether the decoder has refused `node` as the value of setting `name`."""
+    if name == "bind":
+        return node.text not in list(Binding)
+    is_count = type(node.value) is int and node.value >= 1
+    return name in COUNTS and not is_count
 
 
 def _keys(node: Node | None) -> tuple[str, ...]:

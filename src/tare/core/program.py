@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.core.case import Case
+from tare.core.errors import shown
 from tare.core.templates import LATER, fill, template_faults
 from tare.core.values import Scalar
 from tare.core.workload import HasCommandsAround, Parameter, ParameterKind, Stage, Workload
@@ -67,7 +68,16 @@ def checked_setting(name: str, text: str) -> str:
     words = (text,) if name == "executable" else split_words(text)
     if not any(word.strip() for word in words):
         raise ValueError(f"{name} is empty; write {NONE} for no {name}")
+    if name != "args" and (fault := unexpanded(words[0])):
+        raise ValueError(fault)
     return text
+
+
+def unexpanded(program: str) -> str | None:
+    """Return the fault of a program's name that only a shell would expand; None for any other name."""
+    if program.startswith(("~", "$")):
+        return f"no shell expands {shown(program)}; write the whole path, or a name that is on PATH"
+    return None
 
 
 def program_faults(case: Case, workload: Workload) -> Iterator[str]:

@@ -20,7 +20,7 @@ from tare.core.program import all_parameters
 from tare.core.site import Site
 from tare.core.study import Exclusion, Study
 from tare.core.workload import ParameterKind, Workload
-from tare.plan.checks import check_crossing, check_reference, site_notes
+from tare.plan.checks import check_crossing, check_reference, check_use, site_notes
 from tare.plan.combinations import all_factors, combinations
 from tare.plan.content import identified, varied_settings
 from tare.plan.gathering import Gathering
@@ -112,7 +112,8 @@ def _judged(plan: Plan, gathering: Gathering) -> Plan:
     _raise_any(gathering.merging.repeated(plan))
     faults, notes = gathering.merging.judge(plan)
     if not study.is_aa:
-        for wrong, remarks in (check_reference(plan, study), check_crossing(plan, study)):
+        checks = (check_reference, check_crossing, check_use)
+        for wrong, remarks in (check(plan, study) for check in checks):
             faults, notes = [*faults, *wrong], [*notes, *remarks]
     _raise_any(faults)
     sentences = dict.fromkeys((*map(str, notes), *site_notes(plan.cases, gathering.site)))

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Sequence
 from tare.core.case import Case
 from tare.core.errors import Fault
 from tare.core.plan import Plan
+from tare.core.program import PROGRAM_SETTINGS
 from tare.core.site import Site
 from tare.core.study import Study
+from tare.core.templates import TOKEN
+from tare.core.workload import InlineDefinition
 from tare.plan.combinations import all_factors
 from tare.plan.layouts import fits
 
@@ -100,6 +103,36 @@ def check_crossing(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
         "which they differ"
     )
     return [], [study.fault(origin, message)]
+
+
+def check_use(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
+    """Return a note for each varied parameter of a declared workload that nothing of its runs names."""
+    notes = []
+    levels = [level for factor in all_factors(study) for level in factor.levels]
+    for own in study.workloads:
+        cases = [case for case in plan.cases if case.workload == own.name]
+        parameters = {one.name for one in own.parameters}.intersection(plan.varied)
+        varied = [name for name in plan.varied if name in parameters and _n_values(cases, name) > 1]
+        named = _named(own, study, cases) if varied else frozenset()
+        for name in varied:
+            if name not in named:
+                origin = next((one.origin for one in levels if name in one.settings), None)
+                message = f"{own.name} runs the same for each {name}: its command does not name {{{name}}}"
+                notes.append(study.fault(origin, message))
+    return [], notes
+
+
+def _n_values(cases: Sequence[Case], name: str) -> int:
+    return len({case.parameters.get(name) for case in cases})
+
+
+def _named(own: InlineDefinition, study: Study, cases: Sequence[Case]) -> frozenset[str]:
+    """Return the names of all placeholders in what the runs of `cases` are made of."""
+    commands = (own.command, *own.prologue, *own.epilogue, *study.prologue, *study.epilogue)
+    texts = [word for words in commands for word in words]
+    texts += [*own.env.values(), *own.files.values(), *(one.path for one in (*own.inputs, *study.inputs))]
+    texts += {str(case.parameters.get(name, "")) for case in cases for name in PROGRAM_SETTINGS}
+    return frozenset(token.strip("{}") for text in texts for token in TOKEN.findall(text))
 
 
 def site_notes(cases: Sequence[Case], site: Site) -> Iterator[str]:

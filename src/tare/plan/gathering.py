@@ -207,7 +207,8 @@ class Gathering:
                 is_needless = parameter.unless is not None and bool(settings.get(parameter.unless))
                 value = parameter.default if is_needless else default
             if value is None:
-                self._report(f"{workload.name} needs a value for {name!r}", combination)
+                cure = f"write 'workload: {{{workload.name}: {{{name}: …}}}}', or make it a factor"
+                self._report(f"{workload.name} needs a value for {name!r}; {cure}", combination)
                 return None
             parameters[name] = value
         case = Case(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tare.analysis.estimate import estimates
+from tare.analysis.known_figures import figure_choices
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.core.errors import UsageError
@@ -72,7 +73,7 @@ def read_request(text: str, campaign: Campaign) -> ChartRequest:
     foms = {one.name for declared in campaign.plan.foms.values() for one in declared}
     known = sorted(foms | {one.fom for one in series})
     if fom not in known:
-        raise UsageError(f"--chart {text}: no figure of merit {fom!r}; choose from {', '.join(known)}")
+        raise UsageError(f"--chart {text}: no figure of merit {fom!r}; {figure_choices(fom, known)}")
     factors = {name for name in campaign.plan.varied if name != "workload"}
     factors |= {name for one in series if one.fom == fom for name in one.at}
     if factor not in factors:
