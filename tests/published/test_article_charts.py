@@ -18,6 +18,7 @@ from support.synthetic import write_campaign
 from tare.app import planning
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
+from tare.core.telemetry import PREFIX
 
 ARTICLES = {key: read_article(key) for key in keys()}
 COUNTERPARTS = [(article, one) for article in ARTICLES.values() for one in read_counterparts(article)]
@@ -53,12 +54,13 @@ def test_every_command_names_figures_and_settings_of_its_study() -> None:
         plan = plan_of(paths.get(one.campaign, FOLDER / article.key / f"{one.campaign}.yaml"))
         figures = {fom.name for foms in plan.foms.values() for fom in foms}
         settings = {name for case in plan.cases for name in case.settings}
+        telemetry = {f"{PREFIX}cpu_system", f"{PREFIX}network_rate"}
         for option, value in zip(one.options[::2], one.options[1::2], strict=True):
             name, _, factor = value.partition(":")
             named, known = {
                 "--fom": ({value}, figures),
                 "--base": ({value.partition("=")[0]}, settings),
-                "--chart": ({name, factor} if factor else set[str](), figures | settings),
+                "--chart": ({name, factor} if factor else set[str](), figures | settings | telemetry),
             }[option]
             if not named <= known:
                 unknown.append(one.command)

@@ -21,7 +21,7 @@ from bench.articles.pages import FILE, index, page
 from bench.articles.results import Results, Verdict, read_results
 from bench.articles.running import cluster, run
 from support.synthetic import write_campaign
-from tare.analysis.check import Outcome
+from tare.analysis.check import Outcome, check
 from tare.app import planning
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign, Session
@@ -206,7 +206,7 @@ def test_the_limit_within_the_interval_says_why_a_range_is_undecided() -> None:
     article = ARTICLES["red-hat"]
     (part,) = [one for one in article.parts if one.id == "1a"]
     campaign = campaigns(article, by_network({"macvlan": 1.05}), noise=0.11)["demo"]
-    upper, lower = judging.check(campaign, [judging._rule(part)]).verdicts[0].judged
+    upper, lower = check(campaign, [judging._rule(part)]).verdicts[0].judged
     assert lower.low is not None
     assert lower.limit < lower.low < upper.limit
     adjusted = msgspec.structs.replace(lower, outcome=Outcome.UNDECIDED, why="not when adjusted for looks")
