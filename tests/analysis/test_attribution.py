@@ -204,3 +204,20 @@ def test_a_rank_that_is_slower_is_not_named_where_there_is_less_waiting(tmp_path
     assert attribution.difference_s.value < -2
     assert attribution.causes[0].kind is CauseKind.WAITING
     assert attribution.causes[0].rank is None
+
+
+@pytest.mark.parametrize(("function", "is_said"), [("MPI_Testall", False), ("MPI_Bcast", True)])
+def test_polls_are_no_other_work(tmp_path: Path, function: str, is_said: bool) -> None:
+    """A rank that waits longer on the contender polls more often."""
+    campaign = profiled_campaign(tmp_path, BASE, with_more(BASE, ("MPI_Isend", 1 << 20), 4.0))
+    for one in campaign.attempts:
+        if one.is_profiled:
+            path = tmp_path / one.folder / "profile.json"
+            found = msgspec.json.decode(path.read_bytes())
+            n_calls = 1000 if campaign.plan.is_reference(campaign.cases[one.case]) else 900_000
+            row = {**found["functions"][0], "function": function, "calls": [n_calls] * 4}
+            row |= {name: [0] * 4 for name in ("bytes", "seconds", "transfer_s", "waiting_s")}
+            found["functions"].append(row)
+            path.write_bytes(msgspec.json.encode(found))
+    (attribution,) = attributions(campaign)
+    assert ("MPI calls" in attribution.note) is is_said

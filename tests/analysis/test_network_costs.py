@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from support.curves import SIZES, Wire, curves_campaign, joined
+from support.curves import SIZES, Wire, curves_campaign, joined, with_sizes
 from tare.analysis.network_costs import NetworkCosts
 from tare.core.campaign import Campaign
 from tare.core.case import Layout
@@ -80,24 +80,9 @@ def _with_another_run(campaign: Campaign, factor: float) -> Campaign:
     return msgspec.structs.replace(campaign, attempts=tuple(attempts))
 
 
-def _with_sizes(campaign: Campaign, least: int, most: int) -> Campaign:
-    """Return `campaign` with the sizes from `least` to `most` alone."""
-    attempts = []
-    for one in campaign.attempts:
-        series = []
-        for each in one.series:
-            kept = [at for at, size in enumerate(each.at["bytes"]) if least <= int(size) <= most]
-            coordinates = {name: [values[at] for at in kept] for name, values in each.at.items()}
-            series.append(
-                msgspec.structs.replace(each, at=coordinates, values=[each.values[at] for at in kept])
-            )
-        attempts.append(msgspec.structs.replace(one, series=series))
-    return msgspec.structs.replace(campaign, attempts=tuple(attempts))
-
-
 def test_curves_of_large_messages_say_nothing_of_small_ones() -> None:
     """8 bytes do not cost what 64 KiB do."""
-    costs = NetworkCosts(_with_sizes(curves_campaign({"host": _HOST}, with_collectives=2), 1 << 16, 1 << 20))
+    costs = NetworkCosts(with_sizes(curves_campaign({"host": _HOST}, with_collectives=2), 1 << 16, 1 << 20))
     assert costs.latency(_SIDE) is None
     assert costs.cost(_SIDE, "MPI_Recv", 8, 2) is None
     assert costs.cost(_SIDE, "MPI_Allreduce", 8, 2) is None
@@ -105,7 +90,7 @@ def test_curves_of_large_messages_say_nothing_of_small_ones() -> None:
 
 
 def test_curves_of_small_messages_say_nothing_of_large_ones_nor_of_the_bandwidth() -> None:
-    costs = NetworkCosts(_with_sizes(curves_campaign({"host": _HOST}, noise=0.05), 0, 1024))
+    costs = NetworkCosts(with_sizes(curves_campaign({"host": _HOST}, noise=0.05), 0, 1024))
     assert costs.bytes_per_s(_SIDE) is None
     assert costs.cost(_SIDE, "MPI_Recv", 1 << 20, 2) is None
     assert costs.cost(_SIDE, "MPI_Recv", 8, 2) is not None

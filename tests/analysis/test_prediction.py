@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from support.curves import Wire, curves_campaign, joined
+from support.curves import Wire, curves_campaign, joined, with_sizes
 from support.profiled import Truth, profiled_campaign
 from support.synthetic import make_case
 from tare.analysis.collective_steps import base_name, steps
@@ -274,3 +274,13 @@ def test_a_prediction_of_two_runs_is_said_to_have_no_interval(tmp_path: Path) ->
     assert "without an interval, as fewer than 3 runs or passes" in prediction_sentence(found)
     (found,) = predictions(_program(tmp_path / "more"), curves)
     assert "without an interval" not in prediction_sentence(found)
+
+
+def test_sizes_that_no_curve_covers_are_told_from_those_that_some_does(tmp_path: Path) -> None:
+    truth = {**_truth(_HOST), ("MPI_Recv", 8): 0.2, ("MPI_Bcast", 1 << 20): 0.2}
+    campaign = profiled_campaign(tmp_path, truth, truth, blocks=5)
+    small = with_sizes(curves_campaign(_NETWORKS), 0, 1024)
+    (found,) = predictions(campaign, small)
+    assert {row.function for row in found.rows} == {"MPI_Allreduce", "MPI_Recv"}
+    text = prediction_sentence(found)
+    assert text.endswith("no curve covers MPI_Bcast and other sizes of MPI_Recv"), text

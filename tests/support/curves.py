@@ -87,3 +87,18 @@ def joined(one: Campaign, other: Campaign) -> Campaign:
         one.plan, cases=one.plan.cases + other.plan.cases, foms={**one.plan.foms, **other.plan.foms}
     )
     return msgspec.structs.replace(one, plan=plan, attempts=one.attempts + other.attempts)
+
+
+def with_sizes(campaign: Campaign, least: int, most: int) -> Campaign:
+    """Return `campaign` with the sizes from `least` to `most` alone."""
+    attempts = []
+    for one in campaign.attempts:
+        series = []
+        for each in one.series:
+            kept = [at for at, size in enumerate(each.at["bytes"]) if least <= int(size) <= most]
+            coordinates = {name: [values[at] for at in kept] for name, values in each.at.items()}
+            series.append(
+                msgspec.structs.replace(each, at=coordinates, values=[each.values[at] for at in kept])
+            )
+        attempts.append(msgspec.structs.replace(one, series=series))
+    return msgspec.structs.replace(campaign, attempts=tuple(attempts))

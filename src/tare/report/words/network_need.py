@@ -56,7 +56,10 @@ def prediction_sentence(one: Prediction) -> str:
         names = listed([visible(name) for name in one.shaped])
         text += f"; {names} may let bursts pass faster than the curves say"
     if one.uncovered_s:
-        text += f"; no curve covers {listed([visible(name) for name in one.uncovered_s])}"
+        priced = {row.function for row in one.rows}
+        calls = [name for name in one.uncovered_s if name not in priced]
+        calls += [f"other sizes of {name}" for name in one.uncovered_s if name in priced]
+        text += f"; no curve covers {listed([visible(name) for name in calls])}"
     return text
 
 
