@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support.outputs import figures
 from tare.core.case import Layout
+from tare.plugins.workloads.osu_tables import OsuLog
 from workloads.cases import case_of
 from workloads.osu_output import BCAST, LATENCY, OSU, SIZES, parse, table
 
@@ -117,6 +118,53 @@ def test_rows_among_thousands_of_messages_are_read(label: str) -> None:
     dense = "".join(f"{label}{line}" for line in LATENCY.splitlines(keepends=True))
     assert parse("latency", rare) == parse("latency", dense)
     assert parse("latency", rare).measurements
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "lines"),
+    [
+        (
+            "latency",
+            [
+                "# OSU MPI Latency Test v7.5",
+                "# Datatype: MPI_CHAR.",
+                *("# Size   Avg Latency(us)", "1   1.00", "2   1.00"),
+                "# Datatype: MPI_INT.",
+                *("# Size   Avg Latency(us)", "4   2.00", "8   **.**", "DATA VALIDATION ERROR: rank 1"),
+            ],
+        ),
+        (
+            "latency",
+            ["+ srun osu_latency -m 1:2", "# OSU MPI Latency Test v5.8", "# Size  Latency (us)", "1  1.00"],
+        ),
+        (
+            "mbw_mr",
+            [
+                "# OSU MPI Multiple Bandwidth / Message Rate Test v5.8",
+                "# [ pairs: 4 ] [ window size: 64 ]",
+                *("# Size   MB/s   Messages/s", "1   9.00   9000000.00"),
+            ],
+        ),
+        ("bw", ["# OSU MPI Bandwidth Test v7.5", "# Size   Bandwidth (MB/s)   Validation", "1   0.1   Fail"]),
+        ("barrier", ["# OSU MPI Barrier Latency Test v5.8", "# Avg Latency(us)", "             8.63"]),
+        (
+            "ibarrier",
+            [
+                "# OSU MPI Non-blocking Barrier Latency Test v5.8",
+                "  Overall(us)   Compute(us)",
+                "8.77   5.32",
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("label", ["", "n1: ", "node[7] "])
+def test_no_line_that_counts_is_lost_among_messages(
+    monkeypatch: pytest.MonkeyPatch, benchmark: str, lines: list[str], label: str
+) -> None:
+    noise = "    0x7f12a3 retrying after 250 ms\n[n1:00042] UCX  WARN\n# loaded gcc/13\n\n" * 200
+    found = parse(benchmark, "".join(f"{noise}{label}{line}\n" for line in lines) + noise)
+    monkeypatch.setattr(OsuLog, "sieve", None)
+    assert found == parse(benchmark, "".join(f"{label}{line}\n" for line in lines))
 
 
 @pytest.mark.parametrize("label", ["0: ", "[0] ", "[1,0]<stdout>:", "[prterun-n1-99@1,0]<stdout>: ", "    "])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_KEPT_CONTROLS = frozenset("\n\t")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _BEYOND = re.compile(r"[^\x00-\x7e]")
+_SUSPECT = re.compile(r"[^\t\x20-\x7e]")
+"""Characters that may hide; all others stay as they are."""
 
 
 def visible(text: str) -> str:
@@ -20,7 +21,7 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "\n".join(
-        line if line.replace("\t", " ").isprintable() else "".join(map(_picture, line))
+        line if line.replace("\t", " ").isprintable() else _SUSPECT.sub(_picture, line)
         for line in text.split("\n")
     )
 
@@ -43,10 +44,9 @@ def _escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def _picture(character: str) -> str:
+def _picture(found: re.Match[str]) -> str:
+    character = found[0]
     code = ord(character)
-    if character in _KEPT_CONTROLS:
-        return character
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:

@@ -58,7 +58,7 @@ class Gathering:
     ) -> None:
         self.study = study
         self.site = site
-        self.workloads = workloads
+        self.workloads = dict(_used_workloads(study, workloads))
         self.cases: dict[str, Case] = {}
         self.faults: dict[tuple[str, Origin | None], Fault] = {}
         self.asked: dict[str, set[str]] = defaultdict(set)
@@ -73,12 +73,15 @@ class Gathering:
         self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
         self._parameters = {
             name: tuple((one, self._default(one)) for one in self._own_parameters(workload))
-            for name, workload in _used_workloads(study, workloads)
+            for name, workload in self.workloads.items()
         }
         self._late = {
             name: tuple(one for one, _ in own if one.is_late) for name, own in self._parameters.items()
         }
-        self._digests = {name: self._digest(workloads[name]) for name in self._parameters}
+        self._digests = {name: self._digest(workload) for name, workload in self.workloads.items()}
+        self._platform = next(iter(site.platforms), "")
+        self._network = next(iter(site.networks), None)
+        self._storage = next(iter(site.storage), None)
         self._has_around = bool(study.prologue or study.epilogue or study.inputs)
         self._dropped: Counter[str] = Counter()
         places = [study.common, *(level.settings for factor in all_factors(study) for level in factor.levels)]
@@ -214,9 +217,9 @@ class Gathering:
         case = Case(
             id="",
             workload=workload.name,
-            platform=str(settings.get("platform") or next(iter(self.site.platforms))),
-            network=_text(settings.get("network") or next(iter(self.site.networks), None)),
-            storage=_text(settings.get("storage") or next(iter(self.site.storage), None)),
+            platform=str(settings.get("platform") or self._platform),
+            network=_text(settings.get("network") or self._network),
+            storage=_text(settings.get("storage") or self._storage),
             io=_text(settings.get("io")),
             layout=layout,
             parameters=parameters,

@@ -23,6 +23,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.text import Sieve
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -79,6 +80,13 @@ _MESSAGES_A_TIME = {
     **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),
 }
 """The least number of messages that a node sends and receives in each repetition, if more than one."""
+_SIEVE = Sieve(
+    r"[^\S\n]*(?:\S+[:\]][^\S\n]?)?[^\S\n]*"
+    r"(?:[0-9][-+0-9.*]*(?=\s)|(?:#|[^\S\n])*(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype)|DATA VALI)",
+    "osu_",
+    "Limiting max",
+)
+"""Rows, titles, heads and facts, each after the label that it may have."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 
@@ -223,8 +231,9 @@ class _Table:
 class OsuLog(LogParser):
     """Collects the tables of one benchmark from a log, line by line."""
 
-    banner = Banner("Test v", r"\bOSU .* Test v([0-9][0-9.]*)")
+    banner = Banner("Test v", r"OSU .* Test v([0-9][0-9.]*)")
     finds_aborts = True
+    sieve = _SIEVE
 
     def __init__(self, foms: Iterable[Fom], expected: Expectation) -> None:
         foms = tuple(foms)
