@@ -113,6 +113,33 @@ def test_a_host_that_does_not_answer_is_found(tare: Tare, tmp_path: Path) -> Non
     assert "does sshd run there" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("platform", "fault"),
+    [
+        ("{launcher: openmpi}", "no launcher is called 'openmpi'; did you mean 'openmpi5'?"),
+        ("{runtime: sarus}", "no runtime is called 'sarus'; choose from"),
+    ],
+)
+def test_a_plug_in_that_is_not_there_is_a_mistake_in_the_site_file(
+    tare_here: Tare, tmp_path: Path, platform: str, fault: str
+) -> None:
+    (tmp_path / "site.yaml").write_text(f"site: s\nnodes: [localhost]\nplatforms:\n  bare: {platform}\n")
+    done = tare_here("doctor", "--site", "site.yaml")
+    assert done.returncode == 2
+    assert "site.yaml:4:" in done.stderr
+    assert fault in done.stderr
+    assert done.stdout == ""
+
+
+def test_software_that_cannot_be_loaded_has_its_own_cure(tare_here: Tare, tmp_path: Path) -> None:
+    site = "site: s\nnodes: [localhost]\nplatforms:\n  bare: {setup: ['false']}\n"
+    (tmp_path / "site.yaml").write_text(site.replace("{setup", "{launcher: openmpi4, setup"))
+    done = tare_here("doctor", "--site", "site.yaml")
+    assert done.returncode == 3
+    assert "FAULT    bare: false failed" in done.stdout
+    assert "correct 'modules', 'spack' or 'setup' of the platform or the site" in done.stdout
+
+
 def test_a_platform_that_is_not_there_is_a_mistake(tare: Tare, tmp_path: Path) -> None:
     done = tare("doctor", "--site", "lab", "--platform", "nope")
     assert done.returncode == 2

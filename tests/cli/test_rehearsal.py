@@ -48,8 +48,8 @@ def test_a_program_that_is_not_there_is_reported_once_and_nothing_is_run(tare: T
     assert done.returncode == 2
     assert done.stderr.count("solver-1.2") == 1
     assert (
-        "  c/study.yaml:4:3: solver on platform bare: solver-1.2 is not found on this machine; install it, "
-        "or name its folder in the platform's 'path' in the site file\n"
+        f"  {tmp_path}/study.yaml:4:3: solver on platform bare: solver-1.2 is not found on this machine; "
+        "install it, or name its folder in the platform's 'path' in the site file\n"
     ) in done.stderr
     assert not list((tmp_path / "c").glob("attempts/*/*"))
 
@@ -63,6 +63,21 @@ def test_when_it_is_mended_the_same_command_goes_on(tare: Tare, tmp_path: Path) 
     found = json.loads((tmp_path / "c/rehearsal.json").read_text())["findings"]
     assert {"solver-1.2", "storage s"} <= {one["subject"] for one in found}
     assert {one.block for one in read_campaign(tmp_path / "c").attempts} == {1, 2, 3}, "it is no run"
+
+
+def test_a_study_that_is_corrected_before_its_first_run_goes_on_in_its_folder(
+    tare: Tare, tare_here: Tare, tmp_path: Path
+) -> None:
+    wrong = write(tmp_path, "solver-1.3")
+    install(tmp_path)
+    assert tare("run", wrong, "--out", "c").returncode == 2
+    study = write(tmp_path)
+    assert "--extend" not in tare_here("plan", study, "--out", "c").stdout
+    done = tare("run", study, "--out", "c")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(read_campaign(tmp_path / "c").attempts) == 9
+    refused = tare("run", write(tmp_path, "solver-1.3"), "--out", "c")
+    assert "c holds 3 cases that the study no longer has" in refused.stderr, "now runs have begun"
 
 
 def test_it_may_be_left_out_and_then_the_runs_show_the_fault(tare: Tare, tmp_path: Path) -> None:
@@ -152,7 +167,7 @@ def test_a_library_is_lacking_only_where_nothing_else_may_name_its_folder(
     if is_led:
         assert done.returncode == 0, done.stderr
         assert (
-            "note: c/study.yaml:4:3: solver on platform bare: solver-1.2 needs libfar.so, which the"
+            f"note: {study}:4:3: solver on platform bare: solver-1.2 needs libfar.so, which the"
             in done.stderr
         )
     else:

@@ -88,7 +88,7 @@ def load(
         study_folder=_study_folder(path, given),
     )
     texts = {STUDY: given.raw.decode("utf-8-sig"), SITE: source.text}
-    _require_plugins(source)
+    require_plugins(source)
     folder = path if isinstance(path, Path) else None
     plan = make_plan(study, site, known, _edition(like or folder))
     if len(plan.cases) * plan.repeats.max > MOST_RUNS:
@@ -127,7 +127,7 @@ def require_frozen(folder: Path) -> None:
             raise CampaignError(f"{error.filename}: cannot read: {error.strerror}") from error
 
 
-def _require_plugins(source: SiteSource) -> None:
+def require_plugins(source: SiteSource) -> None:
     """Raise FileFaults if a platform of the site names a launcher or runtime that is not installed."""
     faults = []
     for name, platform in source.site.platforms.items():

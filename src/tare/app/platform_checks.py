@@ -133,7 +133,7 @@ def _is_missing(attempt: Attempt) -> bool:
 def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Finding:
     if attempt.state is not State.DONE:
         reason = _program_error(folder) or " ".join(attempt.reason.split())
-        return Finding(name=name, is_met=False, found=reason, cure=_cure(platform, reason))
+        return Finding(name=name, is_met=False, found=reason, cure=_cure(platform, attempt.check, reason))
     details = [
         _mpi(folder / "stdout"),
         f"2 ranks on {' and '.join(attempt.hosts) or 'one node'}",
@@ -162,7 +162,9 @@ def _program_error(folder: Path) -> str:
     return next((line for line in lines if line.startswith("microbench: ")), "")
 
 
-def _cure(platform: Platform, reason: str) -> str:
+def _cure(platform: Platform, check: str, reason: str) -> str:
+    if check == "software":
+        return "correct 'modules', 'spack' or 'setup' of the platform or the site, or install what they name"
     if platform.launcher == "srun":
         return (
             "an MPI that does not find Slurm's PMI starts as many programs of one rank: choose "

@@ -118,7 +118,8 @@ def _describe(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
     """Return a result as a line: its place in the study or site file, the fault, and the cure."""
     file, name = (SITE, one.storage) if one.storage else (STUDY, one.workload)
     position = _position_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
-    where = f"{folder / file}:{position}: " if position else ""
+    written = next(iter(loaded.study.origins.values()), None) if file == STUDY else None
+    where = f"{written.file if written else folder / file}:{position}: " if position else ""
     hosts = f" on {', '.join(one.hosts)}" if one.hosts else ""
     return f"{where}{one.workload} on platform {one.platform}: {one.fault}{hosts}; {one.cure}"
 

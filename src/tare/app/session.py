@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -32,7 +32,9 @@ from tare.core.safe_folder import SafeFolder
 from tare.execution.loop import Loop
 from tare.execution.loop_interface import LoopState
 from tare.storage.campaign import (
+    JOURNAL,
     freeze,
+    has_begun,
     is_campaign,
     open_journal,
     read_past,
@@ -46,8 +48,10 @@ from tare.storage.journal import (
     AttemptEnded,
     AttemptWaits,
     BlockBegan,
+    Event,
     Journal,
     SessionBegan,
+    read_events,
 )
 from tare.storage.log import keeping_log
 from tare.storage.manifest import write_manifest
@@ -118,7 +122,7 @@ def run_session(
     _require_installed(loaded)
     inputs = check_inputs(folder, loaded)
     with open_journal(folder) as journal:
-        old = read_plan(folder) if is_campaign(folder) else loaded.plan
+        old = _plan_so_far(folder, loaded, journal.events) if is_campaign(folder) else loaded.plan
         try:
             _require_same(old, loaded.plan, folder, is_extending=is_extending)
         except UsageError as error:
@@ -361,12 +365,19 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
         raise UsageError(f"{folder}: the study's settings have changed since; add --extend to accept them")
 
 
+def _plan_so_far(folder: Path, loaded: planning.Loaded, events: Iterable[Event]) -> Plan:
+    """Return the plan of the campaign in `folder`; the new one of its study if nothing of it has ever run."""
+    old = read_plan(folder)
+    is_same_study = old.study == loaded.plan.study
+    return old if has_begun(folder, events) or not is_same_study else loaded.plan
+
+
 def is_extension(folder: Path, loaded: planning.Loaded) -> bool:
     """Return whether resuming in `folder` needs --extend.
 
     Raises UsageError if the folder holds another campaign.
     """
-    old = read_plan(folder)
+    old = _plan_so_far(folder, loaded, read_events(folder / JOURNAL))
     _require_same(old, loaded.plan, folder, is_extending=True)
     try:
         _require_same(old, loaded.plan, folder, is_extending=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tare.app.executors import lab_env
-from tare.app.planning import with_agent
+from tare.app.planning import require_plugins, with_agent
 from tare.app.platform_checks import check_backend, check_platform
 from tare.app.site_checks import Situation, check_hosts
 from tare.config import SiteSource
@@ -24,8 +24,9 @@ def examine(
     """Yield the findings on a site and its platforms, or on those `chosen`, each as soon as it is there.
 
     Without `starts_ranks`, nothing is started on nodes: only batch systems are asked, and this machine.
-    Raises UsageError for a platform that is not there.
+    Raises UsageError for a platform, a launcher or a runtime that is not there.
     """
+    require_plugins(source)
     site = with_agent(source.site)
     unknown = [one for one in chosen if one not in site.platforms]
     if unknown:

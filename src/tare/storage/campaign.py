@@ -32,6 +32,7 @@ from tare.storage.journal import (
     BlockBegan,
     Event,
     Journal,
+    SessionBegan,
     is_held,
     read_events,
 )
@@ -161,6 +162,13 @@ def read_past(events: Iterable[Event]) -> RecordedCampaign:
         last_at=state.session_reader.last_at,
         last_block=state.session_reader.last_block,
     )
+
+
+def has_begun(folder: Path, events: Iterable[Event]) -> bool:
+    """Return whether a block or a run of the campaign began, by its journal or by an attempt's folder."""
+    if any(not isinstance(one, SessionBegan) for one in events):
+        return True
+    return next(unrecorded_folders(SafeFolder(folder), ()), None) is not None
 
 
 def unrecorded_folders(root: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[str]:
