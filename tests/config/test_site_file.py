@@ -223,7 +223,10 @@ platforms:
 
 def test_a_runtime_that_does_not_exist_is_not_asked_for_its_image() -> None:
     """The plan says that there is no such runtime."""
-    assert read("site: s\nnodes: [n1]\nplatforms: {bare: {runtime: sarus}}\n").platforms["bare"].container is None
+    assert (
+        read("site: s\nnodes: [n1]\nplatforms: {bare: {runtime: sarus}}\n").platforms["bare"].container
+        is None
+    )
 
 
 @pytest.mark.parametrize(
