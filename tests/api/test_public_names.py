@@ -98,5 +98,5 @@ def test_its_types_are_for_others_too() -> None:
 
 def test_a_wrong_name_is_known_to_python_for_its_suggestion() -> None:
     with pytest.raises(AttributeError, match="no attribute 'open_campagn'") as raised:
-        tare.open_campagn  # type: ignore[attr-defined]  # noqa: B018 - the name is the test
+        tare.open_campagn  # noqa: B018 - the name is the test
     assert (raised.value.name, raised.value.obj) == ("open_campagn", tare)

@@ -129,6 +129,12 @@ def test_a_broken_declaration_is_reported_with_position_and_cure(old: str, new: 
     assert faults_of(MINIMAL.replace(old, new)) == message.split("\n")
 
 
+def test_a_file_that_is_no_template_has_few_faults() -> None:
+    text = " ".join(f"${{V{number}}}" for number in range(3000))
+    faults = faults_of(MINIMAL.replace("command: run", f"command: run\n    files: {{run.sh: '{text}'}}"))
+    assert len(faults) == 20
+
+
 def test_a_declaration_that_the_catalogue_refuses_does_not_hide_the_other_faults() -> None:
     def strict(declared: object) -> object:
         if declared:

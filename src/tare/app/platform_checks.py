@@ -51,7 +51,7 @@ def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder
             try:
                 attempt = _try(source, name, workload, env, Path(work))
             except TareError as error:
-                return Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, ""))
+                return Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, "", ""))
             if _is_missing(attempt):
                 reasons.append(attempt.reason)
                 continue

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tare.core.case import Case
 from tare.core.site import Site
-from tare.terminal.output import echo
+from tare.terminal.output import echo, echo_or_drop
 
 
 class RunOptions(NamedTuple):
@@ -28,7 +28,7 @@ class RunOptions(NamedTuple):
     boosts: bool = True
     is_rehearsing: bool = False
     rehearsed: tuple[Case, ...] = ()
-    announce: Callable[[str], None] = echo
+    announce: Callable[[str], None] = echo_or_drop
     note: Callable[[str], None] = partial(echo, err=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,8 @@ from tare.core.templates import LATER, TOKEN
 from tare.core.values import Scalar
 from tare.core.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
 
+_MOST_FAULTS = 20
+"""The most faults of the placeholders of one text: a file that is no template may have thousands."""
 _PLACES = (*LATER, *DESIGN_SETTINGS)
 _KINDS: Mapping[type, ParameterKind] = {
     bool: ParameterKind.FLAG,
@@ -115,14 +118,9 @@ class _Definition:
 
     def _check_placeholders(self, words: Iterable[str], path: Path, known: tuple[str, ...]) -> None:
         for word in words:
-            for token in dict.fromkeys(TOKEN.findall(word)):
-                name = token.strip("{}")  # empty for a doubled brace, which is a literal brace
-                if token in {"{", "}"}:
-                    message = f"a single {token!r} stands for nothing; write {token * 2!r} for the character"
-                    self._fault(path, message)
-                elif name and name not in known:
-                    message = f"{shown('{' + name + '}')} is neither a parameter nor a setting"
-                    self._fault(path, f"{message}; {nearest(name, known)}")
+            faults = (_placeholder_fault(token, known) for token in dict.fromkeys(TOKEN.findall(word)))
+            for message in itertools.islice(filter(None, faults), _MOST_FAULTS):
+                self._fault(path, message)
 
     def _check_files(self) -> None:
         names: list[tuple[str, Path]] = [(name, ("files", name)) for name in self.file.files]
@@ -187,6 +185,16 @@ class _Definition:
             problem = _compile_problem(regex or "")
             if problem:
                 self._fault((*where, key), problem)
+
+
+def _placeholder_fault(token: str, known: tuple[str, ...]) -> str | None:
+    """Return why `token` of a template stands for nothing, or None."""
+    if token in {"{", "}"}:
+        return f"a single {token!r} stands for nothing; write {token * 2!r} for the character"
+    name = token.strip("{}")  # empty for a doubled brace, which is a literal brace
+    if not name or name in known:
+        return None
+    return f"{shown(token)} is neither a parameter nor a setting; {nearest(name, known)}"
 
 
 def _compile_problem(regex: str) -> str | None:

@@ -51,6 +51,14 @@ def echo(*lines: str, err: bool = False, fg: str | None = None, bold: bool = Fal
     _put([click.style(line, fg=fg, bold=bold or None) for line in shown] if fg or bold else shown, err=err)
 
 
+def echo_or_drop(*lines: str) -> None:
+    """Print as `echo` does; if the reader has ended, as in ``tare run … | head``, drop all further output."""
+    try:
+        echo(*lines)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def echo_to(stream: IO[str], line: str) -> None:
     """Print one line on `stream`, with control characters made visible. Raises OSError as writing does."""
     stream.write(f"{visible_line(line)}\n")

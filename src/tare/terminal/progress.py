@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from tare.core.plan import Plan
 from tare.core.units import format_seconds
 from tare.core.visible_text import visible_line
 from tare.execution.loop_interface import LoopState
-from tare.terminal.output import echo, has_colour, leave_dead_terminal
+from tare.terminal.output import echo_or_drop, has_colour, leave_dead_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -42,10 +41,7 @@ class PlainProgress:
         leave_dead_terminal()
         count = f"[{progress.n_done:{len(str(progress.n_runs))}}/{progress.n_runs}]"
         case = _case(progress, self._plan)
-        try:
-            echo(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
-        except BrokenPipeError:  # as in `tare run … | head`: the reader has ended, the campaign continues
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        echo_or_drop(f"{count} {_block(progress)}  {case}  {_outcome(progress.last)}{_eta(progress)}")
 
 
 class LiveProgress:

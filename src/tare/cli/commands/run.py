@@ -28,7 +28,7 @@ from tare.core.pseudonyms import Pseudonyms, merged
 from tare.core.telemetry_options import LEAST_PERIOD_S
 from tare.core.units import Dimension, parse_quantity
 from tare.storage.pseudonymous import PseudonymousView
-from tare.terminal.output import echo
+from tare.terminal.output import echo_or_drop
 from tare.terminal.progress import make_progress
 
 if TYPE_CHECKING:
@@ -164,20 +164,20 @@ def command(
     loaded = loaded.with_profile() if profile else loaded
     folder = study if study.is_dir() else out or _default_folder(loaded.plan)
     loaded = loaded.with_pseudonyms(Pseudonyms(merged(loaded.composer.pseudonyms.entries, redacted)))
-    echo(f"campaign {folder}")
+    echo_or_drop(f"campaign {folder}")
     if loaded.plan.telemetry.is_counting_packets and all(one.network is None for one in loaded.plan.cases):
-        echo(_NO_NETWORK)
+        echo_or_drop(_NO_NETWORK)
     _require_confirmed(loaded.plan, folder, is_confirmed=yes)
     shown = PseudonymousView(loaded.composer.pseudonyms).plan(loaded.plan)
     for note in shown.notes:
-        echo(f"note: {note}")
+        echo_or_drop(f"note: {note}")
     for one in shown.left_out:
-        echo(f"left out: {one}")
+        echo_or_drop(f"left out: {one}")
     display = make_progress(shown)
     options = RunOptions(jobs=jobs, keeps_storage=keep_storage, boosts=boost, is_rehearsing=rehearsal)
     is_ours = any(not loaded.composer.is_queued(case) for case in loaded.plan.cases)
     if is_ours and (boost_text := describe_boost(loaded.composer.site, options)):
-        echo(f"priority of the runs' sessions: {boost_text}")
+        echo_or_drop(f"priority of the runs' sessions: {boost_text}")
     campaign = carry_out(
         folder,
         loaded,
@@ -223,31 +223,31 @@ def _default_folder(plan: Plan) -> Path:
 
 
 def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) -> None:
-    echo(summary_line(campaign, accounting))
+    echo_or_drop(summary_line(campaign, accounting))
     for line in stop_reason_lines(campaign, end, most=5):
-        echo(line)
+        echo_or_drop(line)
     why = Counter(
         (attempt.state, _PID.sub("", attempt.reason))
         for _, state, attempt in accounting.runs
         if attempt is not None and state is not State.DONE
     )
     for (state, reason), count in why.most_common(5):
-        echo(f"  {count} × {state}: {reason}")
+        echo_or_drop(f"  {count} × {state}: {reason}")
     folders = [campaign.folder / one.folder for one in campaign.measured()]
     for reason, count in packet_faults(folders).most_common(3):
-        echo(f"  {count} × packets not all counted: {reason}")
+        echo_or_drop(f"  {count} × packets not all counted: {reason}")
     if campaign.plan.reference and accounting.n_done:
         from tare.analysis.compare import aggregates
         from tare.analysis.quoted_figures import quoted
         from tare.cli.commands.compare import print_other_figures
         from tare.cli.comparison_table import print_comparisons
 
-        echo()
+        echo_or_drop()
         found = aggregates(campaign)
         rows = quoted(found)
         print_comparisons(campaign, rows, campaign.plan.reference)
         print_other_figures(rows, found)
-    echo()
+    echo_or_drop()
     if accounting.counts[State.FAILED] or accounting.counts[State.INVALID]:
-        echo(f"once that is mended: tare run {campaign.folder} --retry-failed")
-    echo(f"next: tare report {campaign.folder}")
+        echo_or_drop(f"once that is mended: tare run {campaign.folder} --retry-failed")
+    echo_or_drop(f"next: tare report {campaign.folder}")
