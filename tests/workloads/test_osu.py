@@ -392,3 +392,12 @@ def test_what_omb_would_refuse_is_refused_with_the_cure(
 @pytest.mark.parametrize("benchmark", sorted(OSU))
 def test_a_default_case_has_no_faults(benchmark: str) -> None:
     assert list(OSU[benchmark].faults(case_of(OSU[benchmark]))) == []
+
+
+@pytest.mark.parametrize(
+    "message", [" " * 100_000 + "x", "#  " * 50_000, "a:" * 50_000, "1:" + "2" * 100_000]
+)
+def test_a_long_line_that_is_no_row_takes_linear_time(message: str) -> None:
+    """With the square of its length, such a line would take hours."""
+    text = f"{message}\n{LATENCY}"
+    assert parse("latency", text).measurements == parse("latency", LATENCY).measurements

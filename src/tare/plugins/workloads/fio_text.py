@@ -20,8 +20,6 @@ _OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
 _RUNTIME = re.compile(r"(?:/|runt= *)([0-9]{1,12})msec")
 _ISSUED = re.compile(r"\s+issued\b[^:]*: total=([rwd=/,0-9]+)")
 """How many reads, writes and trims the job made."""
-_COARSE = 100
-"""Below this rate, the decimals that fio cuts off are more than 1 % of it."""
 _LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG]?), stdev=")
 _PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
 _PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
@@ -161,13 +159,12 @@ class TextReader:
         self._percentile_unit = None
 
     def _refine_iops(self, job: Job, totals: str) -> None:
-        """Replace rates whose decimals are cut off, or wrong, by the number of operations / time."""
+        """Replace rates that are printed without their carry by the number of operations / time."""
         for operation, total in zip(("read", "write", "trim"), re.findall("[0-9]+", totals), strict=False):
             text, unit, runtime_ms = self._iops.get(operation, ("", 1.0, 0.0))
             if runtime_ms:
                 rate = 1000 * float(total) / runtime_ms
-                is_coarse = unit == 1 and text.isdigit() and 0 <= rate - float(text) < 1 and rate < _COARSE
-                if is_coarse or _lost_carry(text, rate / unit):
+                if _lost_carry(text, rate / unit):
                     job.figures[operation]["iops"] = rate
 
     def _read_latency(self, figures: dict[str, float], line: str) -> None:

@@ -81,8 +81,8 @@ _MESSAGES_A_TIME = {
 }
 """The least number of messages that a node sends and receives in each repetition, if more than one."""
 _SIEVE = Sieve(
-    r"[^\S\n]*(?:\S+[:\]][^\S\n]?)?[^\S\n]*"
-    r"(?:[0-9][-+0-9.*]*(?=\s)|(?:#|[^\S\n])*(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype)|DATA VALI)",
+    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|(?:#|[^\S\n])*+"
+    r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization))",
     "osu_",
     "Limiting max",
 )
