@@ -97,7 +97,7 @@ def test_a_changed_study_is_refused_until_it_is_to_extend(tare: Tare, study: Stu
     assert max(ended_runs(tmp_path / "c").values()) == 2
     lost = tare("run", study(levels="[1, 3]", repeats=6), "--out", "c", "--extend")
     assert lost.returncode == 2
-    assert "holds 1 cases that the study no longer has" in lost.stderr
+    assert "holds 1 case that the study no longer has" in lost.stderr
 
 
 def test_a_plan_starts_nothing_and_counts_its_runs(tare: Tare, study: Study, tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-_STARTED_RECEIVES = frozenset({"MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"})
+_STARTED_RECEIVES = frozenset(
+    {
+        *("MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"),
+        *("MPI_Isendrecv", "MPI_Isendrecv_replace", "MPI_Precv_init"),
+    }
+)
 
 RECEIVES = _STARTED_RECEIVES | {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Mrecv"}
 """Each message is received once; its sender goes on at once, or waits for the same."""

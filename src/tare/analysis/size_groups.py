@@ -13,6 +13,7 @@ _POINT_TO_POINT = frozenset(
     for name in (
         *("Send", "Ssend", "Bsend", "Rsend", "Isend", "Issend", "Ibsend", "Irsend"),
         *("Recv", "Irecv", "Mrecv", "Imrecv", "Sendrecv", "Sendrecv_replace"),
+        *("Isendrecv", "Isendrecv_replace"),
     )
 )
 

@@ -344,9 +344,10 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     if lost:
         shown = PseudonymousView(NO_PSEUDONYMS).plan(old)
         example = next(case for case in shown.cases if case.id in lost)
+        cases, them = ("1 case", "it") if len(lost) == 1 else (f"{len(lost)} cases", "them")
         raise UsageError(
-            f"{folder} holds {len(lost)} cases that the study no longer has, such as "
-            f"{shown.describe(example)}; restore them, or choose another --out"
+            f"{folder} holds {cases} that the study no longer has, such as {shown.describe(example)}; "
+            f"restore {them}, or choose another --out"
         )
     has_fewer = new.repeats.max < old.repeats.max
     if has_fewer:

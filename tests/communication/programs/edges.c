@@ -19,6 +19,36 @@ static void chain(void)
     MPI_Sendrecv_replace(buffer, 300, MPI_BYTE, after, 0, before, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+/* The same, without blocking. */
+static void started_chain(void)
+{
+    const int before = me > 0 ? me - 1 : MPI_PROC_NULL, after = me < n - 1 ? me + 1 : MPI_PROC_NULL;
+    MPI_Request request;
+    MPI_Isendrecv(buffer, 100, MPI_BYTE, after, 0, other, 100, MPI_BYTE, before, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Isendrecv_replace(buffer, 300, MPI_BYTE, after, 0, before, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Each rank sends ten parts of 30 bytes to the next one, three times. */
+static void parts(void)
+{
+    MPI_Request requests[2];
+    MPI_Psend_init(buffer, 10, 30, MPI_BYTE, (me + 1) % n, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(other, 10, 30, MPI_BYTE, (me + n - 1) % n, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    for (int i = 0; i < 3; i++) {
+        MPI_Startall(2, requests);
+        MPI_Pready_range(0, 8, requests[0]);
+        MPI_Pready(9, requests[0]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+#define HAS_MPI_4
+#endif
+
 /* The first rank sends 10 bytes and gets 500. */
 static void unequal(void)
 {
@@ -150,6 +180,7 @@ static void late(void)
 int main(int argc, char **argv)
 {
     const char *const what = argc > 1 ? argv[1] : "";
+    int is_known = 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &n);
@@ -169,6 +200,14 @@ int main(int argc, char **argv)
         lost();
     else if (strcmp(what, "late") == 0)
         late();
+#ifdef HAS_MPI_4
+    else if (strcmp(what, "started_chain") == 0)
+        started_chain();
+    else if (strcmp(what, "parts") == 0)
+        parts();
+#endif
+    else
+        is_known = 0;
     MPI_Finalize();
-    return 0;
+    return is_known ? 0 : 77;
 }

@@ -300,7 +300,8 @@ def summary(plan: Plan) -> str:
     """Return one line on the size of `plan`, such as ``12 cases × 7 blocks = 84 runs``."""
     repeats = plan.repeats
     cases = f"{len(plan.cases)} case{'s' if len(plan.cases) != 1 else ''}"
-    text = f"{cases} × {repeats.min} block{'s' if repeats.min != 1 else ''} = {plan.n_runs} runs"
+    blocks = f"{repeats.min} block{'s' if repeats.min != 1 else ''}"
+    text = f"{cases} × {blocks} = {plan.n_runs} run{'s' if plan.n_runs != 1 else ''}"
     if repeats.max > repeats.min:
         text += f", up to {repeats.max} blocks = {len(plan.cases) * repeats.max} runs"
     if repeats.max > repeats.min and repeats.until is not None:

@@ -55,7 +55,8 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
         if index:
             echo()
         echo(plain(f"{prediction_sentence(one)}."))
-        _print_rows(one)
+        if one.rows:
+            _print_rows(one)
 
 
 def _print_rows(one: Prediction) -> None:

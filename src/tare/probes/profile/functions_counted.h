@@ -46,6 +46,19 @@ FUNCTION(Sendrecv_replace,
           MPI_Status *status),
          (buffer, n, type, peer, tag, source, tag_received, comm, OWN_STATUS(status)),
          count_both(fn, bytes_of(n, type), type, peer, source, comm, spent, status_here))
+#ifdef HAS_ISENDRECV
+FUNCTION(Isendrecv,
+         (const void *sent, COUNT n, MPI_Datatype type, int peer, int tag, void *received, COUNT n_received,
+          MPI_Datatype type_received, int source, int tag_received, MPI_Comm comm, MPI_Request *request),
+         (sent, n, type, peer, tag, received, n_received, type_received, source, tag_received, comm, request),
+         count_started_both(fn, bytes_of(n, type), peer, bytes_of(n_received, type_received), source, comm, spent,
+                            request))
+FUNCTION(Isendrecv_replace,
+         (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, int source, int tag_received, MPI_Comm comm,
+          MPI_Request *request),
+         (buffer, n, type, peer, tag, source, tag_received, comm, request),
+         count_started_both(fn, bytes_of(n, type), peer, bytes_of(n, type), source, comm, spent, request))
+#endif
 
 /* Collectives: blocking, non-blocking, and persistent where the MPI has them. */
 #define COLLECTIVE(name, iname, split, bytes, args, ...)                                                               \
@@ -133,6 +146,13 @@ COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, SPLIT_NONE, mean_bytes_of_ty
            const MPI_Aint at_received[], const MPI_Datatype types_received[], MPI_Comm comm)
 
 /* One-sided. */
+#define WINDOW(name, args, ...) FUNCTION(name, (__VA_ARGS__), args, count_collective(fn, 0, comm, spent, SPLIT_NONE))
+WINDOW(Win_create, (base, size, unit, info, comm, made), void *base, MPI_Aint size, DISPLACEMENT unit, MPI_Info info,
+       MPI_Comm comm, MPI_Win *made)
+WINDOW(Win_allocate, (size, unit, info, comm, base, made), MPI_Aint size, DISPLACEMENT unit, MPI_Info info,
+       MPI_Comm comm, void *base, MPI_Win *made)
+WINDOW(Win_allocate_shared, (size, unit, info, comm, base, made), MPI_Aint size, DISPLACEMENT unit, MPI_Info info,
+       MPI_Comm comm, void *base, MPI_Win *made)
 #define TARGET int target, MPI_Aint at_target, COUNT n_target, MPI_Datatype type_target
 #define ONE_SIDED(name, rname, bytes, args, ...)                                                                       \
     FUNCTION(name, (__VA_ARGS__), args, count_one_sided(fn, bytes, target, win, spent, NULL))                          \
@@ -161,5 +181,6 @@ ONE_SIDED(Get_accumulate, Rget_accumulate, bytes_of(n_target, type_target), /* w
 #undef ROOTED
 #undef SAME_AT_ROOT
 #undef MEAN_PART
+#undef WINDOW
 #undef TARGET
 #undef ONE_SIDED

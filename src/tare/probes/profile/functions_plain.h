@@ -14,6 +14,24 @@ FUNCTION(Start, (MPI_Request * request), (request), count_starts(fn, 1, request,
 FUNCTION(Startall, (int n, MPI_Request requests[]), (n, requests), count_starts(fn, n, requests, spent))
 FUNCTION(Request_free, (MPI_Request * request), (take_requests(&taken, 1, request)),
          count_taken(fn, &taken, spent))
+#ifdef HAS_PARTITIONED
+FUNCTION(Psend_init,
+         (const void *buffer, int parts, MPI_Count n, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+          MPI_Info info, MPI_Request *request),
+         (buffer, parts, n, type, peer, tag, comm, info, request),
+         count_persistent(fn, bytes_of(parts * n, type), peer, comm, spent, request))
+FUNCTION(Precv_init,
+         (void *buffer, int parts, MPI_Count n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Info info,
+          MPI_Request *request),
+         (buffer, parts, n, type, peer, tag, comm, info, request),
+         count_persistent(fn, bytes_of(parts * n, type), peer, comm, spent, request))
+#define OF_PART(name, args, ...)                                                                                       \
+    FUNCTION(name, (__VA_ARGS__), args, count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
+OF_PART(Pready, (part, request), int part, MPI_Request request)
+OF_PART(Pready_range, (first, last, request), int first, int last, MPI_Request request)
+OF_PART(Parrived, (request, part, flag), MPI_Request request, int part, int *flag)
+#undef OF_PART
+#endif
 FUNCTION(Wait, (MPI_Request * request, MPI_Status *status), (take_requests(&taken, 1, request), status),
          wait_ended(fn, &taken, request, spent))
 FUNCTION(Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]),
@@ -60,12 +78,6 @@ MAKE(Intercomm_create, (comm, leader, peers, other_leader, tag, made), MPI_Comm 
 MAKE(Intercomm_merge, (comm, is_high, made), MPI_Comm comm, int is_high, MPI_Comm *made)
 MAKE(Comm_spawn, (command, argv, n, info, root, comm, made, errors), const char *command, char *argv[], int n,
      MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[])
-MAKE(Win_create, (base, size, unit, info, comm, made), void *base, MPI_Aint size, int unit, MPI_Info info,
-     MPI_Comm comm, MPI_Win *made)
-MAKE(Win_allocate, (size, unit, info, comm, base, made), MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
-     void *base, MPI_Win *made)
-MAKE(Win_allocate_shared, (size, unit, info, comm, base, made), MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
-     void *base, MPI_Win *made)
 MAKE(Win_create_dynamic, (info, comm, made), MPI_Info info, MPI_Comm comm, MPI_Win *made)
 #undef MAKE
 FUNCTION(Comm_free, (MPI_Comm * comm), (comm_ends(comm)), count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))

@@ -20,6 +20,12 @@
 #include <x86intrin.h>
 #endif
 
+/* Open MPI 5 calls itself 3.1, and has these functions of MPI 4. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_ISENDRECV
+#define HAS_PARTITIONED
+#endif
+
 #define HIDDEN __attribute__((visibility("hidden")))
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)

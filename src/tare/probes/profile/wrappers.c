@@ -141,6 +141,11 @@ static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint6
 #define count_persistent(fn, bytes, peer, comm, spent, request) count_request(fn, bytes, peer, comm, spent, request, 1)
 #define count_persistent_collective(fn, bytes, comm, spent, request)                                                   \
     count_request(fn, bytes, MPI_ANY_SOURCE, comm, spent, request, 1)
+/* Count the start of a send and a receive as that of the receive. Without a source it is that of a send. */
+#define count_started_both(fn, bytes, peer, bytes_posted, source, comm, spent, request)                                \
+    ((source) != MPI_PROC_NULL                                                                                         \
+         ? count_started(fn, bytes_posted, source, comm, spent, request)                                               \
+         : count_started((peer) == MPI_PROC_NULL ? (int)fn : (int)FN_Isend, bytes, peer, comm, spent, request))
 #define count_icollective(fn, bytes, comm, spent, request)                                                             \
     count_request(fn, bytes, MPI_ANY_SOURCE, comm, spent, request, 0)
 
