@@ -133,7 +133,7 @@ class Processes:
         def look(number: int, frame: FrameType | None) -> None:
             if when():
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)  # as a Ctrl-C: held back where a backend defers it
 
         before = signal.signal(signal.SIGALRM, look)
         signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)

@@ -185,7 +185,10 @@ def test_a_program_that_is_not_there_is_the_programs_fault(substrate: Substrate)
     ended = substrate.run("no-such-program")
     assert ended.fault is None
     assert ended.code == 127 or (is_launched(substrate) and ended.code != 0)
-    assert any("no-such-program" in (substrate.folder / name).read_text() for name in ("stdout", "stderr"))
+    outputs = [(substrate.folder / name).read_text() for name in ("stdout", "stderr")]
+    is_named = any("no-such-program" in text for text in outputs)
+    # Intel MPI's mpiexec often dies so on a busy machine, before it has printed what its proxy says.
+    assert is_named or (is_launched(substrate) and ended.signal == signal.SIGPIPE)
 
 
 def test_arguments_arrive_as_they_are(substrate: Substrate) -> None:
