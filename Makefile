@@ -1,5 +1,6 @@
 # make demo    build a cluster on this machine, measure it, and write the report
-# make test    everything that CI checks
+# make test    everything that CI checks, but what takes long
+# make test-slow   the tests that take long, alone: what 'tare init' writes is run, controllers are killed, corners of studies run
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
 # make articles   run what tries the claims of the published articles on this machine, and write their pages; an hour (ARGS=--no-run: only judge and draw)
 # make setup   prepare .venv alone;  make bench   print the performance tables
@@ -50,13 +51,15 @@ CLUSTER := tests/kubernetes_cluster
 # Shares of differences are measured, so nothing else may run: make why.
 KNOWN := tests/why
 
+REST := --ignore $(CLUSTER) --ignore $(KNOWN) --ignore tests/kubernetes_pods
+
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gridengine-client \
   gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev lmod mariadb-server-core \
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
   runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat texlive-latex-recommended texlive-science
 
-.PHONY: setup demo studies articles test lint bench calibration truth fuzz soak observer why screenshots docs dist lock audit sbom programs kubelab rootfs \
+.PHONY: setup demo studies articles test test-slow lint bench calibration truth fuzz soak observer why screenshots docs dist lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
@@ -113,7 +116,10 @@ test: setup lint rootfs
 	$(call tests,-m 'not alone' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
 	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
-	  $(call tests,-m alone --ignore $(CLUSTER) --ignore $(KNOWN) --require-lab); else $(call tests,-m alone --ignore $(CLUSTER) --ignore $(KNOWN)); fi
+	  $(call tests,-m 'alone and not slow' $(REST) --require-lab); else $(call tests,-m 'alone and not slow' $(REST)); fi
+
+test-slow: setup rootfs
+	$(call tests,-m 'alone and slow' $(REST))
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check

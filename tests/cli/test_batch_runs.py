@@ -161,6 +161,7 @@ def test_what_somebody_cancels_is_on_record_as_that_and_not_tried_again(
     assert states(campaign) == {State.DONE: 1, State.FAILED: 1}
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_killed_and_restarted_in_the_middle_loses_and_repeats_nothing(
     system: BatchSystem, administrator: Administrator, tmp_path: Path
 ) -> None:

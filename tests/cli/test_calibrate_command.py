@@ -82,6 +82,7 @@ def test_without_a_study_this_machine_is_calibrated(tare: Tare, tmp_path: Path) 
 
 @pytest.mark.lab
 @needs_intelmpi
+@pytest.mark.slow
 def test_without_a_study_the_lab_is_calibrated(tare: Tare) -> None:
     done = tare("calibrate", "--site", "lab", "--blocks", "3", "--out", "c", "--json")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -105,6 +105,7 @@ def login_node(tmp_path: Path) -> Iterator[Lab]:
 
 
 @pytest.mark.lab
+@pytest.mark.slow
 def test_on_a_login_node_of_slurm_the_written_study_runs_over_both_networks_without_an_edit(
     login_node: Lab, tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ until scontrol update PartitionName=lab AllowAccounts=proj42 AllowQos=bench; do 
 
 @pytest.mark.lab
 @pytest.mark.skipif(bool(accounting.missing()), reason=f"no accounting here; {accounting.CURE}")
+@pytest.mark.slow
 def test_what_a_partition_demands_is_in_the_job_and_in_the_written_site(
     login_node: Lab, tmp_path: Path
 ) -> None:

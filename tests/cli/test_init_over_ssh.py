@@ -75,6 +75,7 @@ def runs_over_both_networks(lab: Lab, folder: Path, study: str, path: str) -> bo
     return all("needed" in one.transport_evidence for one in attempts)
 
 
+@pytest.mark.slow
 def test_hosts_behind_a_script_named_ssh_get_a_site_whose_study_runs(
     lab: Lab, programs: Path, tmp_path: Path
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_job_whose_nodes_ssh_does_not_reach_gets_a_site_of_this_machine_and_th
 
 
 @pytest.mark.skipif(bool(gridengine.missing()), reason=f"no Grid Engine here; {gridengine.CURE}")
+@pytest.mark.slow
 def test_a_real_grid_engine_is_named_outside_of_its_jobs_and_its_nodes_are_the_site_within_one(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -89,23 +89,39 @@ def build(compiler: str, name: str, words: Sequence[str], work: Path) -> Path:
     return work / name
 
 
+Built = dict[tuple[str, str], Path]
+"""What was compiled, by compiler and name."""
+
+
 @pytest.fixture(scope="session")
-def library(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built() -> Built:
+    """Keep what was compiled: pytest ends fixtures with parameters between files, and compilers are slow."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def library(mpi: Mpi, built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the profiling library, compiled without a warning."""
-    work = tmp_path_factory.mktemp("library")
-    for name, text in sources().items():
-        place = work / name
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(text)
-    c_files = [name for name in sources() if name.endswith(".c")]
-    return build(mpi.mpicc, "libtare_profile.so", [*STRICT, *SHARED, *c_files, "-ldl"], work)
+    if (mpi.mpicc, "library") not in built:
+        work = tmp_path_factory.mktemp("library")
+        for name, text in sources().items():
+            place = work / name
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(text)
+        c_files = [name for name in sources() if name.endswith(".c")]
+        words = [*STRICT, *SHARED, *c_files, "-ldl"]
+        built[mpi.mpicc, "library"] = build(mpi.mpicc, "libtare_profile.so", words, work)
+    return built[mpi.mpicc, "library"]
 
 
 @pytest.fixture(scope="session")
-def truths(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def truths(mpi: Mpi, built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the compiled C program."""
-    work = tmp_path_factory.mktemp("truths")
-    return build(mpi.mpicc, "truths", [*STRICT, "-pthread", str(PROGRAMS / "truths.c")], work)
+    if (mpi.mpicc, "truths") not in built:
+        words = [*STRICT, "-pthread", str(PROGRAMS / "truths.c")]
+        work = tmp_path_factory.mktemp("truths")
+        built[mpi.mpicc, "truths"] = build(mpi.mpicc, "truths", words, work)
+    return built[mpi.mpicc, "truths"]
 
 
 @pytest.fixture
