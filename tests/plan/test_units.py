@@ -40,12 +40,13 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
         parse_quantity(text, Dimension.SECONDS)
 
 
-@pytest.mark.parametrize(
-    "dimension", [Dimension.BITS_PER_SECOND, Dimension.BYTES_PER_SECOND, Dimension.FLOPS]
-)
+_RATES = [Dimension.BITS_PER_SECOND, Dimension.BYTES_PER_SECOND, Dimension.FLOPS]
+
+
+@pytest.mark.parametrize("dimension", _RATES)
 def test_a_rate_that_nobody_means_needs_its_unit(dimension: Dimension) -> None:
     with pytest.raises(
-        ValueError, match=f"100 has no unit, and would be 100 {dimension.value}; write for example"
+        ValueError, match=f"100 has no unit, and would be 100 {dimension.value}; write it, as in"
     ):
         parse_quantity(100, dimension)
     assert parse_quantity(10_000_000_000, dimension) == 1e10
