@@ -161,3 +161,16 @@ def test_levels_may_be_an_array_or_a_series(blocks: object) -> None:
 @pytest.mark.parametrize("number", [np.int64(3), np.array(3), np.float32(3).astype(int)])
 def test_a_number_of_numpy_is_a_number(number: object) -> None:
     assert document_text({"size": number}, "study") == "size: 3\n"
+
+
+def test_errors_name_arguments_and_no_options(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    tare.run_study(STUDY, folder, boost=False)
+    with pytest.raises(
+        tare.UsageError, match="give extend=True to extend it, or choose another folder"
+    ) as asked:
+        tare.run_study({**STUDY, "repeats": 4}, folder, boost=False)
+    fewer = {**STUDY, "factors": {"workload": ["print"], "n": [10, 30]}}
+    with pytest.raises(tare.UsageError, match="restore it, or choose another folder") as lost:
+        tare.run_study(fewer, folder, extend=True, boost=False)
+    assert "--" not in f"{asked.value}{lost.value}"

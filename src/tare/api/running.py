@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.api.argument_names import options_as_arguments
 from tare.api.campaign import Campaign
 from tare.api.study_plan import StudyLike, StudyPlan, plan_study
 from tare.app.run_options import RunOptions
@@ -104,21 +105,22 @@ def run_study(
     loaded = plan._loaded.with_profile() if profile else plan._loaded
     entries = merged(loaded.composer.pseudonyms.entries, tuple(redact))
     report = _Reporter(plan, on_event or _ignore)
-    campaign = run_session(
-        target,
-        loaded.with_pseudonyms(Pseudonyms(entries)),
-        nullcontext(report),
-        is_extending=extend,
-        is_retrying_failed=retry_failed,
-        options=RunOptions(
-            jobs=jobs,
-            keeps_storage=keep_storage,
-            boosts=boost,
-            is_rehearsing=rehearsal,
-            announce=report.note,
-            note=report.note,
-        ),
-    )
+    with options_as_arguments():
+        campaign = run_session(
+            target,
+            loaded.with_pseudonyms(Pseudonyms(entries)),
+            nullcontext(report),
+            is_extending=extend,
+            is_retrying_failed=retry_failed,
+            options=RunOptions(
+                jobs=jobs,
+                keeps_storage=keep_storage,
+                boosts=boost,
+                is_rehearsing=rehearsal,
+                announce=report.note,
+                note=report.note,
+            ),
+        )
     return Campaign(campaign)
 
 
