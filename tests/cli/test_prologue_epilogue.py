@@ -85,6 +85,7 @@ def test_a_failure_has_its_own_words_and_the_run_does_not_count(
         ("prologue: ['sync; reboot', 'cp a > b']\n", "study.yaml:10:28: prologue[1]: '>' needs a shell"),
         ("epilogue: [cmp 'a]\n", "study.yaml:10:12: epilogue[0]: No closing quotation; close the quotes"),
         ("prologue: [[]]\n", "study.yaml:10:12: prologue[0]: the command is empty"),
+        ("prologue: ['']\n", "study.yaml:10:12: prologue[0]: expected text or a list, not ''\n"),
         ("prologue: ['cp {mesh} .']\n", "study.yaml:10:11: prologue: solve: prologue[0]: {mesh} is neither"),
     ],
 )
@@ -95,6 +96,7 @@ def test_mistakes_are_told_before_anything_runs(
     done = tare_here("plan", "study.yaml", cwd=tmp_path)
     assert done.returncode != 0
     assert fault in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_case_has_another_id_with_them_and_its_old_one_without(tare_here: Tare, tmp_path: Path) -> None:

@@ -275,3 +275,11 @@ def test_doubles_have_the_shape_of_what_they_stand_for() -> None:
     assert isinstance(DOUBLE_SITE, Site)
     assert len({double.name for double in DOUBLES}) == len(DOUBLES)
     assert isinstance(read_study(HEAD), Study)
+
+
+def test_a_site_file_that_is_named_without_its_end_is_found_for_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "venus.yaml").write_text("nodes: [localhost]\n")
+    path = tmp_path / "study.yaml"
+    path.write_text("study: s\nsite: venus\nworkload: imb.pingpong\n")
+    with pytest.raises(FileFaults, match=r"study\.yaml:2:7: site: .*; did you mean 'venus\.yaml'\?$"):
+        load_study(path, double_catalogue)

@@ -43,7 +43,9 @@ def read_commands(name: str, node: Node | None, report: Report) -> Commands:
         except ValueError as error:
             report((name, number), str(error))
             continue
-        if not words:
+        if not words and not (
+            isinstance(item, ScalarNode) and item.text == ""
+        ):  # that is said where it is decoded
             report((name, number), "the command is empty; write a program and its arguments")
         commands.append(words)
     return tuple(commands)

@@ -122,9 +122,11 @@ def _read(name_or_path: str, near: Path | None) -> tuple[bytes, str]:
         return read_given(path), str(path)
     except (OSError, ValueError, RuntimeError) as error:
         problem = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(
-            f"site {shown(name_or_path)} cannot be read: {problem}; use local, lab or the path of a site file"
-        ) from error
+        meant = f"{name_or_path}.yaml"
+        cure = "use local, lab or the path of a site file"
+        if isinstance(error, FileNotFoundError) and ((near or Path()) / meant).is_file():
+            cure = f"did you mean {shown(meant)}?"
+        raise UsageError(f"site {shown(name_or_path)} cannot be read: {problem}; {cure}") from error
 
 
 def _root(text: str | bytes, faults: Faults) -> Node | None:
