@@ -67,6 +67,7 @@ class Gathering:
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
+        self._outlines: dict[tuple[str, Layout], tuple[Stage, ...]] = {}
         self._bound: dict[tuple[object, ...], tuple[Layout, str | None]] = {}
         self._factors = all_factors(study)
         self._has_names = any(level.name for factor in self._factors for level in factor.levels)
@@ -168,7 +169,7 @@ class Gathering:
             return asked
         wish = Binding(str(combination.settings["bind"])) if "bind" in combination.settings else None
         platform = self.site.platforms.get(asked.platform) or Platform()
-        stages = self.workloads[asked.workload].stages(asked)
+        stages = self._outline(asked)
         layout, reason = self._bind(*used_layout(stages, asked.layout), asked.platform, wish)
         if reason:
             self._report(reason, combination, {"bind"})
@@ -181,6 +182,17 @@ class Gathering:
             return None
         used = asked if layout == asked.layout else msgspec.structs.replace(asked, layout=layout)
         return self._identified(used)
+
+    def _outline(self, case: Case) -> tuple[Stage, ...]:
+        """Return the stages of `case`, or those of another case that differ in their texts alone."""
+        workload = self.workloads[case.workload]
+        if not getattr(workload, "has_stages_by_layout", False):
+            return workload.stages(case)
+        key = (case.workload, case.layout)
+        found = self._outlines.get(key)
+        if found is None:
+            found = self._outlines[key] = workload.stages(case)
+        return found
 
     def _bind(self, layout: Layout, stage: Stage, on: str, wish: Binding | None) -> tuple[Layout, str | None]:
         """Return `layout` with the binding of the ranks of `stage` on platform `on`, and why that cannot be.

@@ -184,10 +184,12 @@ def print_table(
             if len(cell) > widths[index] or not cell.isprintable():  # what is made visible may be longer
                 widths[index] = max(widths[index], len(_cell(cell)))
     right = [name in numeric for name in columns]
+    template = "  ".join(map(_placeholder, widths, right))
 
     def line(cells: Sequence[str]) -> str:
-        parts = map(_aligned, cells, widths, right)
-        return "  ".join(parts).rstrip()
+        if len(cells) == len(widths) and all(map(_is_plain, cells)):
+            return (template % tuple(cells)).rstrip()
+        return "  ".join(map(_aligned, cells, widths, right)).rstrip()
 
     _put([click.style(line(columns), bold=True)])
     lines = map(line, rows)
@@ -201,9 +203,15 @@ def _cell(text: str) -> str:
     return visible_line(text).replace("\t", "␉")
 
 
+def _placeholder(width: int, is_flush_right: bool) -> str:
+    return f"%{width}s" if is_flush_right else f"%-{width}s"
+
+
+def _is_plain(cell: str) -> bool:
+    return type(cell) is str and cell.isprintable()
+
+
 def _aligned(cell: str, width: int, is_flush_right: bool) -> str:
-    if type(cell) is str and cell.isprintable():
-        return cell.rjust(width) if is_flush_right else cell.ljust(width)
     text = _cell(cell)
     blank = " " * (width - len(text))
     if isinstance(cell, Painted):

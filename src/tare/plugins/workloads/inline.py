@@ -36,6 +36,8 @@ _SHOWN = 120  # characters of an output line that a problem quotes
 class InlineWorkload:
     """A workload that a study defines. Raises UsageError for a regex that cannot be used."""
 
+    has_stages_by_layout = True
+
     def __init__(self, definition: InlineDefinition) -> None:
         self.name = definition.name
         self.summary = definition.summary
