@@ -25,6 +25,8 @@ from tare.storage.campaign import is_campaign, read_campaign
 KUBELAB = (sys.executable, "-m", "kubelab")
 _LAB = "articles"
 """The name of the lab whose cluster is brought up; another lab of the user is left alone."""
+_SOME_FAILED = 1
+"""What `tare run` returns where some runs failed or were invalid (docs/reference.md)."""
 _UP = "export KUBECONFIG="
 """What `kubelab pods` prints when its cluster is up."""
 
@@ -46,13 +48,13 @@ def run(article: Article, study: LocalStudy, campaigns: Path) -> int:
     folder = campaigns / study.name
     command = [TARE, "run", str(article.path_of(study)), "--out"]
     if not study.in_pods and not study.in_cluster:
-        return _call([*command, str(folder)])
+        return _run_twice([*command, str(folder)])
     if is_campaign(folder) and account(read_campaign(folder)).is_complete:
         return 0  # a cluster would come up for nothing
     if study.in_cluster:
         with containers() as environment:
             if environment is not None:
-                return _call([*command, str(folder)], environment)
+                return _run_twice([*command, str(folder)], environment)
         click.echo(
             f"{study.name} is left out, since no cluster of containers came up; see docs/containers.md"
         )
@@ -68,7 +70,7 @@ def _run_in_pods(study: LocalStudy, command: Sequence[str], folder: Path) -> int
     ):
         if is_up:
             out = Path(place, shared_claim.FOLDER, study.name) if study.on_claim else folder
-            code = _call([*KUBELAB, "enter", place, *command, str(out)])
+            code = _run_twice([*KUBELAB, "enter", place, *command, str(out)])
             if study.on_claim and is_campaign(out):
                 _replace(folder, out)
             return code
@@ -118,6 +120,12 @@ def containers() -> Iterator[dict[str, str] | None]:
             yield None
     finally:
         _call([TARE, "lab", "down", *named])
+
+
+def _run_twice(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Run a study; then, as its user would, try again once what failed or was invalid."""
+    code = _call(command, environment)
+    return _call([*command, "--retry-failed"], environment) if code == _SOME_FAILED else code
 
 
 def _call(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
