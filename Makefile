@@ -2,7 +2,7 @@
 # make test    everything that CI checks, but what takes long
 # make test-slow   the tests that take long, alone: what 'tare init' writes is run, controllers are killed, corners of studies run
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
-# make articles   run what tries the claims of the published articles on this machine, and write their pages; an hour (ARGS=--no-run: only judge and draw)
+# make articles   run what tries the claims of the published articles on this machine, and write their pages; two hours (ARGS=--no-run: only judge and draw)
 # make setup   prepare .venv alone;  make bench   print the performance tables
 # make observer   measure what watching the nodes costs; on a machine that does nothing else
 # make why        find causes that are known, and hold predicted against measured costs of networks, and programs' tolerance of

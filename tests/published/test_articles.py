@@ -474,6 +474,21 @@ def test_a_complete_campaign_in_pods_brings_up_no_cluster(
     assert run(article, study, tmp_path) == 0
 
 
+@pytest.mark.parametrize(("code", "n_calls"), [(1, 2), (0, 1), (3, 1)])
+def test_runs_that_failed_are_tried_again_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, n_calls: int
+) -> None:
+    article, log, program = ARTICLES["stackhpc"], tmp_path / "log", tmp_path / "tare"
+    study = msgspec.structs.replace(article.studies[0], needs=())
+    again = 'case "$*" in *--retry-failed) exit 0;; esac'
+    program.write_text(f'#!/bin/sh\necho "$@" >>{log}\n{again}\nexit {code}\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(running, "TARE", str(program))
+    assert run(article, study, tmp_path / "c") == (0 if n_calls == 2 else code)
+    calls = log.read_text().splitlines()
+    assert [one.endswith("--retry-failed") for one in calls] == [False, True][:n_calls]
+
+
 def test_a_study_whose_programs_are_missing_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
