@@ -119,7 +119,7 @@ test: setup lint rootfs
 	  $(call tests,-m 'alone and not slow' $(REST) --require-lab); else $(call tests,-m 'alone and not slow' $(REST)); fi
 
 test-slow: setup rootfs
-	$(call tests,-m 'alone and slow' $(REST))
+	$(call tests,-m 'alone and slow' $(REST) $$($(TARE) doctor >/dev/null && echo --require-lab))
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check

@@ -26,7 +26,7 @@ KUBELAB = (sys.executable, "-m", "kubelab")
 _LAB = "articles"
 """The name of the lab whose cluster is brought up; another lab of the user is left alone."""
 _SOME_FAILED = 1
-"""What `tare run` returns where some runs failed or were invalid (docs/reference.md)."""
+"""What `tare run` returns where not all runs are done."""
 _UP = "export KUBECONFIG="
 """What `kubelab pods` prints when its cluster is up."""
 

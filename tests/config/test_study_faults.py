@@ -55,6 +55,7 @@ BROKEN: list[tuple[str, str]] = [
         "study.yaml:3:9: margin: '3 s' has no unit of fraction; write for example 2 %",
     ),
     (HEAD + "margin: 5\n", "study.yaml:3:9: margin: 5 is out of range; write 5 %, or a fraction below 1"),
+    (HEAD + "margin: 100\n", "study.yaml:3:9: margin: 100 is out of range; use less than 1"),
     (HEAD + "margin: 100 %\n", "study.yaml:3:9: margin: 100 % is out of range; use less than 1"),
     (HEAD + "ranks: 1e0\n", "study.yaml:3:8: ranks: expected a whole number such as 4, not 1e0"),
     (

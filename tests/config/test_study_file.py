@@ -283,3 +283,6 @@ def test_a_site_file_that_is_named_without_its_end_is_found_for_the_cure(tmp_pat
     path.write_text("study: s\nsite: venus\nworkload: imb.pingpong\n")
     with pytest.raises(FileFaults, match=r"study\.yaml:2:7: site: .*; did you mean 'venus\.yaml'\?$"):
         load_study(path, double_catalogue)
+    path.write_text(f"study: s\nsite: {'v' * 253}\nworkload: imb.pingpong\n")
+    with pytest.raises(FileFaults, match=r"use local, lab or the path of a site file$"):
+        load_study(path, double_catalogue)

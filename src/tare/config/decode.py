@@ -225,7 +225,7 @@ class _Decoder:
         if isinstance(value, str) or (is_whole and not isinstance(value, int)):
             return self._unexpected(spot)
         limit = _beyond(value, kind)
-        if limit and dimension is Dimension.FRACTION and 1 <= value <= 100 and node.value == value:
+        if limit and dimension is Dimension.FRACTION and 1 <= value < 100 and node.value == value:
             limit = f"write {node.text} %, or a fraction below 1"
         if limit:
             return self._fault(spot, f"{node.text} is out of range; {limit}")

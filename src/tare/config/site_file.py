@@ -124,7 +124,9 @@ def _read(name_or_path: str, near: Path | None) -> tuple[bytes, str]:
         problem = error.strerror if isinstance(error, OSError) else error
         meant = f"{name_or_path}.yaml"
         cure = "use local, lab or the path of a site file"
-        if isinstance(error, FileNotFoundError) and ((near or Path()) / meant).is_file():
+        beside = (near or Path()) / meant
+        is_there = os.path.isfile(beside)  # noqa: PTH113  # Path.is_file raises where a name is too long
+        if isinstance(error, FileNotFoundError) and is_there:
             cure = f"did you mean {shown(meant)}?"
         raise UsageError(f"site {shown(name_or_path)} cannot be read: {problem}; {cure}") from error
 

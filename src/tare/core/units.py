@@ -68,10 +68,6 @@ _EXAMPLE = {
     Dimension.FLOPS: "2.5 Tflop/s",
 }
 
-_RATES = frozenset({Dimension.BITS_PER_SECOND, Dimension.BYTES_PER_SECOND, Dimension.FLOPS})
-_LEAST_BARE_RATE = 1000
-"""Nobody means 100 bit/s by ``100``: a smaller rate needs its unit."""
-
 
 def parse_quantity(text: str | float, dimension: Dimension) -> float:
     """Return `text` as a number in the unit of `dimension`; a bare number is already in that unit.
@@ -86,11 +82,6 @@ def parse_quantity(text: str | float, dimension: Dimension) -> float:
 
 def _read_quantity(text: str | float, dimension: Dimension) -> float:
     if isinstance(text, (int, float)) and not isinstance(text, bool):
-        if dimension in _RATES and 0 < text < _LEAST_BARE_RATE:
-            meant = f"{text} {dimension.value}"
-            raise ValueError(
-                f"{text} has no unit, and would be {meant}; write it, as in {_EXAMPLE[dimension]}"
-            )
         return float(text)
     match = _NUMBER.fullmatch(str(text).strip())
     if match is None:

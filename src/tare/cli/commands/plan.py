@@ -23,6 +23,7 @@ from tare.core.pseudonyms import Pseudonyms
 from tare.core.study import Budget
 from tare.core.units import format_seconds
 from tare.core.workload import written
+from tare.report.words.numbers import count
 from tare.storage.pseudonymous import PseudonymousView
 from tare.storage.pseudonyms import read_pseudonyms
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -299,9 +300,8 @@ def plan_notes(plan: Plan) -> Iterator[str]:
 def summary(plan: Plan) -> str:
     """Return one line on the size of `plan`, such as ``12 cases × 7 blocks = 84 runs``."""
     repeats = plan.repeats
-    cases = f"{len(plan.cases)} case{'s' if len(plan.cases) != 1 else ''}"
-    blocks = f"{repeats.min} block{'s' if repeats.min != 1 else ''}"
-    text = f"{cases} × {blocks} = {plan.n_runs} run{'s' if plan.n_runs != 1 else ''}"
+    cases, blocks = count(len(plan.cases), "case"), count(repeats.min, "block")
+    text = f"{cases} × {blocks} = {count(plan.n_runs, 'run')}"
     if repeats.max > repeats.min:
         text += f", up to {repeats.max} blocks = {len(plan.cases) * repeats.max} runs"
     if repeats.max > repeats.min and repeats.until is not None:

@@ -46,7 +46,7 @@ FUNCTION(Sendrecv_replace,
           MPI_Status *status),
          (buffer, n, type, peer, tag, source, tag_received, comm, OWN_STATUS(status)),
          count_both(fn, bytes_of(n, type), type, peer, source, comm, spent, status_here))
-#ifdef HAS_ISENDRECV
+#ifdef HAS_STARTED_AND_PARTITIONED
 FUNCTION(Isendrecv,
          (const void *sent, COUNT n, MPI_Datatype type, int peer, int tag, void *received, COUNT n_received,
           MPI_Datatype type_received, int source, int tag_received, MPI_Comm comm, MPI_Request *request),

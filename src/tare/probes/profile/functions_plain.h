@@ -14,7 +14,7 @@ FUNCTION(Start, (MPI_Request * request), (request), count_starts(fn, 1, request,
 FUNCTION(Startall, (int n, MPI_Request requests[]), (n, requests), count_starts(fn, n, requests, spent))
 FUNCTION(Request_free, (MPI_Request * request), (take_requests(&taken, 1, request)),
          count_taken(fn, &taken, spent))
-#ifdef HAS_PARTITIONED
+#ifdef HAS_STARTED_AND_PARTITIONED
 FUNCTION(Psend_init,
          (const void *buffer, int parts, MPI_Count n, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
           MPI_Info info, MPI_Request *request),

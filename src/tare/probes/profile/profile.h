@@ -22,8 +22,7 @@
 
 /* Open MPI 5 calls itself 3.1, and has these functions of MPI 4. */
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
-#define HAS_ISENDRECV
-#define HAS_PARTITIONED
+#define HAS_STARTED_AND_PARTITIONED
 #endif
 
 #define HIDDEN __attribute__((visibility("hidden")))
