@@ -282,6 +282,18 @@ def test_a_spent_budget_stays_spent_when_the_campaign_goes_on() -> None:
     assert len(third.ended) == 5
 
 
+@pytest.mark.parametrize("hours", [13.5 / 3600, 15.5 / 3600, 17.5 / 3600])
+def test_nothing_warms_up_for_a_block_that_does_not_fit_into_the_budget(hours: float) -> None:
+    """Each session warms up for itself: 3 s, and a block takes 3 s more."""
+    plan = make_plan(Repeats(min=3, max=9, until=0.02, budget=Budget(hours=hours)), warmup=1)
+    first, second = MemoryLog(), MemoryLog()
+    Loop(plan, first, SerialExecutor(done), session=1).run()
+    assert len(first.ended) == 3 + (9 if hours < 15 / 3600 else 12)
+    past, orders = first.ended, dict(first.blocks)
+    Loop(plan, second, SerialExecutor(done), history=past, orders=orders, session=2, passes={}).run()
+    assert second.began == []
+
+
 def test_a_campaign_that_grows_runs_only_what_is_new() -> None:
     plan = make_plan(Repeats(min=2, max=2))
     first = MemoryLog()

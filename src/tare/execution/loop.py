@@ -194,14 +194,19 @@ class Loop:
     def cold(self) -> set[str]:
         """Return the cases that need warm-up runs: those that this session will run.
 
-        Empty if the session has already run measured blocks, or if no case fits into the budget.
+        Empty if the session has already run measured blocks, or if the budget has no room for what would
+        follow: for one of the runs that remain or, where none does, for the block that precision needs.
         """
         if self._is_warm or not self.plan.warmup:
             return set()
         cases = {case for passing in self.left() for case in passing.order}
-        if self.plan.repeats.max > max([self.plan.repeats.min, *self._orders]):
-            cases |= self._wanted()
-        return cases if any(self._spent.can_afford([case]) for case in cases) else set()
+        may_grow = self.plan.repeats.max > max([self.plan.repeats.min, *self._orders])
+        more = self._wanted() if may_grow else set()
+        if cases:
+            return cases | more if any(self._spent.can_afford([case]) for case in cases) else set()
+        passes = list(more) * (1 + self.plan.warmup)  # warm-up takes time, but counts as no run
+        has_room = self._spent.can_afford(more) and self._spent.can_afford(passes, is_measured=False)
+        return more if has_room else set()
 
     def _order(self, block: int) -> list[str]:
         """Return the cases of a block in order: all, or after the minimum only those that belong to it."""
