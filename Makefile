@@ -54,7 +54,7 @@ KNOWN := tests/why
 REST := --ignore $(CLUSTER) --ignore $(KNOWN) --ignore tests/kubernetes_pods
 
 # Programs of Debian that studies and tests really run, where they are there.
-DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gridengine-client \
+DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gfortran gridengine-client \
   gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev lmod mariadb-server-core \
   mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
   runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat texlive-latex-recommended texlive-science

@@ -71,7 +71,8 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     if request.param == "openmpi-of-debian":
         if not shutil.which("mpicc.openmpi"):
             pytest.skip("no mpicc.openmpi; apt install libopenmpi-dev")
-        return Mpi("mpicc.openmpi", shutil.which("mpif90.openmpi"), "mpirun.openmpi", {})
+        fortran = shutil.which("mpif90.openmpi") if shutil.which("gfortran") else None
+        return Mpi("mpicc.openmpi", fortran, "mpirun.openmpi", {})
     compiler = mpi_folder() / ("mpich" if request.param == "intelmpi" else request.param) / "bin/mpicc"
     start = folder / ("mpirun" if request.param == "openmpi" else "mpiexec.hydra")
     if not compiler.exists() or not start.exists():

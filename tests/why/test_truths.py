@@ -31,8 +31,8 @@ RIGHT, WRONG = 0.9, 0.05
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the compiled programs."""
-    if not shutil.which("mpicc.openmpi") or not shutil.which("mpif90.openmpi"):
-        pytest.skip("no mpicc.openmpi and mpif90.openmpi; apt install libopenmpi-dev gfortran")
+    if not all(shutil.which(name) for name in ("mpicc.openmpi", "mpif90.openmpi", "gfortran")):
+        pytest.skip("no mpicc.openmpi, mpif90.openmpi and gfortran; apt install libopenmpi-dev gfortran")
     folder = tmp_path_factory.mktemp("programs")
     c = ["mpicc.openmpi", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
     fortran = ["mpif90.openmpi", "-O2", f"-J{folder}"]
