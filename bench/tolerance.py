@@ -14,14 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from bench.rows import TARE, Row
 from bench.why import INSIDE, compiled
 from tare.analysis.attribution import attributions
+from tare.analysis.network_costs import NetworkCosts, side_of
 from tare.analysis.prediction import CONFIDENCE
 from tare.analysis.slowdown_forecast import with_bandwidth, with_latency
 from tare.analysis.tolerance import tolerances
 from tare.config.site_file import site_from_text
 from tare.core.campaign import Campaign
+from tare.core.case import Case
 from tare.core.interval import Bounded
 from tare.core.prediction import Tolerance
 from tare.core.site import LabNetwork
@@ -45,7 +49,7 @@ _NAMES = 150
 class Tried(NamedTuple):
     """A network that a program was predicted for and measured on: ratios of wall times to the reference.
 
-    `x` is the added latency in µs, or the rate in Mbit/s, as `axis` says.
+    `x` is the added latency in µs, as a ping-pong measured it, or the rate in Mbit/s, as `axis` says.
     """
 
     workload: str
@@ -87,15 +91,22 @@ def _run(study: Path) -> Campaign:
 def tried(campaign: Campaign) -> Iterator[Tried]:
     """Yield each program on each network that has more latency or less bandwidth than the reference."""
     networks = _networks(campaign.folder / "site.yaml")
+    costs = NetworkCosts(campaign)
     measured = attributions(campaign, CONFIDENCE)
     for one in tolerances(campaign):
-        own = networks[one.network or ""]
         for pair in measured:
-            name = campaign.cases[pair.contender_case].network or ""
-            found = _predicted(campaign, one, own, networks[name])
+            cases = [campaign.cases[case] for case in (pair.reference_case, pair.contender_case)]
+            added_s = _added_s(costs, *cases)
+            found = _predicted(campaign, one, networks[cases[1].network or ""], added_s)
             if pair.reference_case == one.case and pair.ratio is not None and found is not None:
                 axis, x, at, predicted = found
                 yield Tried(one.workload, axis, x, at, predicted, pair.ratio, pair.n_blocks)
+
+
+def _added_s(costs: NetworkCosts, reference: Case, contender: Case) -> float | None:
+    """Return how much longer a small message takes, in seconds; None if no ping-pong ran on both networks."""
+    before, after = (costs.latency(side_of(case)) for case in (reference, contender))
+    return None if before is None or after is None else float(np.nanmean(after - before))
 
 
 def _networks(site: Path) -> Mapping[str, LabNetwork]:
@@ -106,12 +117,13 @@ def _networks(site: Path) -> Mapping[str, LabNetwork]:
 
 
 def _predicted(
-    campaign: Campaign, found: Tolerance, own: LabNetwork, other: LabNetwork
+    campaign: Campaign, found: Tolerance, other: LabNetwork, added_s: float | None
 ) -> tuple[str, float, str, Bounded] | None:
     if other.delay_s is not None:
-        added = other.delay_s - (own.delay_s or 0.0)
-        x = round(added * 1e6, 1)
-        return "added latency, µs", x, f"+{x:g} µs", with_latency(campaign, found, added)
+        if added_s is None:
+            return None
+        x = float(round(added_s * 1e6))
+        return "added latency, µs", x, f"+{x:g} µs", with_latency(campaign, found, added_s)
     if other.rate_bits_per_s is None:
         return None
     predicted = with_bandwidth(campaign, found, other.rate_bits_per_s / 8)

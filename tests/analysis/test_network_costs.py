@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from support.curves import SIZES, Wire, curves_campaign, joined, with_sizes
+from support.curves import SIZES, Wire, curves_campaign, joined, with_exchanges, with_sizes
 from tare.analysis.network_costs import NetworkCosts
 from tare.core.campaign import Campaign
 from tare.core.case import Layout
@@ -95,3 +95,26 @@ def test_curves_of_small_messages_say_nothing_of_large_ones_nor_of_the_bandwidth
     assert costs.cost(_SIDE, "MPI_Recv", 1 << 20, 2) is None
     assert costs.cost(_SIDE, "MPI_Recv", 8, 2) is not None
     assert costs.latency(_SIDE) is not None
+
+
+@pytest.mark.parametrize("function", ["MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Isendrecv"])
+def test_a_message_each_way_costs_what_exchanges_do(function: str) -> None:
+    costs = NetworkCosts(with_exchanges(curves_campaign({"host": _HOST}), {"host": 1.8}))
+    for called, factor in ((function, 1.8), ("MPI_Recv", 1.0), ("MPI_Irecv", 1.0)):
+        cost = costs.cost(_SIDE, called, 1 << 20, 2)
+        assert cost is not None
+        assert float(np.nanmean(cost.seconds)) == pytest.approx(factor * _HOST.seconds(1 << 20), rel=0.03)
+    assert costs.exchange_s(_SIDE, "MPI_Irecv", 1 << 20) == pytest.approx(
+        1.8 * _HOST.seconds(1 << 20), rel=0.03
+    )
+    assert costs.exchange_s(_SIDE, "MPI_Iallreduce", 8) is None
+
+
+def test_exchanges_that_one_network_lacks_are_used_on_none() -> None:
+    """Else a message each way on one network would be held against a message one way on the other."""
+    curves = curves_campaign({"host": _HOST, "overlay": Wire(60e-6, 2e8)})
+    costs = NetworkCosts(with_exchanges(curves, {"overlay": 1.8}))
+    cost = costs.cost(("bare", "overlay"), "MPI_Sendrecv", 8, 2)
+    assert cost is not None
+    assert float(np.nanmean(cost.seconds)) == pytest.approx(60e-6, rel=0.03)
+    assert costs.exchange_s(("bare", "overlay"), "MPI_Irecv", 8) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from support.curves import Wire, curves_campaign, joined, with_sizes
+from support.curves import Wire, curves_campaign, joined, with_exchanges, with_sizes
 from support.profiled import Truth, profiled_campaign
 from support.synthetic import make_case
 from tare.analysis.collective_steps import base_name, steps
@@ -66,6 +66,26 @@ def test_a_network_on_which_the_program_never_ran_is_predicted(tmp_path: Path) -
     assert other.difference_s is not None
     assert other.difference_s.value < 0
     assert "shorter than on host" in plain(prediction_sentence(other))
+
+
+def test_non_blocking_receives_may_cost_as_much_as_exchanges(tmp_path: Path) -> None:
+    """Whether messages go the other way beside them is not known: the interval holds both."""
+    truths = [
+        {("computation", 0): 8.0, ("files", 0): 0.1, ("MPI_Irecv", 1 << 16): _CALLS * wire.seconds(1 << 16)}
+        for wire in (_HOST, _OVERLAY)
+    ]
+    program = profiled_campaign(tmp_path, *truths, seed=1, blocks=5)
+    curves = curves_campaign(_NETWORKS)
+    (one_way,) = predictions(program, curves)
+    (both_ways,) = predictions(program, with_exchanges(curves, {"host": 1.0, "overlay": 2.0}))
+    assert one_way.difference_s is not None
+    assert both_ways.difference_s is not None
+    assert both_ways.difference_s.value == pytest.approx(one_way.difference_s.value)
+    assert both_ways.difference_s.low == pytest.approx(one_way.difference_s.low)
+    assert both_ways.difference_s.high is not None
+    assert one_way.difference_s.high is not None
+    more = both_ways.difference_s.high - one_way.difference_s.high
+    assert more == pytest.approx(_CALLS * _OVERLAY.seconds(1 << 16), rel=0.05)
 
 
 def test_collectives_without_a_curve_are_modelled_and_named(tmp_path: Path) -> None:

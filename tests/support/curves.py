@@ -102,3 +102,18 @@ def with_sizes(campaign: Campaign, least: int, most: int) -> Campaign:
             )
         attempts.append(msgspec.structs.replace(one, series=series))
     return msgspec.structs.replace(campaign, attempts=tuple(attempts))
+
+
+def with_exchanges(campaign: Campaign, factors: Mapping[str, float]) -> Campaign:
+    """Return `campaign` with exchanges on some networks: so many times as long as a message one way."""
+    networks = {case.id: case.network or "" for case in campaign.plan.cases}
+    attempts = []
+    for one in campaign.attempts:
+        series = list(one.series)
+        factor = factors.get(networks[one.case])
+        for each in one.series if factor else ():
+            if each.fom == "latency_mean":
+                values = [value * (factor or 0.0) for value in each.values]
+                series.append(msgspec.structs.replace(each, fom="exchange_mean", values=values))
+        attempts.append(msgspec.structs.replace(one, series=series))
+    return msgspec.structs.replace(campaign, attempts=tuple(attempts))

@@ -83,7 +83,11 @@ def test_every_figure_is_declared_with_its_unit_and_direction() -> None:
         for one in workload.parse(io.StringIO(text)).measurements:
             assert one.unit == declared[one.fom].unit
             assert set(one.at) <= set(declared[one.fom].by)
-    assert [fom.name for fom in P2P.foms if fom.is_primary] == ["latency_p50", "bandwidth_p50"]
+    assert [fom.name for fom in P2P.foms if fom.is_primary] == [
+        "latency_p50",
+        "bandwidth_p50",
+        "exchange_p50",
+    ]
     assert [fom.name for fom in COLLECTIVES.foms if fom.is_primary] == ["time_p50"]
 
 
@@ -262,7 +266,11 @@ def test_defaults_have_no_fault() -> None:
         (None, {"min_bytes": 3}, "min_bytes is 3, but .* set min_bytes: 2"),
         (None, {"max_bytes": 1 << 31}, "up to 1 GiB; set max_bytes: 1073741824"),
         (None, {"min_bytes": 16, "max_bytes": 8}, "min_bytes 16 is more than max_bytes 8; set min_bytes: 8"),
-        (None, {"operations": "pingpong bcast"}, "no operation 'bcast'; choose from .* pingpong bandwidth"),
+        (
+            None,
+            {"operations": "pingpong bcast"},
+            "no operation 'bcast'; choose from .* pingpong bandwidth exchange",
+        ),
         (None, {"operations": " "}, "measures each operation once; choose from"),
         (None, {"operations": "pingpong pingpong"}, "measures each operation once; choose from"),
     ],

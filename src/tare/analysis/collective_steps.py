@@ -22,6 +22,9 @@ _STARTED_RECEIVES = frozenset(
 RECEIVES = _STARTED_RECEIVES | {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Mrecv"}
 """Each message is received once; its sender goes on at once, or waits for the same."""
 
+EXCHANGES = frozenset({"MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Isendrecv", "MPI_Isendrecv_replace"})
+"""Receives beside which a message goes the other way."""
+
 _INIT = "_init"
 """The end of the names of persistent operations; their calls are those that were started."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES
-from tare.analysis.collective_steps import base_name, steps
+from tare.analysis.collective_steps import EXCHANGES, RECEIVES, base_name, steps
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -20,6 +20,8 @@ Side = tuple[str, str | None]
 """A platform and a network."""
 
 POINT_TO_POINT = "point-to-point"
+_EXCHANGE = "exchange"
+_EXCHANGE_FOMS = {"tare.p2p": "exchange_mean", "imb.sendrecv": "time_avg"}
 
 _PAIRS = {"tare.p2p": "latency_mean", "osu.latency": "latency", "imb.pingpong": "latency"}
 _FAMILIES = {"osu": "latency", "imb": "time_avg"}
@@ -65,6 +67,7 @@ class NetworkCosts:
         for case in campaign.plan.cases:
             for curve in _curves(case, table):
                 self._curves.setdefault((curve.side, curve.operation), []).append(curve)
+        self._has_exchanges = all((side, _EXCHANGE) in self._curves for side in self.sides)
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -90,9 +93,10 @@ class NetworkCosts:
     def cost(self, side: Side, function: str, n_bytes: float, ranks: int) -> Cost | None:
         """Return what one call costs; None if no curve of this side says it.
 
-        A curve among other numbers of ranks is scaled by the steps of the operation; without any curve of
-        the operation, its steps are messages between two ranks. Both are remarks, and so are sizes beyond a
-        curve.
+        A message beside which one goes the other way costs what exchanges do, if all sides have a curve of
+        them. A curve among other numbers of ranks is scaled by the steps of the operation; without any curve
+        of the operation, its steps are messages between two ranks. Both are remarks, and so are sizes beyond
+        a curve.
         """
         needed = steps(function, n_bytes, ranks)
         if needed is None:
@@ -108,13 +112,24 @@ class NetworkCosts:
             factor = needed.messages / before.messages if before else 1.0
             return Cost(found * factor, (*remarks, f"{name} from {near.ranks} to {ranks} ranks"))
         one_message = needed.n_bytes / needed.messages
-        pairs = self._covering(side, POINT_TO_POINT, one_message)
+        is_exchange = function in EXCHANGES and self._has_exchanges
+        pairs = self._covering(side, _EXCHANGE if is_exchange else POINT_TO_POINT, one_message)
         if not pairs:
             return None
         found, remarks = _at(pairs[0], one_message)
         if needed.messages == 1 and name not in _collectives():
             return Cost(found, remarks)
         return Cost(found * needed.messages, (*remarks, f"{name} as messages between two ranks"))
+
+    def exchange_s(self, side: Side, function: str, n_bytes: float) -> float | None:
+        """Return the time of a message while another goes the other way, in seconds, for receives.
+
+        Return None for other functions, and unless all sides have a curve of exchanges.
+        """
+        known = (
+            self._covering(side, _EXCHANGE, n_bytes) if self._has_exchanges and function in RECEIVES else []
+        )
+        return float(np.nanmean(_at(known[0], n_bytes)[0])) if known else None
 
     def _covering(self, side: Side, operation: str, n_bytes: float) -> list[CostCurve]:
         return [one for one in self._curves.get((side, operation), []) if _covers(one, n_bytes)]
@@ -166,13 +181,15 @@ def _curves(case: Case, table: Table) -> Iterator[CostCurve]:
         among = dict(others).get("ranks")
         own = among if isinstance(among, int) else case.layout.ranks
         ranks = 2 if operation == POINT_TO_POINT else own
-        if ranks > 1:
+        if ranks > 1 and (ranks == 2 or operation != _EXCHANGE):
             yield CostCurve(operation, side_of(case), ranks, tuple(sizes), times)
 
 
 def _operation(workload: str, cell: Cell) -> str:
     """Return the operation whose mean time `cell` holds; empty if it holds none."""
     family, _, name = workload.partition(".")
+    if cell.fom == _EXCHANGE_FOMS.get(workload):
+        return _EXCHANGE
     if workload in _PAIRS:
         return POINT_TO_POINT if cell.fom == _PAIRS[workload] else ""
     if workload == "tare.collectives" and cell.fom == "time_mean":

@@ -53,11 +53,14 @@ class _Costed(NamedTuple):
     """The calls of one key with their costs in each pass of the curves, on both sides.
 
     `spared` is what bursts spare at most on each side, in seconds, where a token bucket shapes its link.
+    `in_full_s` is the difference, in seconds, if computation hides none of the calls on the contender, and
+    if messages go the other way beside them.
     """
 
     calls: PredictedCalls
     costs: tuple[Floats, Floats]
     spared: tuple[float, float]
+    in_full_s: float
 
 
 class _Sides(NamedTuple):
@@ -182,7 +185,11 @@ def _costed(row: _Row, both: _Sides) -> _Costed | None:
         far = None if both.links[1 - at] else both.sides[1 - at]
         least = least_seconds(both.costs, both.sides[at], link, far, call) if link else None
         spared[at] = weight * (whole - least) if least is not None else 0.0
-    return _Costed(calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]))
+    beside = both.costs.exchange_s(both.sides[1], row.function, row.n_bytes) or 0.0
+    in_full_s = row.calls * (max(other, beside) - one)
+    return _Costed(
+        calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]), in_full_s
+    )
 
 
 def _without_costs(nothing: Prediction) -> str:
@@ -230,7 +237,7 @@ def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both
         return found
     calls = [one.calls for one in rows]
     unsure = _UNSURE * sum(abs(one.difference_s) for one in calls if one.remarks)
-    may_hide = [_hidden_ends(one) for one in calls if may_be_hidden(one.function)]
+    may_hide = [_hidden_ends(one) for one in rows if may_be_hidden(one.calls.function)]
     waited_for = [one for one in rows if not may_be_hidden(one.calls.function)]
     spared = [sum(one.spared[at] for one in waited_for) for at in (0, 1)]
     least = value - unsure + sum(low for low, _ in may_hide) - spared[1]
@@ -247,14 +254,14 @@ def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both
     )
 
 
-def _hidden_ends(one: PredictedCalls) -> tuple[float, float]:
+def _hidden_ends(one: _Costed) -> tuple[float, float]:
     """Return how far the difference of calls may go down and up from its value: from none to all of it.
 
     A faster network cannot save more than the time that the reference spent in them.
     """
-    spent = one.calls * one.exposed * one.reference_call_s
-    in_full = max(one.calls * (one.contender_call_s - one.reference_call_s), -spent)
-    value = one.difference_s
+    calls = one.calls
+    in_full = max(one.in_full_s, -calls.calls * calls.exposed * calls.reference_call_s)
+    value = calls.difference_s
     return min(in_full, value, 0.0) - value, max(in_full, value, 0.0) - value
 
 

@@ -32,22 +32,28 @@ OF_PART(Pready_range, (first, last, request), int first, int last, MPI_Request r
 OF_PART(Parrived, (request, part, flag), MPI_Request request, int part, int *flag)
 #undef OF_PART
 #endif
-FUNCTION(Wait, (MPI_Request * request, MPI_Status *status), (take_requests(&taken, 1, request), status),
-         wait_ended(fn, &taken, request, spent))
-FUNCTION(Waitall, (int n, MPI_Request requests[], MPI_Status statuses[]),
-         (n, take_requests(&taken, n, requests), statuses), wait_ended(fn, &taken, requests, spent))
-FUNCTION(Waitany, (int n, MPI_Request requests[], int *index, MPI_Status *status),
-         (n, take_requests(&taken, n, requests), index, status), wait_ended(fn, &taken, requests, spent))
-FUNCTION(Waitsome, (int n, MPI_Request requests[], int *n_done, int indices[], MPI_Status statuses[]),
-         (n, take_requests(&taken, n, requests), n_done, indices, statuses), wait_ended(fn, &taken, requests, spent))
-FUNCTION(Test, (MPI_Request * request, int *flag, MPI_Status *status),
-         (take_requests(&taken, 1, request), flag, status), wait_ended(fn, &taken, request, spent))
-FUNCTION(Testall, (int n, MPI_Request requests[], int *flag, MPI_Status statuses[]),
-         (n, take_requests(&taken, n, requests), flag, statuses), wait_ended(fn, &taken, requests, spent))
-FUNCTION(Testany, (int n, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
-         (n, take_requests(&taken, n, requests), index, flag, status), wait_ended(fn, &taken, requests, spent))
-FUNCTION(Testsome, (int n, MPI_Request requests[], int *n_done, int indices[], MPI_Status statuses[]),
-         (n, take_requests(&taken, n, requests), n_done, indices, statuses), wait_ended(fn, &taken, requests, spent))
+/* Waits and tests: `ended` says which requests may have ended. They are only believed if the call succeeded. */
+#define WAIT(name, args, ended, ...)                                                                                   \
+    FUNCTION(name, (__VA_ARGS__), args, if (result == MPI_SUCCESS) { ended; } wait_ended(fn, &taken, requests, spent))
+#define REQUESTS(n) take_requests(&taken, n, requests)
+#define STATUSES(n) statuses_of(&taken, n, statuses)
+WAIT(Wait, (REQUESTS(1), STATUSES(1)), all_ended(&taken), MPI_Request *requests, MPI_Status *statuses)
+WAIT(Waitall, (n, REQUESTS(n), STATUSES(n)), all_ended(&taken), int n, MPI_Request requests[], MPI_Status statuses[])
+WAIT(Waitany, (n, REQUESTS(n), index, STATUSES(1)), request_ended(&taken, *index, 0), int n, MPI_Request requests[],
+     int *index, MPI_Status *statuses)
+WAIT(Waitsome, (n, REQUESTS(n), n_done, indices, STATUSES(n)), some_ended(&taken, *n_done, indices), int n,
+     MPI_Request requests[], int *n_done, int indices[], MPI_Status statuses[])
+WAIT(Test, (REQUESTS(1), flag, STATUSES(1)), if (*flag) all_ended(&taken), MPI_Request *requests, int *flag,
+     MPI_Status *statuses)
+WAIT(Testall, (n, REQUESTS(n), flag, STATUSES(n)), if (*flag) all_ended(&taken), int n, MPI_Request requests[],
+     int *flag, MPI_Status statuses[])
+WAIT(Testany, (n, REQUESTS(n), index, flag, STATUSES(1)), if (*flag) request_ended(&taken, *index, 0), int n,
+     MPI_Request requests[], int *index, int *flag, MPI_Status *statuses)
+WAIT(Testsome, (n, REQUESTS(n), n_done, indices, STATUSES(n)), some_ended(&taken, *n_done, indices), int n,
+     MPI_Request requests[], int *n_done, int indices[], MPI_Status statuses[])
+#undef WAIT
+#undef REQUESTS
+#undef STATUSES
 FUNCTION(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (request, flag, status),
          count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
 FUNCTION(Buffer_detach, (void *buffer, int *size), (buffer, size),

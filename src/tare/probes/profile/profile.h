@@ -141,6 +141,16 @@ static inline struct table *table_here(void)
     return profile_table ? profile_table : table_of_thread();
 }
 
+static inline int function_of(uint64_t key)
+{
+    return (int)(key >> 40 & 0xfff);
+}
+
+static inline uint64_t key_of_size(uint64_t key, uint64_t bytes)
+{
+    return (key & ~(63ull << 56)) | (uint64_t)size_class(bytes) << 56;
+}
+
 static inline struct row *row_of(uint64_t key)
 {
     struct table *table = table_here();
@@ -183,13 +193,13 @@ HIDDEN void instance_keep(struct comm *comm, struct row *row, uint64_t spent);
 HIDDEN void instances_flush(struct comm *comm);
 HIDDEN void instances_flush_all(void);
 
-/* requests.c */
+/* requests.c. `spent`: ticks of the call that began it. */
 struct pending {
-    uint64_t handle, key, bytes;
+    uint64_t handle, key, bytes, spent;
     uint32_t n;
     int is_persistent;
 };
-HIDDEN void request_put(uint64_t handle, uint64_t key, uint64_t bytes, int is_persistent);
+HIDDEN void request_put(uint64_t handle, uint64_t key, uint64_t bytes, uint64_t spent, int is_persistent);
 HIDDEN void request_put_back(const struct pending *pending);
 HIDDEN int request_take(uint64_t handle, struct pending *taken);
 

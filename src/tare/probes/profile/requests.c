@@ -57,9 +57,9 @@ static void put(const struct pending *pending)
 }
 
 /* Enter a request that began, with the row that its time belongs to. */
-void request_put(uint64_t handle, uint64_t key, uint64_t bytes, int is_persistent)
+void request_put(uint64_t handle, uint64_t key, uint64_t bytes, uint64_t spent, int is_persistent)
 {
-    const struct pending pending = {handle, key, bytes, 1, is_persistent};
+    const struct pending pending = {handle, key, bytes, spent, 1, is_persistent};
     put(&pending);
 }
 

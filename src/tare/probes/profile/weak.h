@@ -34,6 +34,7 @@
 #pragma weak PMPI_Group_size
 #pragma weak PMPI_Group_translate_ranks
 #pragma weak PMPI_Query_thread
+#pragma weak PMPI_Test_cancelled
 #pragma weak PMPI_Topo_test
 #pragma weak PMPI_Type_size
 #pragma weak PMPI_Type_size_x

@@ -15,10 +15,11 @@ const char *const profile_names[N_FUNCTIONS] = {
     "other",
 };
 
-/* Requests that a call may complete, taken out of the table of requests while it runs. */
+/* Requests that a call may complete, taken out of the table of requests while it runs, and its statuses. */
 struct taken {
     int is_on, n;
     struct pending *list, few[MOST_ON_STACK];
+    MPI_Status *statuses, *made, few_statuses[MOST_ON_STACK];
 };
 
 static inline uint64_t bytes_of(MPI_Count n, MPI_Datatype type)
@@ -134,7 +135,7 @@ static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint6
     else
         count(key, bytes, spent);
     if (*request != MPI_REQUEST_NULL)
-        request_put(HANDLE(*request), key, bytes, is_persistent);
+        request_put(HANDLE(*request), key, bytes, spent, is_persistent);
 }
 
 #define count_started(fn, bytes, peer, comm, spent, request) count_request(fn, bytes, peer, comm, spent, request, 0)
@@ -171,7 +172,7 @@ static void count_one_sided(int fn, uint64_t bytes, int target, MPI_Win win, uin
     const uint64_t key = peer_key(fn, bytes, target, known);
     count(key, bytes, spent);
     if (request && *request != MPI_REQUEST_NULL)
-        request_put(HANDLE(*request), key, bytes, 0);
+        request_put(HANDLE(*request), key, bytes, spent, 0);
 }
 
 /* Take `n` requests out of the table; return them as they are, for the call. */
@@ -191,10 +192,72 @@ static MPI_Request *take_requests(struct taken *taken, int n, MPI_Request *reque
     return requests;
 }
 
+/* Return the statuses for a call on `n` requests: the caller's, or own ones where the caller ignores them. */
+static MPI_Status *statuses_of(struct taken *taken, int n, MPI_Status *statuses)
+{
+    if (!taken->is_on || (statuses != MPI_STATUSES_IGNORE && statuses != MPI_STATUS_IGNORE))
+        return taken->statuses = statuses;
+    taken->statuses = n <= MOST_ON_STACK ? taken->few_statuses : malloc((size_t)n * sizeof *statuses);
+    if (n > MOST_ON_STACK)
+        taken->made = taken->statuses;
+    return taken->statuses ? taken->statuses : statuses;
+}
+
 static void free_taken(struct taken *taken)
 {
     if (taken->list != taken->few)
         free(taken->list);
+    free(taken->made);
+}
+
+/* Whether the status of a request is that of a message. MPICH 5 does not fill in those of MPI_Isendrecv. */
+static int is_receive(int fn)
+{
+    return fn == FN_Irecv || fn == FN_Imrecv || fn == FN_Recv_init;
+}
+
+/* Count a receive that began as one of the posted buffer as that of the message that came. */
+static void message_came(struct pending *one, uint64_t bytes)
+{
+    struct row *posted = row_of(one->key);
+    const uint64_t began = one->spent < posted->ticks ? one->spent : posted->ticks;
+    posted->calls--;
+    posted->bytes -= one->bytes;
+    const uint64_t moved = posted->calls || one->key == key_of_size(one->key, bytes) ? began : posted->ticks;
+    posted->ticks -= moved;
+    one->key = key_of_size(one->key, bytes);
+    one->bytes = bytes;
+    count(one->key, bytes, moved);
+}
+
+/* Note that request `i` of a call may have ended with status `k`. */
+static void request_ended(struct taken *taken, int i, int k)
+{
+    if (i < 0 || i >= taken->n || !taken->statuses)
+        return;
+    struct pending *one = &taken->list[i];
+    const MPI_Status *status = &taken->statuses[k];
+    int is_cancelled = 0;
+    if (!one->n || !is_receive(function_of(one->key)))
+        return;
+    PMPI_Test_cancelled(status, &is_cancelled);
+    if (status->MPI_SOURCE == MPI_ANY_SOURCE && !is_cancelled) /* the empty status: it was not started */
+        return;
+    const uint64_t bytes = is_cancelled ? 0 : bytes_received(status, MPI_BYTE);
+    if (bytes != one->bytes)
+        message_came(one, bytes);
+}
+
+static void all_ended(struct taken *taken)
+{
+    for (int i = 0; i < taken->n; i++)
+        request_ended(taken, i, i);
+}
+
+static void some_ended(struct taken *taken, int n_done, const int *indices)
+{
+    for (int k = 0; n_done != MPI_UNDEFINED && k < n_done; k++)
+        request_ended(taken, indices[k], k);
 }
 
 /* Share the time of a wait among `n_chosen` of the taken requests: those that ended, or all if none did. */
@@ -249,8 +312,9 @@ static void count_starts(int fn, int n, const MPI_Request *requests, uint64_t sp
             count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent / (uint64_t)n);
             continue;
         }
+        one.spent = spent / (uint64_t)n;
         request_put_back(&one);
-        count(one.key, one.bytes, spent / (uint64_t)n);
+        count(one.key, one.bytes, one.spent);
     }
 }
 
@@ -287,6 +351,7 @@ static MPI_Win *end_window(int is_on, MPI_Win *win)
         MPI_Status own_status __attribute__((unused));                                                                 \
         if (UNLIKELY(!real))                                                                                           \
             real = (__typeof__(real))real_function("PMPI_" #symbol);                                                   \
+        taken.made = taken.statuses = NULL;                                                                            \
         taken.is_on = profile_active && !profile_depth;                                                                \
         if (UNLIKELY(!taken.is_on))                                                                                    \
             return real args;                                                                                          \

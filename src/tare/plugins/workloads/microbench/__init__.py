@@ -25,6 +25,8 @@ _LARGEST_BYTES = 1 << 30
 """The largest message that the program can send: counts in MPI-3 are ints."""
 
 _POINT_TO_POINT = ("pingpong", "bandwidth")
+_ON_REQUEST = ("exchange",)
+"""Operations that are measured only where a study names them."""
 _COLLECTIVE = ("barrier", "bcast", "allreduce", "allgather", "alltoall")
 
 
@@ -39,6 +41,10 @@ def _foms(declared: Callable[..., Fom], figure: str, unit: str, *by: str) -> tup
 _LATENCY = (
     *_foms(declare.lower, "latency", "us", "bytes"),
     declare.lower("latency_small_mean", "us", "mean of latency_mean over messages of 1 to 64 bytes"),
+)
+_EXCHANGE = (
+    *_foms(declare.lower, "exchange", "us", "bytes"),
+    declare.lower("exchange_small_mean", "us", "mean of exchange_mean over messages of 1 to 64 bytes"),
 )
 _BANDWIDTH = _foms(declare.higher, "bandwidth", "MB/s", "bytes")
 _TIME = (
@@ -77,10 +83,12 @@ _P2P = {
 Messages between rank 0 and the last rank, on two nodes where the case has them.
 
 - latency: half of a round trip of one message, as rank 0 sees it.
+- exchange: a message each way at once (MPI_Sendrecv on both sides). It is measured where `operations`
+  names it, as in: pingpong exchange.
 - bandwidth: a window of nonblocking sends, at most 16 MiB or 4 messages under way at once, and an empty
   answer when all have arrived; 10⁶ bytes per second. Its slow tail is bandwidth_p1; bandwidth_mean is all
   bytes over all time.""",
-    "sizes": "0 (for latency), 1",
+    "sizes": "0 (not for bandwidth), 1",
     "large": "Messages, and windows of them,",
     "traps": "",
 }
@@ -200,8 +208,8 @@ WORKLOADS = (
         summary="Latency and bandwidth between two ranks, with their tails: every message is timed.",
         description=_DESCRIPTION.format(**_P2P),
         parameters=(*_parameters(_POINT_TO_POINT, 4 << 20, 0, 10_000), _WINDOW),
-        foms=(*_LATENCY, *limited(_BANDWIDTH, "MB/s", Resource.LINK)),
-        operations=_POINT_TO_POINT,
+        foms=(*_LATENCY, *limited(_BANDWIDTH, "MB/s", Resource.LINK), *_EXCHANGE),
+        operations=(*_POINT_TO_POINT, *_ON_REQUEST),
         is_pair=True,
     ),
     Microbench(

@@ -141,6 +141,24 @@ static void time_pingpong(const struct operation *operation, int bytes, int n, n
     }
 }
 
+/* A message each way at once; each rank goes on when it has the other's. */
+static void time_exchange(const struct operation *operation, int bytes, int n, nanoseconds *samples)
+{
+    (void)operation;
+    if (rank != 0 && rank != last)
+        return;
+    const int peer = rank == 0 ? last : 0;
+    nanoseconds before = now();
+    for (int i = -1; i < n; i++) {
+        MPI_Sendrecv(out, bytes, MPI_BYTE, peer, 0, in, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        nanoseconds after = now();
+        if (i >= 0)
+            samples[i] = after - before;
+        before = after;
+    }
+}
+
 /* A window of messages, and an empty answer once all of them have arrived. */
 static void time_bandwidth(const struct operation *operation, int bytes, int n, nanoseconds *samples)
 {
@@ -201,6 +219,7 @@ static void alltoall(int bytes) { MPI_Alltoall(out, bytes, MPI_BYTE, in, bytes, 
 
 static const struct operation operations[] = {
     {"pingpong", 0, time_pingpong, NULL, false, false},
+    {"exchange", 0, time_exchange, NULL, false, false},
     {"bandwidth", 1, time_bandwidth, NULL, false, true},
     {"barrier", 0, time_collective, barrier, false, false},
     {"bcast", 1, time_collective, bcast, false, false},
@@ -266,7 +285,7 @@ static double figure(const struct operation *operation, int bytes, double ns)
 {
     if (operation->is_rate)
         return (double)window_of(bytes) * bytes / ns * 1e3;
-    return (operation->call ? ns : ns / 2) / 1e3;
+    return (operation->time == time_pingpong ? ns / 2 : ns) / 1e3;
 }
 
 /*

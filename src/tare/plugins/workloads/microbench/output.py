@@ -32,7 +32,7 @@ STATISTICS = {
 
 _ASCENDING = ("min", "p1", "p25", "p50", "p75", "p90", "p99", "p999", "max")
 
-_FIGURES = {"pingpong": "latency", "bandwidth": "bandwidth"}
+_FIGURES = {"pingpong": "latency", "exchange": "exchange", "bandwidth": "bandwidth"}
 """The prefix of the figures of each operation; for collective operations it is `time`."""
 
 _MPI = re.compile(r"(Open MPI|MPICH|MVAPICH2?|Intel\(R\) MPI)\D*([0-9]+(?:\.[0-9]+)+\w*)")
@@ -86,13 +86,13 @@ class _Row(_Line, frozen=True, tag="row"):
     @property
     def payload_bytes(self) -> int:
         """Return a lower bound for the bytes that each node sends and receives; a barrier counts one byte."""
-        ways = 2 if self.op == "pingpong" else 1
+        ways = 2 if self.op in {"pingpong", "exchange"} else 1
         return self.n * ways * self.window * (1 if self.op == "barrier" else self.bytes)
 
     @property
     def n_messages(self) -> int:
         """Return a lower bound for the messages that each node sends and receives one after the other."""
-        return {"pingpong": 2 * self.n, "barrier": self.n}.get(self.op, 0)
+        return {"pingpong": 2 * self.n, "exchange": self.n, "barrier": self.n}.get(self.op, 0)
 
     def statistics(self) -> Iterator[tuple[str, float]]:
         """Yield the suffix of each figure's name and its value."""
