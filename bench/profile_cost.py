@@ -1,8 +1,9 @@
-"""Measure how much the profiling library slows programs down: runs with it and without it, in turn.
+"""Measure how much the profiling library slows programs down.
 
-The runs are those of a study with `profile: true`, in random order within each block. The most sensitive
-program is a ping-pong of 8 bytes: all its time is calls. Over a network each takes tens of microseconds, in
-shared memory less than one.
+The most sensitive program is a ping-pong of 8 bytes: all its time is calls. Over a network each takes tens
+of microseconds, in shared memory less than one. A run with the library calls the MPI through it and directly,
+in turn (profile_pingpong.c): runs differ by more than the library costs. GROMACS runs with it and without it,
+in random order within each block of a study with `profile: true`.
 """
 
 from __future__ import annotations
@@ -10,86 +11,114 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from bench.rows import TARE, Row
 from tare.core.attempt import Attempt
-from tare.core.case import Pass
+from tare.core.campaign import Campaign
 from tare.stats.intervals import geometric_intervals
 from tare.storage.campaign import read_campaign
 
 GOAL = 0.01
-BLOCKS = 60
-"""Runs differ by several percent, and more so the longer one waits: so many short ones."""
-_TIMES = ("latency_p50", "hours_per_ns")
+_SOURCE = Path(__file__).with_name("profile_pingpong.c")
 
 _PING_PONG = """
-workload:
-  tare.p2p: {max_bytes: 8, min_bytes: 8, operations: pingpong, iterations: 10000, time_s: 3 s}
+repeats: 12
+workloads:
+  pingpong:
+    command: ["{programs}/profile_pingpong", 200]
+    mpi: true
+    foms:
+      - {{name: through, unit: us, better: lower, regex: 'through (\\S+)'}}
+      - {{name: direct, unit: us, better: lower, regex: 'direct (\\S+)'}}
+workload: pingpong
 """
 _GROMACS = """
+repeats: 40
+nodes: 2
+ranks_per_node: 1
+network: host
 workload:
-  gromacs.water: {size: 3, steps: 200}
+  gromacs.water: {{size: 3, steps: 200}}
 """
 _STUDIES = {
     "ping-pong of 8 bytes, host network": f"nodes: 2\nranks_per_node: 1\nnetwork: host\n{_PING_PONG}",
     "ping-pong of 8 bytes, overlay": f"nodes: 2\nranks_per_node: 1\nnetwork: overlay\n{_PING_PONG}",
     "ping-pong of 8 bytes, shared memory": f"nodes: 1\nranks: 2\n{_PING_PONG}",
-    "GROMACS, 2 nodes": f"nodes: 2\nranks_per_node: 1\nnetwork: host\n{_GROMACS}",
+    "GROMACS, 2 nodes": _GROMACS,
 }
+
+
+class _Cost(NamedTuple):
+    """Times with the library over those without, one for each run or pair of runs, and a time without it."""
+
+    ratios: list[float]
+    unit: str
 
 
 def measure() -> Iterator[Row]:
     """Yield the cost for each program; it needs an otherwise idle machine."""
-    for name, text in studies():
-        if "gromacs" in text and shutil.which("gmx_mpi") is None:
-            yield Row(f"profile: {name}", "no gmx_mpi", "-", "-")
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            yield Row(f"profile: {name}", *_cost(Path(folder), text), goal=f"≤ {GOAL:.0%}")
+    if not shutil.which("mpicc.openmpi"):
+        yield Row("profile", "no mpicc.openmpi", "-", "-")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        programs = Path(name)
+        build = ["mpicc.openmpi", "-O2", "-o", f"{programs}/profile_pingpong", str(_SOURCE), "-ldl"]
+        subprocess.run(build, check=True)
+        for what, text in studies(programs):
+            if "gromacs" in text and shutil.which("gmx_mpi") is None:
+                yield Row(f"profile: {what}", "no gmx_mpi", "-", "-")
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                yield Row(f"profile: {what}", *_measured(Path(folder), text), goal=f"≤ {GOAL:.0%}")
 
 
-def studies() -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each study."""
+def studies(programs: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each study; `programs` is the folder of the compiled ping-pong."""
     for name, text in _STUDIES.items():
-        yield name, f"study: cost\nsite: lab\nprofile: true\nrepeats: {BLOCKS}\nplatform: debian\n{text}"
+        head = "study: cost\nsite: lab\nprofile: true\nplatform: debian\n"
+        yield name, head + text.format(programs=programs)
 
 
-def _cost(folder: Path, text: str) -> tuple[str, str]:
+def _measured(folder: Path, text: str) -> tuple[str, str]:
     """Run the study; return the cost with its 95 % interval, and the median without the library."""
     study = folder / "study.yaml"
     study.write_text(text)
-    run = [
-        TARE,
-        "run",
-        str(study),
-        "--out",
-        str(folder / "out"),
-        "--telemetry",
-        "off",
-        "--no-boost",
-    ]
+    run = [TARE, "run", str(study), "--out", str(folder / "out"), "--telemetry", "off", "--no-boost"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     said = (done.stderr.strip() or done.stdout.strip() or "tare run said nothing").splitlines()
     if not (folder / "out" / "plan.json").exists():
         return "no runs", said[-1]
     campaign = read_campaign(folder / "out")
-    plain, profiled = (_figures(one) for one in (campaign.measured(), campaign.profiled()))
-    both = sorted(plain.keys() & profiled.keys())
-    if len(both) < 3:
+    cost = _between_runs(campaign) if "gromacs" in text else _within_runs(campaign)
+    if len(cost.ratios) < 3:
         return "no runs", said[-1]
-    ratios = np.array([[profiled[one] / plain[one]] for one in both])
-    found = geometric_intervals(ratios, 0.95)
+    found = geometric_intervals(np.array([cost.ratios]).T, 0.95)
     low, centre, high = (100 * (float(one[0]) - 1) for one in (found.low, found.centre, found.high))
-    unit = float(np.median([plain[one] for one in both]))
-    return f"{centre:+.2f} % [{low:+.2f}, {high:+.2f}]", f"{unit:.4g}"
+    return f"{centre:+.2f} % [{low:+.2f}, {high:+.2f}]", cost.unit
 
 
-def _figures(attempts: Sequence[Attempt]) -> dict[Pass, float]:
-    """Return the time that each run prints: its median latency, or hours for a simulated nanosecond."""
-    return {
-        one.together: next(each.values[0] for each in one.series if each.fom in _TIMES) for one in attempts
-    }
+def _within_runs(campaign: Campaign) -> _Cost:
+    """Return the cost that the ping-pong prints in each profiled run: through the library over directly."""
+    printed = [_printed(one) for one in campaign.profiled()]
+    unit = f"{np.median([one['direct'] for one in printed]):.4g} us" if printed else "-"
+    return _Cost([one["through"] / one["direct"] for one in printed], unit)
+
+
+def _between_runs(campaign: Campaign) -> _Cost:
+    """Return the cost between the runs of each block: profiled over plain."""
+    plain, profiled = (
+        {one.together: _printed(one)["hours_per_ns"] for one in attempts}
+        for attempts in (campaign.measured(), campaign.profiled())
+    )
+    both = sorted(plain.keys() & profiled.keys())
+    unit = f"{np.median([plain[one] for one in both]):.4g} h/ns" if both else "-"
+    return _Cost([profiled[one] / plain[one] for one in both], unit)
+
+
+def _printed(attempt: Attempt) -> Mapping[str, float]:
+    return {each.fom: each.values[0] for each in attempt.series}

@@ -63,6 +63,21 @@ def test_a_message_in_parts_counts_once_for_each_start(edge: Run) -> None:
     assert ended.row("MPI_Pready").calls == ended.row("MPI_Pready_range").calls == [3, 3, 3]
 
 
+def test_a_message_on_a_communicator_with_the_handle_of_one_that_ended_counts_there(edge: Run) -> None:
+    ended = edge("reused", ranks=4)
+    found = {
+        (one.function, one.comm_size): one.calls
+        for one in ended.profile.functions
+        if one.function in {"MPI_Send", "MPI_Recv"}
+    }
+    assert found == {
+        ("MPI_Send", 2): [5, 0, 5, 0],
+        ("MPI_Recv", 2): [0, 5, 0, 5],
+        ("MPI_Send", 4): [5, 0, 0, 0],
+        ("MPI_Recv", 4): [0, 5, 0, 0],
+    }
+
+
 def test_fortran_counts_as_c_does(mpi: Mpi, start: Run, tmp_path: Path) -> None:
     if mpi.mpif90 is None:
         pytest.skip("this MPI has no Fortran compiler; apt install gfortran libopenmpi-dev")

@@ -165,6 +165,22 @@ static void make_rows(void)
     MPI_Comm_free(&line);
 }
 
+/* Communicators of two sizes in turn: the handle of one that was freed comes back as that of the next. */
+static void reused(void)
+{
+    for (int i = 0; i < 10; i++) {
+        MPI_Comm made;
+        int rank;
+        MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? 0 : me / 2, me, &made);
+        MPI_Comm_rank(made, &rank);
+        if (rank == 0)
+            MPI_Send(buffer, 100, MPI_BYTE, 1, 0, made);
+        if (rank == 1)
+            MPI_Recv(other, 100, MPI_BYTE, 0, 0, made, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&made);
+    }
+}
+
 /* All ranks wait for a late one, in calls that make something. */
 static void late(void)
 {
@@ -200,6 +216,8 @@ int main(int argc, char **argv)
         lost();
     else if (strcmp(what, "late") == 0)
         late();
+    else if (strcmp(what, "reused") == 0)
+        reused();
 #ifdef HAS_MPI_4
     else if (strcmp(what, "started_chain") == 0)
         started_chain();

@@ -26,10 +26,10 @@ START_SEND(Ssend_init, count_persistent)
 START_SEND(Rsend_init, count_persistent)
 START_RECV(Recv_init, count_persistent)
 FUNCTION(Recv, (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status *status),
-         (buffer, n, type, peer, tag, comm, OWN_STATUS(status)), count_received(fn, type, comm, spent, status_here))
+         (buffer, n, type, peer, tag, comm, OWN_STATUS(status)), count_received(fn, comm, spent, status_here))
 FUNCTION(Mrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
          (buffer, n, type, message, OWN_STATUS(status)),
-         count_message(fn, bytes_received(status_here, type),
+         count_message(fn, bytes_received(status_here),
                        status_here->MPI_SOURCE == MPI_PROC_NULL ? MPI_PROC_NULL : MPI_ANY_SOURCE, MPI_COMM_WORLD,
                        spent))
 FUNCTION(Imrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
@@ -40,12 +40,12 @@ FUNCTION(Sendrecv,
           MPI_Datatype type_received, int source, int tag_received, MPI_Comm comm, MPI_Status *status),
          (sent, n, type, peer, tag, received, n_received, type_received, source, tag_received, comm,
           OWN_STATUS(status)),
-         count_both(fn, bytes_of(n, type), type_received, peer, source, comm, spent, status_here))
+         count_both(fn, bytes_of(n, type), peer, source, comm, spent, status_here))
 FUNCTION(Sendrecv_replace,
          (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, int source, int tag_received, MPI_Comm comm,
           MPI_Status *status),
          (buffer, n, type, peer, tag, source, tag_received, comm, OWN_STATUS(status)),
-         count_both(fn, bytes_of(n, type), type, peer, source, comm, spent, status_here))
+         count_both(fn, bytes_of(n, type), peer, source, comm, spent, status_here))
 #ifdef HAS_STARTED_AND_PARTITIONED
 FUNCTION(Isendrecv,
          (const void *sent, COUNT n, MPI_Datatype type, int peer, int tag, void *received, COUNT n_received,

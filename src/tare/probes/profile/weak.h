@@ -25,7 +25,6 @@
 #pragma weak PMPI_Comm_size
 #pragma weak PMPI_Comm_test_inter
 #pragma weak PMPI_Dist_graph_neighbors_count
-#pragma weak PMPI_Get_count
 #pragma weak PMPI_Get_elements_x
 #pragma weak PMPI_Get_library_version
 #pragma weak PMPI_Get_processor_name

@@ -27,6 +27,10 @@ static inline uint64_t bytes_of(MPI_Count n, MPI_Datatype type)
     int size = 0;
     if (n == 0 || type == MPI_DATATYPE_NULL) /* where a call ignores both */
         return 0;
+    if (type == MPI_BYTE) /* the common types need no call */
+        return (uint64_t)n;
+    if (type == MPI_DOUBLE)
+        return (uint64_t)n * sizeof(double);
     PMPI_Type_size(type, &size);
     if (size >= 0)
         return (uint64_t)n * (uint64_t)size;
@@ -35,15 +39,17 @@ static inline uint64_t bytes_of(MPI_Count n, MPI_Datatype type)
     return (uint64_t)n * (uint64_t)large;
 }
 
-static inline uint64_t bytes_received(const MPI_Status *status, MPI_Datatype type)
+static inline uint64_t bytes_received(const MPI_Status *status)
 {
-    int n = 0;
-    PMPI_Get_count(status, type, &n);
-    if (n >= 0)
-        return bytes_of(n, type);
-    MPI_Count bytes = 0; /* part of an element, or more than an int can count */
+#if defined(OPEN_MPI)
+    return status->_ucount;
+#elif defined(MPICH_VERSION) /* which has its ABI in common with Intel MPI */
+    return (uint64_t)((unsigned)status->count_hi_and_cancelled >> 1) << 32 | (unsigned)status->count_lo;
+#else
+    MPI_Count bytes = 0;
     PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
     return bytes < 0 ? 0 : (uint64_t)bytes;
+#endif
 }
 
 /* Return the ranks that one exchanges data with: those of the other group, if there is one. */
@@ -104,23 +110,49 @@ static inline uint64_t peer_key(int fn, uint64_t bytes, int peer, const struct c
     return row_key(fn, bytes, comm ? comm->size : 0, locality_of(comm, peer), SPLIT_NONE);
 }
 
+/* The row of a thread's last message, by function: most messages are like the one before. The kernel, which sends
+ * them, leaves little of the profile in the caches, and this needs a few lines of them. */
+struct recent {
+    uint64_t comm;
+    struct row *row;
+    int fn, peer;
+    unsigned size, generation;
+};
+#define N_RECENT 8
+static THREAD_LOCAL struct recent recents[N_RECENT];
+
+static inline struct row *message_row(int fn, uint64_t bytes, int peer, MPI_Comm comm)
+{
+    extern HIDDEN unsigned profile_generation;
+    const unsigned generation = __atomic_load_n(&profile_generation, __ATOMIC_ACQUIRE), size = size_class(bytes);
+    const uint64_t handle = HANDLE(comm);
+    struct recent *at = &recents[fn % N_RECENT];
+    if (UNLIKELY(at->generation != generation || at->comm != handle || at->fn != fn || at->peer != peer ||
+                 at->size != size))
+        *at = (struct recent){handle, row_of(peer_key(fn, bytes, peer, comm_of(comm))), fn, peer, size, generation};
+    return at->row;
+}
+
 static inline void count_message(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent)
 {
     bytes = peer == MPI_PROC_NULL ? 0 : bytes;
-    count(peer_key(fn, bytes, peer, comm_of(comm)), bytes, spent);
+    struct row *row = message_row(fn, bytes, peer, comm);
+    row->calls++;
+    row->bytes += bytes;
+    row->ticks += spent;
 }
 
-static inline void count_received(int fn, MPI_Datatype type, MPI_Comm comm, uint64_t spent, const MPI_Status *status)
+static inline void count_received(int fn, MPI_Comm comm, uint64_t spent, const MPI_Status *status)
 {
-    count_message(fn, bytes_received(status, type), status->MPI_SOURCE, comm, spent);
+    count_message(fn, bytes_received(status), status->MPI_SOURCE, comm, spent);
 }
 
 /* Count a send and a receive in one call as the receive. Without a source it is a send. */
-static inline void count_both(int fn, uint64_t bytes, MPI_Datatype type_received, int peer, int source, MPI_Comm comm,
-                              uint64_t spent, const MPI_Status *status)
+static inline void count_both(int fn, uint64_t bytes, int peer, int source, MPI_Comm comm, uint64_t spent,
+                              const MPI_Status *status)
 {
     if (source != MPI_PROC_NULL)
-        count_received(fn, type_received, comm, spent, status);
+        count_received(fn, comm, spent, status);
     else
         count_message(peer == MPI_PROC_NULL ? fn : FN_Send, bytes, peer, comm, spent);
 }
@@ -243,7 +275,7 @@ static void request_ended(struct taken *taken, int i, int k)
     PMPI_Test_cancelled(status, &is_cancelled);
     if (status->MPI_SOURCE == MPI_ANY_SOURCE && !is_cancelled) /* the empty status: it was not started */
         return;
-    const uint64_t bytes = is_cancelled ? 0 : bytes_received(status, MPI_BYTE);
+    const uint64_t bytes = is_cancelled ? 0 : bytes_received(status);
     if (bytes != one->bytes)
         message_came(one, bytes);
 }
