@@ -104,7 +104,7 @@ def tried(campaign: Campaign) -> Iterator[Tried]:
 
 
 def _added_s(costs: NetworkCosts, reference: Case, contender: Case) -> float | None:
-    """Return how much longer a small message takes, in the median; None if no ping-pong ran on both networks."""
+    """Return how much longer a small message takes, in the median of passes; None without both curves."""
     before, after = (costs.latency(side_of(case)) for case in (reference, contender))
     return None if before is None or after is None else float(np.nanmedian(after - before))
 
