@@ -1,4 +1,4 @@
-"""Profiles of the MPIs that Debian does not have, in real pods: each compiles the library for its own."""
+"""Profiles of four MPIs in real pods: each compiles the library for its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from kubernetes_pods.conftest import SITE, Campaign
 from tare.core.profile import Profile, read
 
 _COMPILER = ("gcc", "libc6-dev")
+_HEADERS = "libopenmpi-dev"
+"""Debian's package with the mpicc of Open MPI 4; the image has the others' own."""
 _MPICC = {
+    "openmpi": ["/usr/bin"],
     "openmpi5": ["/opt/openmpi5/bin"],
     "mpich": ["/opt/mpich/bin"],
     "openshift": ["/opt/intelmpi/bin", "/opt/mpich/bin"],
 }
 """The folders of each platform's programs; Intel MPI (openshift) takes MPICH's mpicc, which has its ABI."""
-_RINGS = {"openmpi5": "openmpi", "mpich": "mpich", "openshift": "mpich"}
-_NAMES = {"openmpi5": "Open MPI 5", "mpich": "MPICH", "openshift": "Intel"}
+_RINGS = {"openmpi": "openmpi", "openmpi5": "openmpi", "mpich": "mpich", "openshift": "mpich"}
+_NAMES = {"openmpi": "Open MPI 4", "openmpi5": "Open MPI 5", "mpich": "MPICH", "openshift": "Intel"}
 _LACKING = [name for name in _COMPILER if name not in packages()]
 
 
@@ -37,6 +40,8 @@ def _profiled(campaign: Campaign, platform: str) -> Campaign:
 )
 @pytest.mark.parametrize("platform", _MPICC)
 def test_a_profiled_run_has_the_profile_of_both_ranks(campaign: Campaign, platform: str) -> None:
+    if platform == "openmpi" and _HEADERS not in packages():
+        pytest.skip(f"the image has no mpicc of Open MPI 4: add {_HEADERS} to TARE_KUBELAB_PACKAGES")
     done = _profiled(campaign, platform).run()
     assert done.returncode == 0, done.stdout + done.stderr + str(campaign.attempts())
     [path] = campaign.out.glob("attempts/*/*/profile.json")
