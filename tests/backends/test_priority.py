@@ -1,4 +1,4 @@
-"""Only a user who may raise the priority of sessions is said to: ranks of others would wait for it in vain."""
+"""Only a user who may raise the priority of sessions is said to: others would wait for it in vain."""
 
 from __future__ import annotations
 
