@@ -12,7 +12,10 @@ import pytest
 
 from tare.plugins.backends.process import priority
 
-_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+_NOBODY = [
+    *("prlimit", "--nice=0:0"),  # more would let any user raise priorities
+    *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"),
+]
 _KERNEL = ["sh", "-c", "echo -20 >/proc/self/autogroup"]
 _TRIAL = ["/usr/bin/python3", "-I", "-S", "-c", priority.TRIAL]
 
