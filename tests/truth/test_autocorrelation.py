@@ -31,6 +31,23 @@ def test_runs_that_resemble_the_one_before_on_one_side_are_no_difference(n_block
     assert excluding(autocorrelated(0.02, r=0.7), n_blocks)[0] <= 0.07
 
 
+@pytest.mark.parametrize("r", [0.3, 0.5, 0.7, 0.85])
+@pytest.mark.parametrize("n_blocks", [30, 60, 100])
+def test_intervals_of_many_blocks_are_right_however_alike_they_are(n_blocks: int, r: float) -> None:
+    assert excluding(autocorrelated(0.02, r=r), n_blocks)[0] <= 0.08
+
+
+@pytest.mark.parametrize("n_blocks", [30, 60])
+def test_many_blocks_that_seem_alike_by_chance_count_as_more_than_one(n_blocks: int) -> None:
+    """One study in twenty seems alike. Its interval is that of a few blocks, not of a single one."""
+    reference, contender = sides(lognormal(0.02), n_blocks, N_STUDIES, seed=n_blocks)
+    plain = ratios(reference, contender)
+    found, _ = allow_for(plain, reference, contender, 0.95)
+    wider = np.log(found.high / found.low) / np.log(plain.high / plain.low)
+    assert 0.02 < (wider > 1.5).mean() < 0.1, "those that seem alike"
+    assert np.median(wider[wider > 1.5]) < 3.5, "a single block would be 12 times as wide as 30"
+
+
 @pytest.mark.parametrize("n_blocks", [5, 10, 20, 40])
 def test_independent_runs_keep_their_intervals(n_blocks: int) -> None:
     missed, wider = excluding(lognormal(0.02), n_blocks)

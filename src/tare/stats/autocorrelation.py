@@ -77,9 +77,12 @@ def allow_for(
     ratios are tested, since an effect common to both sides cancels in them. Where there are signs of
     autocorrelation (p ≤ 0.2), n blocks count as n(1 − r)/(1 + r), with r₁ corrected for its bias as r = r₁ +
     (1 + 3 r₁)/n (Marriott and Pope 1954, Biometrika 41:390; Kendall 1954, 41:403). Where it is certain (p ≤
-    0.05), so few blocks do not determine r, and the mean counts as no more precise than a single block. For
-    all other columns r is NaN, and the intervals are unchanged.
+    0.05), r is the upper end of its one-sided interval of 95 %, whose standard error is √((1 − r²)/n)
+    (Bartlett 1946): ten to twenty blocks hardly determine r, and count as few more than one; a hundred do.
+    For all other columns r is NaN, and the intervals are unchanged.
     """
+    from scipy.special import ndtri
+
     seen = lag_one(_logs(found, reference, contender))
     n = found.n_blocks.astype(np.float64)
     is_alike = (seen.p <= _SIGNS) & (n >= LEAST_BLOCKS)
@@ -87,7 +90,9 @@ def allow_for(
         return found, np.full(len(n), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.clip(seen.r + (1 + 3 * seen.r) / n, 0.0, 0.95)
-        worth = np.where(seen.p <= _SURE, 1.0, n * (1 - r) / (1 + r))
+        upper = np.minimum(r + ndtri(1 - _SURE) * np.sqrt((1 - np.square(r)) / n), 1.0)
+        r = np.where(seen.p <= _SURE, upper, r)
+        worth = np.maximum(n * (1 - r) / (1 + r), 1.0)
         error = np.where(is_alike, found.error * np.sqrt(n / worth), found.error)
     freedom = np.where(is_alike, np.maximum(worth, _FEWEST) - 1, found.freedom)
     half = t_factors(freedom, confidence) * error + found.rounding
