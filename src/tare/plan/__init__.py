@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tare.core.bounds import Link
+from tare.core.collection import no_collection
 from tare.core.errors import Fault, FileFaults
 from tare.core.plan import Edition, LeftOut, Plan
 from tare.core.program import all_parameters
@@ -45,8 +46,9 @@ def make_plan(
     causes it.
     """
     gathering = Gathering(study, site, workloads, edition)
-    for combination in combinations(study):
-        gathering.add(combination)
+    with no_collection():
+        for combination in combinations(study):
+            gathering.add(combination)
     _raise_any(gathering.faults.values())
     if not gathering.cases:
         raise FileFaults([gathering.nothing_left()])

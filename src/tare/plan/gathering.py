@@ -7,6 +7,7 @@ import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -46,6 +47,14 @@ _INPUTS = "inputs"
 _MOST_FAULTS = 50
 
 
+class _Placed(NamedTuple):
+    """The layout in which a case runs, or why it cannot, and the setting to blame."""
+
+    layout: Layout
+    fault: str = ""
+    at: str = ""
+
+
 class Gathering:
     """The cases made so far, by id, and the faults, each once.
 
@@ -67,8 +76,7 @@ class Gathering:
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
         self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
-        self._outlines: dict[tuple[str, Layout], tuple[Stage, ...]] = {}
-        self._bound: dict[tuple[object, ...], tuple[Layout, str | None]] = {}
+        self._places: dict[tuple[object, ...], _Placed] = {}
         self._factors = all_factors(study)
         self._has_names = any(level.name for factor in self._factors for level in factor.levels)
         self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
@@ -168,45 +176,39 @@ class Gathering:
         if self.edition is Edition.ASKED:
             return asked
         wish = Binding(str(combination.settings["bind"])) if "bind" in combination.settings else None
-        platform = self.site.platforms.get(asked.platform) or Platform()
-        stages = self._outline(asked)
-        layout, reason = self._bind(*used_layout(stages, asked.layout), asked.platform, wish)
-        if reason:
-            self._report(reason, combination, {"bind"})
+        placed = self._placed(asked, wish)
+        if placed.fault:
+            self._report(placed.fault, combination, {placed.at})
             return None
-        if reason := storage_fault(asked, layout, stages, self.site):
-            self._report(reason, combination, {"storage"})
-            return None
-        if reason := host_fault(asked, platform, self.site):
-            self._report(reason, combination, {"network"})
-            return None
-        used = asked if layout == asked.layout else msgspec.structs.replace(asked, layout=layout)
+        used = (
+            asked if placed.layout == asked.layout else msgspec.structs.replace(asked, layout=placed.layout)
+        )
         return self._identified(used)
 
-    def _outline(self, case: Case) -> tuple[Stage, ...]:
-        """Return the stages of `case`, or those of another case that differ in their texts alone."""
-        workload = self.workloads[case.workload]
+    def _placed(self, asked: Case, wish: Binding | None) -> _Placed:
+        """Return how `asked` runs; it is derived once for cases that differ in nothing that decides it."""
+        workload = self.workloads[asked.workload]
         if not getattr(workload, "has_stages_by_layout", False):
-            return workload.stages(case)
-        key = (case.workload, case.layout)
-        found = self._outlines.get(key)
+            return self._place(asked, workload.stages(asked), wish)
+        key = (asked.workload, asked.platform, asked.network, asked.storage, asked.layout, wish)
+        found = self._places.get(key)
         if found is None:
-            found = self._outlines[key] = workload.stages(case)
+            found = self._places[key] = self._place(asked, workload.stages(asked), wish)
         return found
 
-    def _bind(self, layout: Layout, stage: Stage, on: str, wish: Binding | None) -> tuple[Layout, str | None]:
-        """Return `layout` with the binding of the ranks of `stage` on platform `on`, and why that cannot be.
-
-        Most cases of a study are bound alike, so each binding is derived once.
-        """
-        key = (layout, stage.is_mpi, stage.has_own_threads, stage.is_pair, on, wish)
-        found = self._bound.get(key)
-        if found is None:
-            platform = self.site.platforms.get(on) or Platform()
-            bind = binding(wish, layout, stage, platform, self.site)
-            bound = msgspec.structs.replace(layout, bind=bind)
-            found = self._bound[key] = bound, bind_fault(bind, bound, platform, self.site)
-        return found
+    def _place(self, asked: Case, stages: tuple[Stage, ...], wish: Binding | None) -> _Placed:
+        site = self.site
+        platform = site.platforms.get(asked.platform) or Platform()
+        layout, stage = used_layout(stages, asked.layout)
+        layout = msgspec.structs.replace(layout, bind=binding(wish, layout, stage, platform, site))
+        for at, fault in (
+            ("bind", bind_fault(layout.binding, layout, platform, site)),
+            ("storage", storage_fault(asked, layout, stages, site)),
+            ("network", host_fault(asked, platform, site)),
+        ):
+            if fault:
+                return _Placed(layout, fault, at)
+        return _Placed(layout)
 
     def _identified(self, case: Case) -> Case:
         return identified(case, self._digests[case.workload], self._late[case.workload])

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import IO, Any
 
 import click
@@ -178,23 +178,30 @@ def print_table(
         kept = [i for i, name in enumerate(columns) if name not in optional or any(row[i] for row in rows)]
         columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
     columns = [_cell(name) for name in columns]
-    widths = [len(name) for name in columns]
-    for row in rows:
-        for index, cell in enumerate(row):
-            if len(cell) > widths[index] or not cell.isprintable():  # what is made visible may be longer
-                widths[index] = max(widths[index], len(_cell(cell)))
     right = [name in numeric for name in columns]
+    widths = [len(name) for name in columns]
+    for piece in _pieces(rows):
+        for index, cells in enumerate(zip_longest(*piece, fillvalue="")):
+            shown = cells if "".join(cells).isprintable() else map(_cell, cells)  # which may be longer
+            widths[index] = max(widths[index], *map(len, shown))
+    _put([click.style("  ".join(map(_aligned, columns, widths, right)).rstrip(), bold=True)])
     template = "  ".join(map(_placeholder, widths, right))
+    for piece in _pieces(rows):
+        if all(map(_is_plain, zip_longest(*piece, fillvalue=None))):
+            _put([(template % tuple(row)).rstrip() for row in piece])
+        else:
+            _put(["  ".join(map(_aligned, row, widths, right)).rstrip() for row in piece])
 
-    def line(cells: Sequence[str]) -> str:
-        if len(cells) == len(widths) and all(map(_is_plain, cells)):
-            return (template % tuple(cells)).rstrip()
-        return "  ".join(map(_aligned, cells, widths, right)).rstrip()
 
-    _put([click.style(line(columns), bold=True)])
-    lines = map(line, rows)
-    while piece := list(islice(lines, _PIECE)):
-        _put(piece)
+def _pieces(rows: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+    source = iter(rows)
+    while piece := list(islice(source, _PIECE)):
+        yield piece
+
+
+def _is_plain(cells: Sequence[str | None]) -> bool:
+    """Return whether the cells of a column are all there, without colour, and shown as they are."""
+    return set(map(type, cells)) == {str} and "".join(cells).isprintable()  # type: ignore[arg-type]
 
 
 def _cell(text: str) -> str:
@@ -205,10 +212,6 @@ def _cell(text: str) -> str:
 
 def _placeholder(width: int, is_flush_right: bool) -> str:
     return f"%{width}s" if is_flush_right else f"%-{width}s"
-
-
-def _is_plain(cell: str) -> bool:
-    return type(cell) is str and cell.isprintable()
 
 
 def _aligned(cell: str, width: int, is_flush_right: bool) -> str:

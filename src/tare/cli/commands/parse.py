@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import gc
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ import msgspec
 
 from tare.app.stated_settings import check_stated, expecting, read_settings, setting_reader
 from tare.core.case import Case
+from tare.core.collection import no_collection
 from tare.core.errors import UsageError
 from tare.core.user_files import open_given
 from tare.core.values import Settings
@@ -79,15 +79,12 @@ def command(
     chosen = known_workloads(study)[workload]
     case = _stated_case(chosen, stated)
     parser = chosen if case is None else expecting(chosen, case)
-    gc.disable()  # a log may hold figures by the million, and parsers make no cycles
-    try:
+    with no_collection():  # a log may hold figures by the million, and parsers make no cycles
         found = [(click.format_filename(name), _parse(parser, name)) for name in files]
         read = [
             _File(name, parsed if case is None else check_stated(chosen, case, parsed))
             for name, parsed in found
         ]
-    finally:
-        gc.enable()
     if as_json:
         figures = (
             _Figure(file.name, one.fom, one.value, one.unit, one.at)

@@ -17,6 +17,7 @@ from tare.app.inputs import missing_inputs
 from tare.app.remaining import Remaining, remaining_of
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
+from tare.core.collection import no_collection
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.pseudonyms import Pseudonyms
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 )
 @click.option("--retry-failed", is_flag=True, help="Also count runs that failed or are invalid as remaining.")
 @json_option
+@no_collection()
 def command(
     study: Path,
     show: bool,
@@ -202,9 +204,9 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
     kinds = {workload: [(name, plan.kind(name, workload)) for name in names] for workload in plan.foms}
     rows = []
     for case in plan.cases:
-        settings = case.settings
         role = "reference" if plan.reference and plan.is_reference(case) else ""
-        cells = [written(settings.get(name, ""), kind) for name, kind in kinds[case.workload]]
+        values = [(case.setting(name), kind) for name, kind in kinds[case.workload]]
+        cells = ["" if value is None else written(value, kind) for value, kind in values]
         rows.append([case.id, *cells, role])
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):

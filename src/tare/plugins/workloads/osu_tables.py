@@ -12,6 +12,7 @@ The beginning of a table of version 5::
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -88,6 +89,12 @@ _SIEVE = Sieve(
 )
 """Rows, titles, heads and facts, each after the label that it may have."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+
+
+@functools.lru_cache(maxsize=256)
+def _meant(head: str) -> str | None:
+    """Return the known head of a column of which `head` seems to be a garbled form."""
+    return None if head in COLUMNS or _TAIL.fullmatch(head) else nearest_name(head, COLUMNS)
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -323,8 +330,7 @@ class OsuLog(LogParser):
             table = self._open = self._following(table)
         table.read_heads(line, expected.has_sizes)
         for name in table.heads:
-            near = "" if name in COLUMNS or _TAIL.fullmatch(name) else nearest_name(name, COLUMNS)
-            if near:  # an unknown column is ignored, but a garbled head is a problem
+            if near := _meant(name[:64]):  # an unknown column is ignored, but a garbled head is a problem
                 self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
         if not any(COLUMNS.get(name) == expected.main for name in table.heads):
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
@@ -390,10 +396,11 @@ class OsuLog(LogParser):
 
     def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         figures = [one for one in table.figures() if one[1] in self._foms]
+        has_sizes, measure = self._expected.has_sizes, self._findings.measure_at
         for row in table.rows:
-            point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if self._expected.has_sizes else at
+            point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if has_sizes else at
             for column, fom, which in figures:
-                self._findings.measure(fom, float(row[column]), **point, **which)
+                measure(fom, float(row[column]), {**point, **which} if which else point)
 
     def _measure_small_mean(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         if SMALL_MEAN not in self._foms:

@@ -149,6 +149,10 @@ class Findings:
         self._limit.take(_FRAME)
 
     def measure(self, fom: str, value: float, **at: Scalar) -> None:
+        """Record one value with its coordinates (see `measure_at`)."""
+        self.measure_at(fom, value, at)
+
+    def measure_at(self, fom: str, value: float, at: Mapping[str, Scalar]) -> None:
         """Record one value with its coordinates; record a value that cannot be as a problem instead.
 
         Such values are not finite, negative where they are no shares of something, or larger than any time,
