@@ -100,6 +100,7 @@ _COREUTILS = re.compile(
     r"^(?:timeout: failed to run command|env:) [‘'](.+?)[’']: (No such file or directory|Permission denied)$",
     re.MULTILINE,
 )
+_MISSING = ("No such file or directory", "not found")
 _EXECUTABLE = re.compile(r"Executable:\s+(\S.*)")
 _MPI_ERROR = re.compile(r"\*\*\* An error occurred in (\w+)")
 
@@ -182,15 +183,22 @@ def start_fault(texts: Iterable[str]) -> str:
             or _IN_PATH.search(text)
             or _COREUTILS.search(text)
         ):
-            return f"{match[1].strip()} could not be started: {match[2].strip()}"
+            return _not_started(match[1], match[2].strip())
         for is_message, lines in _parts(text):
             block = "\n".join(lines)
             match = _EXECUTABLE.search(block) if is_message else None
             if match and "unable to find the specified executable" in block:
-                return f"{match[1].strip()} could not be started: No such file or directory"
+                return _not_started(match[1], _MISSING[0])
             if match and "could not access" in " ".join(block.split()):
-                return f"{match[1].strip()} could not be started: Permission denied"
+                return _not_started(match[1], "Permission denied")
     return ""
+
+
+def _not_started(program: str, why: str) -> str:
+    """Return that `program` was not started and why, with the cure if its arguments are in its name."""
+    name = program.strip()
+    cure = "; a program's name has no arguments, give them as args" if " " in name and why in _MISSING else ""
+    return f"{name} could not be started: {why}{cure}"
 
 
 def frame_of(texts: Iterable[str]) -> LauncherFrame | None:
