@@ -23,6 +23,7 @@ from tare.plugins.workloads import hpcc
 from tare.report.variants import lay_out
 from tare.report.words.answer import Answer, answer_all, reading
 from tare.report.words.clauses import Clause
+from tare.report.words.further import figure_key, further_words
 from truth.campaigns import Figure, Slowing, Truth, campaign, campaigns
 from truth.noise import lognormal
 
@@ -339,6 +340,18 @@ def test_of_a_suite_the_farthest_figures_are_told_and_the_rest_is_counted() -> N
     assert "PTRANS time" not in text, "its rate tells the same"
     assert re.search(r"\d+ more figures that do not answer this were measured: \d+ worse", answer.beside)
     assert "SingleFFT Gflops" in answer.beside, "a control that got worse contradicts, and is named"
+
+
+def test_further_figures_that_changed_are_named_by_workload() -> None:
+    figures = (Figure(name="rate"), *(Figure(name=f"side{i}", is_primary=False) for i in (1, 2)))
+    slowing = slowed("network", "overlay", {"side1": 1.5, "side2": 1.5})
+    truth = Truth(workloads={"a": figures, "b": figures}, slowing=slowing, noise=QUIET, blocks=12)
+    rows = aggregates(campaign(truth))
+    shown = {figure_key(one) for one in rows if one.fom == "rate"}
+    text = further_words(rows, shown)
+    assert text == "4 more figures were measured: 4 worse (a’s side1 and side2, b’s side1 and others)."
+    of_one = [one for one in rows if one.at["workload"] == "a"]
+    assert further_words(of_one, shown) == "2 more figures were measured: 2 worse (side1 and side2)."
 
 
 def test_worse_and_better_are_said_by_the_word_and_each_place_once() -> None:

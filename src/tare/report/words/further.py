@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from tare.core.comparison import Comparison
 from tare.core.verdict import differences
-from tare.report.words.changes import figure
-from tare.report.words.numbers import count, listed
+from tare.report.words.changes import labelled
+from tare.report.words.numbers import count, listed, words
 
 _MOST_NAMED = 3
 
@@ -26,15 +26,26 @@ def further_words(
             rest.setdefault(key, []).append(one)
     if not rest:
         return ""
+    has_others = len({one.at.get("workload") for one in figures}) > 1
     parts = []
     for verdict in differences():
-        names = [figure(rows[0]) for rows in rest.values() if any(one.verdict is verdict for one in rows)]
-        if names:
-            named = names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], "others"]
-            parts.append(f"{len(names)} {verdict.value} ({listed(named)})")
+        changed = [rows[0] for rows in rest.values() if any(one.verdict is verdict for one in rows)]
+        if changed:
+            parts.append(f"{len(changed)} {verdict.value} ({_named(changed, has_others)})")
     outcome = listed(parts) if parts else "none is known to be worse or better"
     more = " ".join(filter(None, (count(len(rest), "more figure"), aside[len(rest) > 1])))
     return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcome}."
+
+
+def _named(changed: Sequence[Comparison], has_workloads: bool) -> str:
+    """Return the names of the first figures, by workload if there are several of these."""
+    by_workload: dict[str, list[str]] = {}
+    for one in changed[:_MOST_NAMED]:
+        owner = f"{words(str(one.at.get('workload')))}’s " if has_workloads else ""
+        by_workload.setdefault(owner, []).append(labelled(one.fom, one.labels))
+    if len(changed) > _MOST_NAMED:
+        by_workload["others"] = []
+    return listed([f"{owner}{listed(names)}" for owner, names in by_workload.items()])
 
 
 def figure_key(one: Comparison) -> tuple[object, ...]:
