@@ -26,6 +26,32 @@ _OPEN_MPI = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 
+LATE = r"""
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static int rank;
+int MPI_Barrier(MPI_Comm comm)
+{
+    int result = PMPI_Barrier(comm);
+    PMPI_Comm_rank(comm, &rank);
+    if (rank == atoi(getenv("LATE_RANK")))
+        usleep(20000);
+    return result;
+}
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+    now->tv_sec += clock == CLOCK_MONOTONIC_RAW ? 5 * rank : 0;
+    return result;
+}
+"""
+"""One rank leaves each barrier 20 ms late, and the clock of rank 1 is 5 s ahead of that of rank 0."""
+LATE_MS = 20
+
 Start = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -43,13 +69,15 @@ def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if probe.returncode != 0:
         pytest.skip(f"{mpicc} has no compiler or no headers")
     (work / "microbench.c").write_text(source())
-    build = [mpicc, *STRICT, "-DSOURCE=12e5", "-o", "microbench", "microbench.c"]
-    subprocess.run(build, cwd=work, check=True, timeout=120)
+    (work / "late.c").write_text(LATE)
+    for name, more in (("microbench", ()), ("late", ("late.c",))):
+        build = [mpicc, *STRICT, "-DSOURCE=12e5", "-o", name, "microbench.c", *more]
+        subprocess.run(build, cwd=work, check=True, timeout=120)
 
-    def run(ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
+    def run(ranks: int, *words: str, late: int | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [mpiexec, "-n", str(ranks), str(work / "microbench"), *words],
-            env=os.environ | _OPEN_MPI,
+            [mpiexec, "-n", str(ranks), str(work / ("microbench" if late is None else "late")), *words],
+            env=os.environ | _OPEN_MPI | {"LATE_RANK": str(late)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -112,6 +140,23 @@ def test_percentiles_are_those_of_the_samples(start: Start, operation: str) -> N
     assert row["mean"] == pytest.approx(mean, rel=1e-3)
 
 
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("operation", ["allreduce", "allgather", "alltoall"])
+def test_a_rank_that_comes_late_adds_no_time_to_a_collective_operation(
+    start: Start, operation: str, late: int
+) -> None:
+    done = start(2, "--min-bytes", "8", "--max-bytes", "8", "--iterations", "20", operation, late=late)
+    (row,) = rows(done.stdout)
+    assert 0 < float(str(row["p50"])) < LATE_MS * 1000 / 4, "the other rank waits, and that is not counted"
+
+
+def test_a_broadcast_begins_with_its_root_and_ends_with_the_last_rank(start: Start) -> None:
+    words = ("--min-bytes", "8", "--max-bytes", "8", "--iterations", "20", "bcast")
+    (of_late_root,), (of_late_rank,) = (rows(start(2, *words, late=late).stdout) for late in (0, 1))
+    assert 0 < float(str(of_late_root["p50"])) < LATE_MS * 1000 / 4
+    assert float(str(of_late_rank["p50"])) >= LATE_MS * 1000 * 0.9
+
+
 def test_few_iterations_have_no_far_percentiles(start: Start) -> None:
     (row,) = rows(start(2, "--max-bytes", "1", "--min-bytes", "1", "--iterations", "99", "bcast").stdout)
     assert row["n"] == 99
@@ -164,5 +209,5 @@ def test_what_it_does_not_understand_it_refuses(start: Start, words: list[str], 
 
 def test_the_source_stays_readable() -> None:
     lines = source().splitlines()
-    assert len(lines) < 520
+    assert len(lines) < 580
     assert max(map(len, lines)) <= 110

@@ -83,8 +83,8 @@ _P2P = {
 Messages between rank 0 and the last rank, on two nodes where the case has them.
 
 - latency: half of a round trip of one message, as rank 0 sees it.
-- exchange: a message each way at once (MPI_Sendrecv on both sides). It is measured where `operations`
-  names it, as in: pingpong exchange.
+- exchange: a message each way at once (MPI_Sendrecv on both sides); half the time of two, as rank 0 sees
+  it. It is measured where `operations` names it, as in: pingpong exchange.
 - bandwidth: a window of nonblocking sends, at most 16 MiB or 4 messages under way at once, and an empty
   answer when all have arrived; 10⁶ bytes per second. Its slow tail is bandwidth_p1; bandwidth_mean is all
   bytes over all time.""",
@@ -97,8 +97,12 @@ _ALL = {
 Barrier, broadcast, allreduce (sum of MPI_FLOATs), allgather and alltoall on all ranks. `bytes` is what MPI
 calls the message: the part for each rank in allgather and alltoall.
 
-Before each iteration is a barrier; its time is that on the slowest rank. Ranks leave the barrier one after
-another, so a time holds some of that skew too, for all MPIs alike.""",
+Before each iteration is a barrier, which ranks leave one after another, by up to the time of a message. So a
+time is not that of the slowest rank, which waits for those that come later, but from when the last rank
+begins the operation (bcast: its root) until the last rank has ended it, on one clock: how far clocks are
+apart is found anew every 100 iterations or fewer, from the fastest of 5 messages there and back for each
+rank (Cristian 1989). Whatever the error of that, a time is at least that on the last rank to begin, and for
+all operations but bcast at most that on the slowest rank.""",
     "sizes": "1 (allreduce: 4)",
     "large": "Messages",
     "traps": " Where ranks are more than cores, times are those of the kernel's scheduler.",

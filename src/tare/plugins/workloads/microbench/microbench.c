@@ -35,17 +35,24 @@
 #define LEAST_CHUNK 5                /* iterations between two looks at the time limit */
 #define MOST_CHUNK 100
 #define USUAL_CHUNKS 16
+#define CLOCK_MESSAGES 5             /* there and back, for each rank and chunk */
 #define PAGE_BYTES 4096
 
 typedef int64_t nanoseconds;
 
+/* One sample: from when to when, on a clock of this rank or, for collective operations, of the first rank. */
+struct span {
+    nanoseconds from, to;
+};
+
 struct operation {
     const char *name;
     long least_bytes; /* the smallest message that it can send */
-    void (*time)(const struct operation *, int bytes, int n, nanoseconds *samples);
+    void (*time)(const struct operation *, int bytes, int n, struct span *samples);
     void (*call)(int bytes);    /* one collective operation; NULL between two ranks */
     bool has_part_of_each_rank; /* whether its buffers hold a message for each rank */
     bool is_rate;               /* whether its figure is MB/s instead of a time */
+    bool is_rooted;             /* whether it begins on the first rank alone */
 };
 
 static struct {
@@ -120,7 +127,7 @@ static int window_of(int bytes)
     return (int)(fitting < options.window ? fitting : options.window);
 }
 
-static void time_pingpong(const struct operation *operation, int bytes, int n, nanoseconds *samples)
+static void time_pingpong(const struct operation *operation, int bytes, int n, struct span *samples)
 {
     (void)operation;
     if (rank == 0) {
@@ -130,7 +137,7 @@ static void time_pingpong(const struct operation *operation, int bytes, int n, n
             MPI_Recv(in, bytes, MPI_BYTE, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             nanoseconds after = now();
             if (i >= 0)
-                samples[i] = after - before;
+                samples[i] = (struct span){before, after};
             before = after;
         }
     } else if (rank == last) {
@@ -141,8 +148,11 @@ static void time_pingpong(const struct operation *operation, int bytes, int n, n
     }
 }
 
-/* A message each way at once; each rank goes on when it has the other's. */
-static void time_exchange(const struct operation *operation, int bytes, int n, nanoseconds *samples)
+/*
+ * A message each way at once; each rank goes on when it has the other's. If one rank is d late, the other
+ * waits d longer, in the next exchange the first one does, and so on. So a sample is of two exchanges.
+ */
+static void time_exchange(const struct operation *operation, int bytes, int n, struct span *samples)
 {
     (void)operation;
     if (rank != 0 && rank != last)
@@ -150,17 +160,18 @@ static void time_exchange(const struct operation *operation, int bytes, int n, n
     const int peer = rank == 0 ? last : 0;
     nanoseconds before = now();
     for (int i = -1; i < n; i++) {
-        MPI_Sendrecv(out, bytes, MPI_BYTE, peer, 0, in, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        for (int k = 0; k < 2; k++)
+            MPI_Sendrecv(out, bytes, MPI_BYTE, peer, 0, in, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
         nanoseconds after = now();
         if (i >= 0)
-            samples[i] = after - before;
+            samples[i] = (struct span){before, after};
         before = after;
     }
 }
 
 /* A window of messages, and an empty answer once all of them have arrived. */
-static void time_bandwidth(const struct operation *operation, int bytes, int n, nanoseconds *samples)
+static void time_bandwidth(const struct operation *operation, int bytes, int n, struct span *samples)
 {
     (void)operation;
     int window = window_of(bytes);
@@ -173,7 +184,7 @@ static void time_bandwidth(const struct operation *operation, int bytes, int n, 
             MPI_Recv(in, 0, MPI_BYTE, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             nanoseconds after = now();
             if (i >= 0)
-                samples[i] = after - before;
+                samples[i] = (struct span){before, after};
             before = after;
         }
     } else if (rank == last) {
@@ -188,15 +199,54 @@ static void time_bandwidth(const struct operation *operation, int bytes, int n, 
 
 /* Collective operations */
 
-static void time_collective(const struct operation *operation, int bytes, int n, nanoseconds *samples)
+/*
+ * Returns how far the clock of this rank is ahead of the first rank's: of some messages there and back, the
+ * fastest tells (Cristian 1989, Distributed Computing 3:146), with an error of at most half its time.
+ */
+static nanoseconds clock_ahead(void)
 {
+    nanoseconds theirs, ahead = 0, fastest = INT64_MAX, best = 0;
+    for (int peer = 1; peer < n_ranks; peer++, fastest = INT64_MAX) {
+        for (int i = 0; i < CLOCK_MESSAGES && rank == peer; i++) {
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            theirs = now();
+            MPI_Send(&theirs, 1, MPI_INT64_T, 0, 2, MPI_COMM_WORLD);
+        }
+        for (int i = 0; i < CLOCK_MESSAGES && rank == 0; i++) {
+            nanoseconds before = now();
+            MPI_Send(NULL, 0, MPI_BYTE, peer, 2, MPI_COMM_WORLD);
+            MPI_Recv(&theirs, 1, MPI_INT64_T, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            nanoseconds after = now();
+            if (after - before < fastest) {
+                fastest = after - before;
+                best = theirs - before - fastest / 2;
+            }
+        }
+        if (rank == 0)
+            MPI_Send(&best, 1, MPI_INT64_T, peer, 2, MPI_COMM_WORLD);
+        else if (rank == peer)
+            MPI_Recv(&ahead, 1, MPI_INT64_T, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    return ahead;
+}
+
+/*
+ * An operation takes from when the last rank begins it, or its root does, until the last rank has ended it.
+ * The time of a rank alone is longer by what it waits for ranks that leave the barrier later, which may be as
+ * much as a message takes. The latest of all ranks is found when all samples are taken (`measure`).
+ */
+static void time_collective(const struct operation *operation, int bytes, int n, struct span *samples)
+{
+    nanoseconds ahead = clock_ahead();
     for (int i = -1; i < n; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
         nanoseconds before = now();
         operation->call(bytes);
         nanoseconds after = now();
         if (i >= 0)
-            samples[i] = after - before;
+            samples[i] = (struct span){before - ahead, after - ahead};
+        if (i >= 0 && operation->is_rooted && rank != 0)
+            samples[i].from = INT64_MIN;
     }
 }
 
@@ -218,14 +268,14 @@ static void allgather(int bytes) { MPI_Allgather(out, bytes, MPI_BYTE, in, bytes
 static void alltoall(int bytes) { MPI_Alltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, MPI_COMM_WORLD); }
 
 static const struct operation operations[] = {
-    {"pingpong", 0, time_pingpong, NULL, false, false},
-    {"exchange", 0, time_exchange, NULL, false, false},
-    {"bandwidth", 1, time_bandwidth, NULL, false, true},
-    {"barrier", 0, time_collective, barrier, false, false},
-    {"bcast", 1, time_collective, bcast, false, false},
-    {"allreduce", sizeof(float), time_collective, allreduce, false, false},
-    {"allgather", 1, time_collective, allgather, true, false},
-    {"alltoall", 1, time_collective, alltoall, true, false},
+    {"pingpong", 0, time_pingpong, NULL, false, false, false},
+    {"exchange", 0, time_exchange, NULL, false, false, false},
+    {"bandwidth", 1, time_bandwidth, NULL, false, true, false},
+    {"barrier", 0, time_collective, barrier, false, false, false},
+    {"bcast", 1, time_collective, bcast, false, false, true},
+    {"allreduce", sizeof(float), time_collective, allreduce, false, false, false},
+    {"allgather", 1, time_collective, allgather, true, false, false},
+    {"alltoall", 1, time_collective, alltoall, true, false, false},
 };
 enum { N_OPERATIONS = sizeof operations / sizeof operations[0] };
 
@@ -280,12 +330,13 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Returns the figure for an iteration that took `ns`: µs, one way for a ping-pong, or MB/s. */
+/* Returns the figure for a sample that took `ns`: µs, of one of two ways or of two exchanges, or MB/s. */
 static double figure(const struct operation *operation, int bytes, double ns)
 {
     if (operation->is_rate)
         return (double)window_of(bytes) * bytes / ns * 1e3;
-    return (operation->time == time_pingpong ? ns / 2 : ns) / 1e3;
+    bool is_half = operation->time == time_pingpong || operation->time == time_exchange;
+    return (is_half ? ns / 2 : ns) / 1e3;
 }
 
 /*
@@ -305,14 +356,15 @@ static void print_percentiles(const double *sorted, long n)
     printf(",\"max\":%.4f", sorted[n - 1]);
 }
 
-static void print_row(const struct operation *operation, int bytes, const nanoseconds *samples, int n)
+static void print_row(const struct operation *operation, int bytes, const struct span *samples, int n)
 {
     double *values = malloc((size_t)n * sizeof *values), sum_ns = 0;
     if (values == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (int i = 0; i < n; i++) {
-        sum_ns += (double)samples[i];
-        values[i] = figure(operation, bytes, (double)samples[i]);
+        double ns = (double)(samples[i].to - samples[i].from);
+        sum_ns += ns;
+        values[i] = figure(operation, bytes, ns);
     }
     if (bytes == options.dump_bytes) {
         printf("{\"tare\":\"samples\",\"op\":\"%s\",\"bytes\":%d,\"values\":[", operation->name, bytes);
@@ -347,7 +399,7 @@ static long wanted_iterations(const struct operation *operation, int bytes)
 }
 
 /* Takes up to `wanted` samples, in chunks, after each of which the first rank says if there is time left. */
-static long take_samples(const struct operation *operation, int bytes, long wanted, nanoseconds *samples)
+static long take_samples(const struct operation *operation, int bytes, long wanted, struct span *samples)
 {
     long chunk = at_most(at_least(wanted / USUAL_CHUNKS, LEAST_CHUNK), MOST_CHUNK), n = 0;
     chunk = at_most(chunk, wanted);
@@ -364,18 +416,18 @@ static long take_samples(const struct operation *operation, int bytes, long want
     return n;
 }
 
-static void measure(const struct operation *operation, int bytes, nanoseconds *samples)
+static void measure(const struct operation *operation, int bytes, struct span *samples)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     int n = (int)take_samples(operation, bytes, wanted_iterations(operation, bytes), samples);
-    if (operation->call != NULL) /* a collective operation takes as long as on its slowest rank */
-        MPI_Reduce(rank ? samples : MPI_IN_PLACE, samples, n, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (operation->call != NULL) /* the last rank to begin, and the last to end */
+        MPI_Reduce(rank ? samples : MPI_IN_PLACE, samples, 2 * n, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0)
         print_row(operation, bytes, samples, n);
 }
 
 /* Measures all sizes, 0 and powers of two, and returns how many there were. */
-static long measure_sizes(const struct operation *operation, nanoseconds *samples)
+static long measure_sizes(const struct operation *operation, struct span *samples)
 {
     long n_rows = 0;
     if (!has_sizes(operation)) {
@@ -492,7 +544,7 @@ int main(int argc, char **argv)
         return fail("name what to measure, such as pingpong", "");
     out = written_memory((size_t)options.max_bytes * n_parts);
     in = written_memory((size_t)options.max_bytes * n_parts);
-    nanoseconds *samples = written_memory((size_t)options.iterations * sizeof *samples);
+    struct span *samples = written_memory((size_t)options.iterations * sizeof *samples);
     requests = written_memory((size_t)options.window * sizeof *requests);
 
     struct clock clock = choose_clock();
