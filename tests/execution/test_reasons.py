@@ -153,8 +153,8 @@ def test_there_are_many_real_failures() -> None:
         (
             "/work/placement_probe.sh: 9: exec: /opt/osu_latency -m 1:64: not found\n",
             "",
-            "/opt/osu_latency -m 1:64 could not be started: not found; a program's name has no arguments, "
-            "give them as args",
+            "/opt/osu_latency -m 1:64 could not be started: not found; if words after a blank are "
+            "arguments, give them as args",
         ),
         (
             "timeout: failed to run command ‘osu_latency’: No such file or directory\n",

@@ -195,9 +195,10 @@ def start_fault(texts: Iterable[str]) -> str:
 
 
 def _not_started(program: str, why: str) -> str:
-    """Return that `program` was not started and why, with the cure if its arguments are in its name."""
+    """Return that `program` was not started and why, with a cure if its name may hold arguments."""
     name = program.strip()
-    cure = "; a program's name has no arguments, give them as args" if " " in name and why in _MISSING else ""
+    is_cured = " " in name and why in _MISSING
+    cure = "; if words after a blank are arguments, give them as args" if is_cured else ""
     return f"{name} could not be started: {why}{cure}"
 
 

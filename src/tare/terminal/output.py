@@ -187,7 +187,7 @@ def print_table(
     _put([click.style("  ".join(map(_aligned, columns, widths, right)).rstrip(), bold=True)])
     template = "  ".join(map(_placeholder, widths, right))
     for piece in _pieces(rows):
-        if all(map(_is_plain, zip_longest(*piece, fillvalue=None))):
+        if all(map(_is_plain, zip_longest(*piece, fillvalue=_ABSENT))):
             _put([(template % tuple(row)).rstrip() for row in piece])
         else:
             _put(["  ".join(map(_aligned, row, widths, right)).rstrip() for row in piece])
@@ -199,9 +199,13 @@ def _pieces(rows: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
         yield piece
 
 
-def _is_plain(cells: Sequence[str | None]) -> bool:
+_ABSENT = Painted()
+"""A cell that a row lacks; like a coloured one, it is no plain text."""
+
+
+def _is_plain(cells: Sequence[str]) -> bool:
     """Return whether the cells of a column are all there, without colour, and shown as they are."""
-    return set(map(type, cells)) == {str} and "".join(cells).isprintable()  # type: ignore[arg-type]
+    return set(map(type, cells)) == {str} and "".join(cells).isprintable()
 
 
 def _cell(text: str) -> str:

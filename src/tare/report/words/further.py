@@ -41,7 +41,8 @@ def _named(changed: Sequence[Comparison], has_workloads: bool) -> str:
     """Return the names of the first figures, by workload if there are several of these."""
     by_workload: dict[str, list[str]] = {}
     for one in changed[:_MOST_NAMED]:
-        owner = f"{words(str(one.at.get('workload')))}’s " if has_workloads else ""
+        workload = one.at.get("workload")
+        owner = f"{words(str(workload))}’s " if has_workloads and workload is not None else ""
         by_workload.setdefault(owner, []).append(labelled(one.fom, one.labels))
     if len(changed) > _MOST_NAMED:
         by_workload["others"] = []
