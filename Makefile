@@ -183,8 +183,7 @@ kubelab: $(STAMP)
 	$(VENV)/bin/python -m kubelab build
 
 PODS := --real-pods tests/kubernetes_cluster/test_thousand_jobs.py tests/kubernetes_pods
-LONG := $(addprefix tests/kubernetes_pods/,test_results_of_pods.py test_users_of_openshift.py test_lost_nodes_of_pods.py) \
-  tests/kubernetes_pods/test_lost_nodes_of_pods.py
+LONG := $(addprefix tests/kubernetes_pods/,test_results_of_pods.py test_users_of_openshift.py test_lost_nodes_of_pods.py)
 
 test-kubernetes: setup
 	$(call tests,$(PODS) $(LONG:%=--ignore %))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 from bench import (
     observer,
@@ -41,7 +41,19 @@ ALONE = {"observer", "profile", "why", "tolerance"}
 
 def main() -> None:
     """Run the suites named on the command line, or all except those in ALONE."""
-    names = sys.argv[1:] or [name for name in SUITES if name not in ALONE]
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    alone = ", ".join(sorted(ALONE))
+    parser.add_argument(
+        "suites",
+        nargs="*",
+        metavar="SUITE",
+        help=f"one of {', '.join(SUITES)}; by default all but those that take minutes, up to half an hour, "
+        f"and need an otherwise idle machine: {alone}",
+    )
+    names = parser.parse_args().suites
+    if unknown := [name for name in names if name not in SUITES]:
+        parser.error(f"no suite is named {unknown[0]!r}; choose from {', '.join(SUITES)}")
+    names = names or [name for name in SUITES if name not in ALONE]
     print(f"{'what':58} {'measured':>14} {'against':>14}  goal")
     for name in names:
         for row in SUITES[name]():

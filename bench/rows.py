@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 TARE = str(Path(sys.executable).with_name("tare"))
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
 
 
 class Row(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -189,3 +191,9 @@ def test_networks_that_ranks_of_one_node_would_share_memory_in_place_of_are_refu
         "study.yaml:7:21: factors.network[0]: network varies, and every case has one node" in refused.stderr
     )
     assert "add 'nodes: 2'" in refused.stderr
+
+
+def test_a_plan_does_not_wait_for_what_only_statistics_need() -> None:
+    code = "import sys, tare.cli.commands.plan; print({'numpy', 'polars'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

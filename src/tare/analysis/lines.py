@@ -65,6 +65,15 @@ def fixed_settings(cases: Sequence[Case], plan: Plan, without: Collection[str] =
     }
 
 
+def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
+    """Return the kinds of scaling to compute, each with the settings that grow together."""
+    declared = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
+    wanted = [(kind, names) for kind, names in declared if names]
+    if wanted:
+        return wanted
+    return [(ScalingKind.STRONG, (name,)) for name in ("nodes", "ranks") if name in plan.varied][:1]
+
+
 def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> list[Line]:
     """Return the lines of two or more cases in which `names` grow together and all else is fixed.
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from tare.analysis.lines import cases_by_workload, lines
-from tare.analysis.scaling import wanted_scalings
+from tare.analysis.lines import cases_by_workload, lines, wanted_scalings
 from tare.core.attempt import Attempt, State
 from tare.core.case import Pass, Run
 from tare.core.plan import Plan

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tare.analysis.answering_figures import scaling_foms
 from tare.analysis.estimate import listed
-from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines
+from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines, wanted_scalings
 from tare.analysis.pairs import recorded_blocks
 from tare.analysis.row_notes import NOT_TOGETHER
 from tare.analysis.table import Cell, Table, tabulate
@@ -192,15 +192,6 @@ def scaling_subjects(
                 for cell in cells:
                     columns = [table.find(case.id, [cell])[0] for _, case in line.cases]
                     yield ScalingSubject(kind, line, cell, columns)
-
-
-def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]:
-    """Return the kinds of scaling to compute, each with the settings that grow together."""
-    declared = [(ScalingKind.STRONG, plan.scaling.strong), (ScalingKind.WEAK, plan.scaling.weak)]
-    wanted = [(kind, names) for kind, names in declared if names]
-    if wanted:
-        return wanted
-    return [(ScalingKind.STRONG, (name,)) for name in ("nodes", "ranks") if name in plan.varied][:1]
 
 
 def _cells(table: Table, line: Line, plan: Plan, foms: Collection[str]) -> list[Cell]:
