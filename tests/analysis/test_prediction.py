@@ -118,6 +118,35 @@ def test_messages_that_computation_hides_are_predicted_to_cost_nothing(tmp_path:
     assert hidden.difference_s < 0.01
 
 
+@pytest.mark.parametrize("send", ["MPI_Isend", "MPI_Send", "MPI_Send_init"])
+def test_time_in_sends_of_the_same_sizes_shows_that_receives_are_not_hidden(
+    tmp_path: Path, send: str
+) -> None:
+    """A wait for both shares its time between them, and a large send lasts until its message has come."""
+    truths = [
+        {
+            ("computation", 0): 8.0,
+            ("files", 0): 0.1,
+            ("MPI_Irecv", 1 << 16): _CALLS * wire.seconds(1 << 16) / 2,
+            (send, 1 << 16): _CALLS * wire.seconds(1 << 16) / 2,
+        }
+        for wire in (_HOST, _OVERLAY)
+    ]
+    (found,) = predictions(profiled_campaign(tmp_path, *truths), curves_campaign(_NETWORKS))
+    assert found.difference_s is not None
+    assert found.difference_s.value == pytest.approx(
+        sum(truths[1].values()) - sum(truths[0].values()), rel=0.02
+    )
+
+
+def test_time_in_sends_of_other_sizes_says_nothing_of_receives(tmp_path: Path) -> None:
+    curves = curves_campaign(_NETWORKS, with_collectives=_RANKS)
+    truth = {**_truth(_HOST, hidden=True), ("MPI_Isend", 8): 1.0}
+    (found,) = predictions(profiled_campaign(tmp_path, truth, truth), curves)
+    (hidden,) = [row for row in found.rows if row.function == "MPI_Irecv"]
+    assert hidden.exposed == pytest.approx(0.0, abs=0.01)
+
+
 def test_without_a_curve_of_its_own_network_nothing_is_predicted(tmp_path: Path) -> None:
     (found,) = predictions(_program(tmp_path), curves_campaign({"overlay": _OVERLAY}))
     assert found.difference_s is None

@@ -22,6 +22,13 @@ _STARTED_RECEIVES = frozenset(
 RECEIVES = _STARTED_RECEIVES | {"MPI_Recv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Mrecv"}
 """Each message is received once; its sender goes on at once, or waits for the same."""
 
+SENDS = frozenset(
+    f"MPI_{name}"
+    for mode in ("Send", "Bsend", "Ssend", "Rsend")
+    for name in (mode, f"I{mode.lower()}", f"{mode}_init")
+) | {"MPI_Psend_init"}
+"""What sends one message to one rank."""
+
 EXCHANGES = frozenset({"MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Isendrecv", "MPI_Isendrecv_replace"})
 """Receives beside which a message goes the other way."""
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tare.analysis.attribution import attributions
-from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
+from tare.analysis.collective_steps import RECEIVES, SENDS, has_unknown_steps, may_be_hidden, steps
 from tare.analysis.forecast_interval import Error, error, forecast
 from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
 from tare.analysis.network_costs import NetworkCosts, Side, paired, side_of
@@ -39,7 +40,12 @@ _LEAST_NAMED = 0.01
 
 
 class _Row(NamedTuple):
-    """The calls of one key: those of a rank in a run, and the time in them on the reference."""
+    """The calls of one key: those of a rank in a run, and the time in them on the reference.
+
+    `with_sends_s` is that time with the one in sends of the same size. A wait for a receive and a send is
+    shared between them, and a large send lasts until its receiver has it: ranks that exchange messages wait
+    for what they receive in their sends, too.
+    """
 
     function: str
     size_class: int
@@ -47,6 +53,7 @@ class _Row(NamedTuple):
     n_bytes: float
     calls: float
     seconds: float
+    with_sends_s: float
 
 
 class _Costed(NamedTuple):
@@ -77,10 +84,11 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
     The predicted difference is Σ calls × (cost on contender − cost on reference). Calls are those of a rank,
     the mean over ranks and profiled runs. A message costs once, when it is received; messages on one node
     cost nothing more. Of non-blocking receives only the exposed share counts: the time that the reference
-    spent in them over what they cost there, at most 1. The interval, at 90 %, is that of what as many runs on
-    both sides would measure: the scatter of the program's runs (`forecast`) and that over the passes of the
-    curves; half of what is extrapolated or modelled, either way; all that is non-blocking may be hidden; and
-    bursts may pass a shaped link at once (`link_bursts`).
+    spent in them, and in sends of the same size, over what they cost there, at most 1. The interval, at
+    90 %, is that of what as many runs on both sides would measure: the scatter of the program's runs
+    (`forecast`) and that over the passes of the curves; half of what is extrapolated or modelled, either
+    way; all that is non-blocking may be hidden; and bursts may pass a shaped link at once
+    (`link_bursts`).
     """
     programs = profiled_programs(campaign)
     if not programs:
@@ -148,16 +156,23 @@ def _without_steps(runs: Sequence[Profiled]) -> dict[str, float]:
 def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
     """Yield the calls that cross the network, as means over ranks and runs."""
     gathered: dict[tuple[str, int, int], list[Calls]] = {}
-    for run in runs:
-        for row in run.profile.functions:
-            if row.locality.crosses and steps(row.function, row.n_bytes, max(row.comm_size, 2)):
-                gathered.setdefault((row.function, row.size_class, row.comm_size), []).append(row)
+    sent_s: dict[tuple[int, int], float] = defaultdict(float)
+    received: dict[tuple[int, int], float] = defaultdict(float)
+    for row in (row for run in runs for row in run.profile.functions if row.locality.crosses):
+        size = (row.size_class, row.comm_size)
+        if row.function in SENDS:
+            sent_s[size] += mean(row.seconds) / len(runs)
+        elif steps(row.function, row.n_bytes, max(row.comm_size, 2)):
+            gathered.setdefault((row.function, *size), []).append(row)
+            received[size] += mean(row.calls) / len(runs) if row.function in RECEIVES else 0.0
     for (function, size_class, comm_size), found in gathered.items():
         calls = sum(mean(row.calls) for row in found) / len(runs)
         if calls:
             n_bytes = sum(row.n_bytes for row in found) / len(found)
             seconds = sum(mean(row.seconds) for row in found) / len(runs)
-            yield _Row(function, size_class, max(comm_size, 2), n_bytes, calls, seconds)
+            share = calls / received[size_class, comm_size] if function in RECEIVES else 0.0
+            with_sends_s = seconds + share * sent_s[size_class, comm_size]
+            yield _Row(function, size_class, max(comm_size, 2), n_bytes, calls, seconds, with_sends_s)
 
 
 def _costed(row: _Row, both: _Sides) -> _Costed | None:
@@ -167,7 +182,7 @@ def _costed(row: _Row, both: _Sides) -> _Costed | None:
     if before is None or after is None:
         return None
     one, other = float(np.nanmean(before.seconds)), float(np.nanmean(after.seconds))
-    exposed = min(1.0, row.seconds / (row.calls * one)) if may_be_hidden(row.function) and one else 1.0
+    exposed = min(1.0, row.with_sends_s / (row.calls * one)) if may_be_hidden(row.function) and one else 1.0
     weight = row.calls * exposed
     calls = PredictedCalls(
         function=row.function,
