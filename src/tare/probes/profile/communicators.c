@@ -56,6 +56,7 @@ static void place_peers(struct comm *comm, MPI_Group group)
     comm->spans_nodes = 0;
     for (size_t i = 0; i < n; i++) {
         const int rank = ranks[n + i];
+        comm->is_foreign |= rank == MPI_UNDEFINED;
         if (rank >= 0 && rank < n_world && node_of_rank[rank] == my_node)
             comm->is_local[i / 8] |= (unsigned char)(1u << i % 8);
         else
@@ -130,7 +131,16 @@ struct comm *window_find(MPI_Win win)
     return find(HANDLE(win), MPI_COMM_NULL, win, 1);
 }
 
-/* Forget a communicator or window that ends. */
+/* Return a communicator or window that is known; NULL if it has ended. */
+struct comm *comm_known(uint64_t handle)
+{
+    pthread_mutex_lock(&lock);
+    struct comm *found = look_up(handle);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Forget a communicator or window that ends, and the instances that it has not split. */
 void comm_forget(uint64_t handle)
 {
     pthread_mutex_lock(&lock);
@@ -143,6 +153,7 @@ void comm_forget(uint64_t handle)
     __atomic_add_fetch(&profile_generation, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     if (gone) {
+        __atomic_add_fetch(&profile_dropped, gone->n_kept, __ATOMIC_RELAXED);
         free(gone->is_local);
         free(gone->rows);
         free(gone->seconds);

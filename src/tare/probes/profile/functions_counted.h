@@ -26,12 +26,13 @@ START_SEND(Ssend_init, count_persistent)
 START_SEND(Rsend_init, count_persistent)
 START_RECV(Recv_init, count_persistent)
 FUNCTION(Recv, (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status *status),
-         (buffer, n, type, peer, tag, comm, OWN_STATUS(status)), count_received(fn, comm, spent, status_here))
+         (buffer, n, type, peer, tag, comm, OWN_STATUS(status)), count_received(fn, comm, spent, status_here, result))
 FUNCTION(Mrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
          (buffer, n, type, message, OWN_STATUS(status)),
-         count_message(fn, bytes_received(status_here),
-                       status_here->MPI_SOURCE == MPI_PROC_NULL ? MPI_PROC_NULL : MPI_ANY_SOURCE, MPI_COMM_WORLD,
-                       spent))
+         count_message(fn, result == MPI_SUCCESS ? bytes_received(status_here) : 0,
+                       result == MPI_SUCCESS && status_here->MPI_SOURCE == MPI_PROC_NULL ? MPI_PROC_NULL
+                                                                                         : MPI_ANY_SOURCE,
+                       MPI_COMM_WORLD, spent))
 FUNCTION(Imrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
          (buffer, n, type, message, request),
          count_started(fn, bytes_of(n, type), MPI_ANY_SOURCE, MPI_COMM_WORLD, spent, request))
@@ -40,12 +41,12 @@ FUNCTION(Sendrecv,
           MPI_Datatype type_received, int source, int tag_received, MPI_Comm comm, MPI_Status *status),
          (sent, n, type, peer, tag, received, n_received, type_received, source, tag_received, comm,
           OWN_STATUS(status)),
-         count_both(fn, bytes_of(n, type), peer, source, comm, spent, status_here))
+         count_both(fn, bytes_of(n, type), peer, source, comm, spent, status_here, result))
 FUNCTION(Sendrecv_replace,
          (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, int source, int tag_received, MPI_Comm comm,
           MPI_Status *status),
          (buffer, n, type, peer, tag, source, tag_received, comm, OWN_STATUS(status)),
-         count_both(fn, bytes_of(n, type), peer, source, comm, spent, status_here))
+         count_both(fn, bytes_of(n, type), peer, source, comm, spent, status_here, result))
 #ifdef HAS_STARTED_AND_PARTITIONED
 FUNCTION(Isendrecv,
          (const void *sent, COUNT n, MPI_Datatype type, int peer, int tag, void *received, COUNT n_received,
@@ -98,7 +99,7 @@ COLLECTIVE(Exscan, Iexscan, SPLIT_BOUND, bytes_of(n, type), (sent, received, n, 
 COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, SPLIT_EXACT, bytes_of(n, type) * (uint64_t)own_ranks_of(comm),
            (sent, received, n, type, op, comm), const void *sent, void *received, COUNT n, MPI_Datatype type, MPI_Op op,
            MPI_Comm comm)
-COLLECTIVE(Reduce_scatter, Ireduce_scatter, SPLIT_EXACT, sum_bytes(n, type, own_ranks_of(comm)),
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, SPLIT_OF_PARTS(n, comm), sum_bytes(n, type, own_ranks_of(comm)),
            (sent, received, n, type, op, comm), const void *sent, void *received, const COUNT n[], MPI_Datatype type,
            MPI_Op op, MPI_Comm comm)
 COLLECTIVE(Gather, Igather, SPLIT_BOUND, ROOTED(PART, bytes_of(n_received, type_received)),
@@ -117,7 +118,7 @@ COLLECTIVE(Scatterv, Iscatterv, SPLIT_BOUND,
            (sent, n, at, type, received, n_received, type_received, root, comm), FROM_EACH, TO, int root, MPI_Comm comm)
 COLLECTIVE(Allgather, Iallgather, SPLIT_EXACT, PART, (sent, n, type, received, n_received, type_received, comm), FROM,
            TO, MPI_Comm comm)
-COLLECTIVE(Allgatherv, Iallgatherv, SPLIT_EXACT, OWN_PART,
+COLLECTIVE(Allgatherv, Iallgatherv, SPLIT_OF_PARTS(n_received, comm), OWN_PART,
            (sent, n, type, received, n_received, at_received, type_received, comm), FROM, TO_EACH, MPI_Comm comm)
 COLLECTIVE(Alltoall, Ialltoall, SPLIT_EXACT, PART, (sent, n, type, received, n_received, type_received, comm), FROM, TO,
            MPI_Comm comm)

@@ -2,6 +2,10 @@
 FUNCTION(Barrier, (MPI_Comm comm), (comm), count_collective(fn, 0, comm, spent, SPLIT_EXACT))
 FUNCTION(Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request),
          count_icollective(fn, 0, comm, spent, request))
+#if MPI_VERSION >= 4
+FUNCTION(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request *request), (comm, info, request),
+         count_persistent_collective(fn, 0, comm, spent, request))
+#endif
 FUNCTION(Probe, (int peer, int tag, MPI_Comm comm, MPI_Status *status), (peer, tag, comm, status),
          count_message(fn, 0, peer, comm, spent))
 FUNCTION(Iprobe, (int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status), (peer, tag, comm, flag, status),
@@ -84,10 +88,20 @@ MAKE(Intercomm_create, (comm, leader, peers, other_leader, tag, made), MPI_Comm 
 MAKE(Intercomm_merge, (comm, is_high, made), MPI_Comm comm, int is_high, MPI_Comm *made)
 MAKE(Comm_spawn, (command, argv, n, info, root, comm, made, errors), const char *command, char *argv[], int n,
      MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[])
+MAKE(Comm_spawn_multiple, (n, commands, argv, n_each, infos, root, comm, made, errors), int n, char *commands[],
+     char **argv[], const int n_each[], const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made, int errors[])
+MAKE(Comm_accept, (port, info, root, comm, made), const char *port, MPI_Info info, int root, MPI_Comm comm,
+     MPI_Comm *made)
+MAKE(Comm_connect, (port, info, root, comm, made), const char *port, MPI_Info info, int root, MPI_Comm comm,
+     MPI_Comm *made)
 MAKE(Win_create_dynamic, (info, comm, made), MPI_Info info, MPI_Comm comm, MPI_Win *made)
 #undef MAKE
-FUNCTION(Comm_free, (MPI_Comm * comm), (comm_ends(comm)), count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
-FUNCTION(Comm_disconnect, (MPI_Comm * comm), (comm_ends(comm)), count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent))
+#define UNMAKE(name)                                                                                                   \
+    FUNCTION(name, (MPI_Comm * comm), (comm_ends(comm)),                                                               \
+             count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, spent - taken.own))
+UNMAKE(Comm_free)
+UNMAKE(Comm_disconnect)
+#undef UNMAKE
 
 FUNCTION(Win_fence, (int assertion, MPI_Win win), (assertion, win),
          count_one_sided(fn, 0, MPI_ANY_SOURCE, win, spent, NULL))

@@ -51,6 +51,16 @@ static void require_own_mpi(void)
     exit(1);
 }
 
+/* Return whether the MPI came after this library, as that of Python's modules does: then its constants are not there. */
+static int is_mpi_late(void)
+{
+#ifdef OPEN_MPI
+    return MPI_COMM_NULL == NULL || MPI_COMM_WORLD == NULL;
+#else
+    return !PMPI_Comm_get_parent;
+#endif
+}
+
 static void start(void)
 {
     MPI_Comm parent;
@@ -58,6 +68,11 @@ static void start(void)
     output = getenv("TARE_PROFILE_OUT");
     if (profile_active || !output || !*output)
         return;
+    if (is_mpi_late()) {
+        fputs("tare profile: no profile, because the program loads its MPI itself, while it runs; preload its libmpi.so, "
+              "too\n", stderr);
+        return;
+    }
     require_own_mpi();
     profile_depth = 1;
     PMPI_Comm_get_parent(&parent); /* the programs that this one starts in MPI share its path: the first one writes */

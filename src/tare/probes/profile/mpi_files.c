@@ -65,7 +65,7 @@ static void count_file(int operation, MPI_File file, uint64_t bytes, uint64_t sp
     const uint64_t key = file_key(FILE_FUNCTIONS + operation, mount_of(HANDLE(file), 0));
     count(key, bytes, spent);
     if (request && *request != MPI_REQUEST_NULL)
-        request_put(HANDLE(*request), key, bytes, spent, 0);
+        request_put(&(struct pending){HANDLE(*request), key, bytes, spent, 0, 1, 0});
 }
 
 #define NO_REQUEST ((MPI_Request *)NULL)

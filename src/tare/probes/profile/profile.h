@@ -78,6 +78,7 @@ struct comm {
     struct comm *next;
     MPI_Comm comm;
     int size, is_inter, spans_nodes, degree, is_window;
+    int is_foreign; /* has ranks of another MPI_COMM_WORLD, which may not be profiled */
     int n_peers;
     unsigned char *is_local;
     unsigned n_kept, n_room; /* instances of collectives since the last exchange */
@@ -114,10 +115,12 @@ static inline uint64_t handle_of(const void *at, size_t size)
 }
 #define HANDLE(handle) handle_of(&(handle), sizeof(handle))
 
+#define MOST_BYTES (1ull << 62) /* a key has six bits for a size class */
+
 /* The size class of a message: the smallest power of two that it fits in, as an exponent plus 1; 0 for no bytes. */
 static inline unsigned size_class(uint64_t bytes)
 {
-    return bytes == 0 ? 0 : bytes == 1 ? 1 : 65u - (unsigned)__builtin_clzll(bytes - 1);
+    return bytes == 0 ? 0 : bytes == 1 ? 1 : bytes > MOST_BYTES ? 63u : 65u - (unsigned)__builtin_clzll(bytes - 1);
 }
 
 static inline uint64_t row_key(int fn, uint64_t bytes, int ranks, enum locality where, enum split split)
@@ -151,6 +154,11 @@ static inline uint64_t key_of_size(uint64_t key, uint64_t bytes)
     return (key & ~(63ull << 56)) | (uint64_t)size_class(bytes) << 56;
 }
 
+static inline uint64_t key_of_place(uint64_t key, enum locality where)
+{
+    return (key & ~(3ull << 54)) | (uint64_t)where << 54;
+}
+
 static inline struct row *row_of(uint64_t key)
 {
     struct table *table = table_here();
@@ -171,6 +179,7 @@ static inline struct row *count(uint64_t key, uint64_t bytes, uint64_t spent)
 HIDDEN int nodes_find(void);
 HIDDEN const int *nodes_of_ranks(void);
 HIDDEN struct comm *comm_find(MPI_Comm comm);
+HIDDEN struct comm *comm_known(uint64_t handle);
 HIDDEN struct comm *window_find(MPI_Win win);
 HIDDEN void comm_forget(uint64_t handle);
 HIDDEN struct comm **comm_list(int *n);
@@ -193,14 +202,13 @@ HIDDEN void instance_keep(struct comm *comm, struct row *row, uint64_t spent);
 HIDDEN void instances_flush(struct comm *comm);
 HIDDEN void instances_flush_all(void);
 
-/* requests.c. `spent`: ticks of the call that began it. */
+/* requests.c. `spent`: ticks of the call that began it; `comm`: of a receive from any source, 0 of others. */
 struct pending {
-    uint64_t handle, key, bytes, spent;
+    uint64_t handle, key, bytes, spent, comm;
     uint32_t n;
     int is_persistent;
 };
-HIDDEN void request_put(uint64_t handle, uint64_t key, uint64_t bytes, uint64_t spent, int is_persistent);
-HIDDEN void request_put_back(const struct pending *pending);
+HIDDEN void request_put(const struct pending *pending);
 HIDDEN int request_take(uint64_t handle, struct pending *taken);
 
 /* files.c */

@@ -278,6 +278,7 @@ void report_write(const char *path, double wall_s, double call_cost_s)
     PMPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
     struct sent_row *rows = rows_here(me, call_cost_s, &mine), *all = NULL;
     int *sizes = NULL, *offsets = NULL;
+    MPI_Datatype row_type;
     mine.kept = profile_kept;
     mine.unsplit = profile_dropped;
     mine.lost_requests = profile_lost_requests;
@@ -290,13 +291,16 @@ void report_write(const char *path, double wall_s, double call_cost_s)
     }
     PMPI_Gather(&mine, (int)sizeof mine, MPI_BYTE, totals, (int)sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD);
     for (int rank = 0; me == 0 && rank < n_ranks; rank++) {
-        sizes[rank] = totals[rank].n_rows * (int)sizeof *rows;
-        offsets[rank] = n * (int)sizeof *rows;
+        sizes[rank] = totals[rank].n_rows;
+        offsets[rank] = n;
         n += totals[rank].n_rows;
     }
     if (me == 0)
         all = calloc((size_t)n + 1, sizeof *all);
-    PMPI_Gatherv(rows, mine.n_rows * (int)sizeof *rows, MPI_BYTE, all, sizes, offsets, MPI_BYTE, 0, MPI_COMM_WORLD);
+    PMPI_Type_contiguous((int)sizeof *rows, MPI_BYTE, &row_type); /* so that counts are those of rows, not of bytes */
+    PMPI_Type_commit(&row_type);
+    PMPI_Gatherv(rows, mine.n_rows, row_type, all, sizes, offsets, row_type, 0, MPI_COMM_WORLD);
+    PMPI_Type_free(&row_type);
     if (me == 0 && all) {
         qsort(all, (size_t)n, sizeof *all, by_key);
         write_whole(path, totals, all, n, n_ranks);

@@ -33,7 +33,8 @@ static void unlock_set(struct set *set)
         __atomic_store_n(&set->lock, 0, __ATOMIC_RELEASE);
 }
 
-static void put(const struct pending *pending)
+/* Enter a request that began, or one that was taken and has not ended. */
+void request_put(const struct pending *pending)
 {
     struct set *set = lock_set(pending->handle);
     struct pending *room = NULL;
@@ -54,19 +55,6 @@ static void put(const struct pending *pending)
     else
         __atomic_add_fetch(&profile_lost_requests, 1, __ATOMIC_RELAXED);
     unlock_set(set);
-}
-
-/* Enter a request that began, with the row that its time belongs to. */
-void request_put(uint64_t handle, uint64_t key, uint64_t bytes, uint64_t spent, int is_persistent)
-{
-    const struct pending pending = {handle, key, bytes, spent, 1, is_persistent};
-    put(&pending);
-}
-
-/* Enter a request again that was taken, because it has not ended. */
-void request_put_back(const struct pending *pending)
-{
-    put(pending);
 }
 
 /* Take a request out of the table. Returns 0 if it is not there. */

@@ -35,6 +35,9 @@
 #pragma weak PMPI_Query_thread
 #pragma weak PMPI_Test_cancelled
 #pragma weak PMPI_Topo_test
+#pragma weak PMPI_Type_commit
+#pragma weak PMPI_Type_contiguous
+#pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_size
 #pragma weak PMPI_Type_size_x
 #pragma weak PMPI_Win_get_group

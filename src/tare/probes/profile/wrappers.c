@@ -15,9 +15,11 @@ const char *const profile_names[N_FUNCTIONS] = {
     "other",
 };
 
-/* Requests that a call may complete, taken out of the table of requests while it runs, and its statuses. */
+/* Requests that a call may complete, taken out of the table of requests while it runs, and its statuses. `own` are
+ * ticks that the profile itself took within the call. */
 struct taken {
     int is_on, n;
+    uint64_t own;
     struct pending *list, few[MOST_ON_STACK];
     MPI_Status *statuses, *made, few_statuses[MOST_ON_STACK];
 };
@@ -95,6 +97,15 @@ static uint64_t at_self(const void *counts, size_t width, MPI_Comm comm)
     return element(counts, width, me);
 }
 
+/* Return how a collective splits whose parts have sizes of their own: a rank need not wait for an empty part. */
+static enum split split_of_parts(const void *counts, size_t width, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (element(counts, width, i) == 0)
+            return SPLIT_BOUND;
+    return SPLIT_EXACT;
+}
+
 static int at_least_one(int n)
 {
     return n < 1 ? 1 : n;
@@ -103,6 +114,7 @@ static int at_least_one(int n)
 #define sum_bytes(n, type, ranks) bytes_of((MPI_Count)sum_of(n, sizeof *(n), ranks), type)
 #define mean_bytes(n, type, ranks) (sum_bytes(n, type, ranks) / (uint64_t)at_least_one(ranks))
 #define mean_bytes_of_types(n, types, ranks) mean_of_types(n, sizeof *(n), types, ranks)
+#define SPLIT_OF_PARTS(n, comm) split_of_parts(n, sizeof *(n), own_ranks_of(comm))
 #define bytes_at_self(n, type, comm) bytes_of((MPI_Count)at_self(n, sizeof *(n), comm), type)
 
 static inline uint64_t peer_key(int fn, uint64_t bytes, int peer, const struct comm *comm)
@@ -142,19 +154,29 @@ static inline void count_message(int fn, uint64_t bytes, int peer, MPI_Comm comm
     row->ticks += spent;
 }
 
-static inline void count_received(int fn, MPI_Comm comm, uint64_t spent, const MPI_Status *status)
+/* Count a receive as the message that came, and one that failed as none: its status says nothing. */
+static inline void count_received(int fn, MPI_Comm comm, uint64_t spent, const MPI_Status *status, int result)
 {
-    count_message(fn, bytes_received(status), status->MPI_SOURCE, comm, spent);
+    if (result == MPI_SUCCESS)
+        count_message(fn, bytes_received(status), status->MPI_SOURCE, comm, spent);
+    else
+        count_message(fn, 0, MPI_ANY_SOURCE, comm, spent);
 }
 
 /* Count a send and a receive in one call as the receive. Without a source it is a send. */
 static inline void count_both(int fn, uint64_t bytes, int peer, int source, MPI_Comm comm, uint64_t spent,
-                              const MPI_Status *status)
+                              const MPI_Status *status, int result)
 {
     if (source != MPI_PROC_NULL)
-        count_received(fn, comm, spent, status);
+        count_received(fn, comm, spent, status, result);
     else
         count_message(peer == MPI_PROC_NULL ? fn : FN_Send, bytes, peer, comm, spent);
+}
+
+/* Whether the status of a request is that of a message. MPICH 5 does not fill in those of MPI_Isendrecv. */
+static int is_receive(int fn)
+{
+    return fn == FN_Irecv || fn == FN_Imrecv || fn == FN_Recv_init;
 }
 
 static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent, MPI_Request *request,
@@ -166,8 +188,10 @@ static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint6
         row_of(key)->ticks += spent; /* its calls are the messages that it starts */
     else
         count(key, bytes, spent);
-    if (*request != MPI_REQUEST_NULL)
-        request_put(HANDLE(*request), key, bytes, spent, is_persistent);
+    if (*request == MPI_REQUEST_NULL)
+        return;
+    const uint64_t any = peer == MPI_ANY_SOURCE && is_receive(fn) && fn != FN_Imrecv ? HANDLE(comm) : 0;
+    request_put(&(struct pending){HANDLE(*request), key, bytes, spent, any, 1, is_persistent});
 }
 
 #define count_started(fn, bytes, peer, comm, spent, request) count_request(fn, bytes, peer, comm, spent, request, 0)
@@ -185,7 +209,7 @@ static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint6
 static inline void count_collective(int fn, uint64_t bytes, MPI_Comm comm, uint64_t spent, enum split split)
 {
     struct comm *known = comm_of(comm);
-    if (!known || known->is_inter)
+    if (!known || known->is_inter || known->is_foreign)
         split = SPLIT_NONE;
     const enum locality where = known && !known->spans_nodes ? INTRA : MIXED;
     struct row *row = count(row_key(fn, bytes, known ? known->size : 0, where, split), bytes, spent);
@@ -204,7 +228,7 @@ static void count_one_sided(int fn, uint64_t bytes, int target, MPI_Win win, uin
     const uint64_t key = peer_key(fn, bytes, target, known);
     count(key, bytes, spent);
     if (request && *request != MPI_REQUEST_NULL)
-        request_put(HANDLE(*request), key, bytes, spent, 0);
+        request_put(&(struct pending){HANDLE(*request), key, bytes, spent, 0, 1, 0});
 }
 
 /* Take `n` requests out of the table; return them as they are, for the call. */
@@ -242,22 +266,16 @@ static void free_taken(struct taken *taken)
     free(taken->made);
 }
 
-/* Whether the status of a request is that of a message. MPICH 5 does not fill in those of MPI_Isendrecv. */
-static int is_receive(int fn)
-{
-    return fn == FN_Irecv || fn == FN_Imrecv || fn == FN_Recv_init;
-}
-
-/* Count a receive that began as one of the posted buffer as that of the message that came. */
-static void message_came(struct pending *one, uint64_t bytes)
+/* Count a receive that began as one of the posted buffer as that of the message that came, whose row is `key`. */
+static void message_came(struct pending *one, uint64_t key, uint64_t bytes)
 {
     struct row *posted = row_of(one->key);
     const uint64_t began = one->spent < posted->ticks ? one->spent : posted->ticks;
     posted->calls--;
     posted->bytes -= one->bytes;
-    const uint64_t moved = posted->calls || one->key == key_of_size(one->key, bytes) ? began : posted->ticks;
+    const uint64_t moved = posted->calls || one->key == key ? began : posted->ticks;
     posted->ticks -= moved;
-    one->key = key_of_size(one->key, bytes);
+    one->key = key;
     one->bytes = bytes;
     count(one->key, bytes, moved);
 }
@@ -276,8 +294,11 @@ static void request_ended(struct taken *taken, int i, int k)
     if (status->MPI_SOURCE == MPI_ANY_SOURCE && !is_cancelled) /* the empty status: it was not started */
         return;
     const uint64_t bytes = is_cancelled ? 0 : bytes_received(status);
-    if (bytes != one->bytes)
-        message_came(one, bytes);
+    uint64_t key = key_of_size(one->key, bytes);
+    if (one->comm && !is_cancelled)
+        key = key_of_place(key, locality_of(comm_known(one->comm), status->MPI_SOURCE));
+    if (bytes != one->bytes || key != one->key)
+        message_came(one, key, bytes);
 }
 
 static void all_ended(struct taken *taken)
@@ -324,7 +345,7 @@ static void wait_ended(int fn, struct taken *taken, const MPI_Request *requests,
     const uint64_t rest = share(taken, requests, n_ended > 0, spent);
     for (int i = 0; i < taken->n; i++)
         if (taken->list[i].n && HANDLE(requests[i]) == taken->list[i].handle)
-            request_put_back(&taken->list[i]);
+            request_put(&taken->list[i]);
     count(row_key(fn, 0, 0, MIXED, SPLIT_NONE), 0, rest);
     free_taken(taken);
 }
@@ -345,31 +366,38 @@ static void count_starts(int fn, int n, const MPI_Request *requests, uint64_t sp
             continue;
         }
         one.spent = spent / (uint64_t)n;
-        request_put_back(&one);
+        request_put(&one);
         count(one.key, one.bytes, one.spent);
     }
 }
 
-static MPI_Comm *end_comm(int is_on, MPI_Comm *comm)
+/* Split what a communicator keeps, and forget it. One that a callback of MPI frees is only forgotten. */
+static MPI_Comm *end_comm(struct taken *taken, MPI_Comm *comm)
 {
-    if (is_on && *comm != MPI_COMM_NULL) {
+    taken->own = 0;
+    if (!profile_active || *comm == MPI_COMM_NULL)
+        return comm;
+    if (taken->is_on) {
+        const uint64_t began = ticks();
         struct comm *known = comm_of(*comm);
         if (known && known->id)
             instances_flush(known);
-        comm_forget(HANDLE(*comm));
+        taken->own = ticks() - began; /* with what ranks wait for each other in the exchange */
+        table_here()->own_ticks += taken->own;
     }
+    comm_forget(HANDLE(*comm));
     return comm;
 }
 
-static MPI_Win *end_window(int is_on, MPI_Win *win)
+static MPI_Win *end_window(MPI_Win *win)
 {
-    if (is_on && *win != MPI_WIN_NULL)
+    if (profile_active && *win != MPI_WIN_NULL)
         comm_forget(HANDLE(*win));
     return win;
 }
 
-#define comm_ends(comm) end_comm(taken.is_on, comm)
-#define window_ends(win) end_window(taken.is_on, win)
+#define comm_ends(comm) end_comm(&taken, comm)
+#define window_ends(win) end_window(win)
 #define OWN_STATUS(status) ((status) == MPI_STATUS_IGNORE ? &own_status : (status))
 #define status_here OWN_STATUS(status)
 
