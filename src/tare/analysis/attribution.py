@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tare.analysis.interim_looks import SessionEnds, session_ends
 from tare.analysis.pairs import Pair, pairs
 from tare.analysis.profiles import (
     COMPUTATION,
@@ -25,6 +26,7 @@ from tare.analysis.profiles import (
     profiles,
 )
 from tare.analysis.proofs import nothing_crosses
+from tare.analysis.row_notes import unresolved_words
 from tare.analysis.scatter_causes import scatter_attribution, with_decided_scatter
 from tare.analysis.size_groups import group_name, size_groups
 from tare.analysis.uneven_computation import uneven
@@ -33,14 +35,21 @@ from tare.core.attribution import Attribution, Cause, CauseKind
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.core.interval import Bounded
-from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, arithmetic_intervals, geometric_intervals
+from tare.stats.autocorrelation import allow_for, unresolved_correlation
+from tare.stats.equivalence import difference_p_values
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, arithmetic_intervals
+from tare.stats.looks import sequential_p_values
 from tare.stats.multiplicity import holm
-from tare.stats.shares import Shares, mean_p_values, shares
+from tare.stats.ratios import ratios
+from tare.stats.shares import Shares, shares
 
 _ORDER = {kind: at for at, kind in enumerate(CauseKind)}
 
 _LEAST_DELAY = 0.1
 """As a share of the difference: ranks that compute only so much longer make nobody wait for most of it."""
+
+_LEAST_WAITED_FOR = 0.5
+"""As a share of the waiting: if the delay of slow ranks explains less of it, most of it was for others."""
 
 _POLLS = (
     *("MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Waitany", "MPI_Waitsome", "MPI_Request_get_status"),
@@ -117,7 +126,7 @@ def _attribution(campaign: Campaign, found: Profiles, pair: Pair, confidence: fl
         )
     sides = _sides(found, pair, passes)
     both = elapsed(campaign, pair, passes, confidence)
-    return _parted(nothing, sides, both, confidence)
+    return _parted(nothing, sides, both, session_ends(campaign, passes), confidence)
 
 
 def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
@@ -135,7 +144,7 @@ def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
         if (
             found_slow
             and WAITING in keys
-            and _is_waited_for(of_slow, len(computed[0][0]), keys, below, above)
+            and _is_waited_for(of_slow, len(found_slow), len(computed[0][0]), keys, below, above)
         ):
             slow_ranks = found_slow
             above[:, keys.index(COMPUTATION)] -= of_slow
@@ -144,16 +153,23 @@ def _sides(found: Profiles, pair: Pair, passes: list[Pass]) -> _Sides:
 
 
 def _is_waited_for(
-    of_slow: Floats, n_ranks: int, keys: list[ComponentKey], below: Floats, above: Floats
+    of_slow: Floats, n_slow: int, n_ranks: int, keys: list[ComponentKey], below: Floats, above: Floats
 ) -> bool:
     """Return whether ranks that compute longer make others wait, for a part of the difference that counts.
 
-    `of_slow` is what they compute longer, in the mean over ranks. Where there is less of it together with the
-    waiting, these ranks are not what changed.
+    `of_slow` is what `n_slow` of them compute longer, in the mean over ranks. Where there is less of it
+    together with the waiting, these ranks are not what changed; where others wait much longer than one of
+    them is late, they wait for other ranks, too.
     """
     longer = float(of_slow.mean())
     waited = float((above - below)[:, keys.index(WAITING)].mean())
-    return longer > 0 and longer + waited > 0 and longer * n_ranks >= _LEAST_DELAY * _difference(below, above)
+    delay = longer * n_ranks / n_slow  # of one of them, for which all others wait
+    return (
+        longer > 0
+        and longer + waited > 0
+        and delay >= _LEAST_DELAY * _difference(below, above)
+        and delay * (n_ranks - n_slow) / n_ranks >= _LEAST_WAITED_FOR * waited
+    )
 
 
 def _difference(below: Floats, above: Floats) -> float:
@@ -166,19 +182,20 @@ def _key_order(key: ComponentKey) -> tuple[int, str, int]:
     return _ORDER[CauseKind(kind)], name, size
 
 
-def _parted(nothing: Attribution, sides: _Sides, both: Elapsed, confidence: float) -> Attribution:
+def _parted(
+    nothing: Attribution, sides: _Sides, both: Elapsed, ends: SessionEnds, confidence: float
+) -> Attribution:
     differences = sides.contender - sides.reference
     walls = [side.sum(axis=1) for side in (sides.reference, sides.contender)]
-    ratio = geometric_intervals((walls[1] / walls[0])[:, np.newaxis], confidence)
+    ratio, p_value, resembling = _judged(walls[0], walls[1], ends, confidence)
     whole = arithmetic_intervals((walls[1] - walls[0])[:, np.newaxis], confidence)
-    p_value = float(mean_p_values(np.log(walls[1] / walls[0])[:, np.newaxis])[0])
     parts = _causes(sides, differences, [(at,) for at in range(len(sides.keys))], confidence)
     grouped = size_groups(sides.keys, shares(differences, confidence).share.tolist())
     causes = _causes(sides, differences, grouped, confidence)
     return msgspec.structs.replace(
         nothing,
         n_blocks=len(sides.passes),
-        ratio=_first(ratio.centre, ratio.low, ratio.high),
+        ratio=ratio,
         difference_s=_first(whole.centre, whole.low, whole.high),
         p_adjusted=p_value,
         parts=tuple(parts),
@@ -187,8 +204,26 @@ def _parted(nothing: Attribution, sides: _Sides, both: Elapsed, confidence: floa
         profiled_elapsed_s=both.profiled_s,
         cost=both.cost,
         scatter=scatter_attribution(sides.keys, *sides.measured, both.plain, confidence),
-        note=_note(sides),
+        note="; ".join(filter(None, (_note(sides), resembling))),
     )
+
+
+def _judged(
+    below: Floats, above: Floats, ends: SessionEnds, confidence: float
+) -> tuple[Bounded, float | None, str]:
+    """Return the ratio of wall times, the p value of their difference, and why it has none, if so.
+
+    Both allow for what verdicts allow for: blocks that resemble the one before, and several looks.
+    """
+    columns = below[:, np.newaxis], above[:, np.newaxis]
+    plain = ratios(*columns, confidence)
+    found, _ = allow_for(plain, *columns, confidence)
+    ratio = _first(found.ratio, found.low, found.high)
+    r = float(unresolved_correlation(plain, *columns)[0])
+    if np.isfinite(r):
+        return ratio, None, unresolved_words(f"{r:.2f}", len(below))
+    looks = ends.looks(*columns, np.ones(1, np.bool_))
+    return ratio, float(sequential_p_values(difference_p_values(found), looks)[0]), ""
 
 
 def _first(*values: Floats) -> Bounded:

@@ -26,7 +26,7 @@ from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.interval import Bounded
 from tare.core.prediction import PredictedCalls, Prediction
-from tare.core.profile import Calls
+from tare.core.profile import Calls, function_name
 from tare.stats.intervals import Floats
 
 CONFIDENCE = 0.90
@@ -37,6 +37,10 @@ _UNSURE = 0.5
 
 _LEAST_NAMED = 0.01
 """As a share of the predicted difference: remarks on calls that make less of it are not repeated."""
+
+
+LEAST_UNCOVERED = 0.01
+"""As a share of the wall time: what calls without a curve take less than that contradicts no prediction."""
 
 
 class _Row(NamedTuple):
@@ -61,13 +65,15 @@ class _Costed(NamedTuple):
 
     `spared` is what bursts spare at most on each side, in seconds, where a token bucket shapes its link.
     `in_full_s` is the difference, in seconds, if computation hides none of the calls on the contender, and
-    if messages go the other way beside them.
+    if messages go the other way beside them. `waited` is the share of the calls' cost for which the reference
+    waited, at most 1.
     """
 
     calls: PredictedCalls
     costs: tuple[Floats, Floats]
     spared: tuple[float, float]
     in_full_s: float
+    waited: float
 
 
 class _Sides(NamedTuple):
@@ -124,12 +130,15 @@ def _prediction(
         case=case.id,
         reference=own[1],
         contender=side[1],
+        nodes=case.layout.nodes,
         reference_platform=own[0],
         contender_platform=side[0],
         reference_s=sum(mean(one.profile.wall_s) for one in runs) / len(runs),
     )
     if own not in both.costs.sides:
-        return msgspec.structs.replace(nothing, refusal=f"no curve of {own[1] or own[0]}, on which it ran")
+        return msgspec.structs.replace(
+            nothing, refusal=f"there is no curve of {_named(own)}, on which it ran"
+        )
     rows: list[_Costed] = []
     uncovered: dict[str, float] = {}
     for row in _rows(runs):
@@ -182,7 +191,9 @@ def _costed(row: _Row, both: _Sides) -> _Costed | None:
     if before is None or after is None:
         return None
     one, other = float(np.nanmean(before.seconds)), float(np.nanmean(after.seconds))
-    exposed = min(1.0, row.with_sends_s / (row.calls * one)) if may_be_hidden(row.function) and one else 1.0
+    waited = min(1.0, row.with_sends_s / (row.calls * one)) if one else 1.0
+    # Nothing saves more than was waited for, whatever waited.
+    exposed = waited if may_be_hidden(row.function) or other < one else 1.0
     weight = row.calls * exposed
     calls = PredictedCalls(
         function=row.function,
@@ -203,14 +214,19 @@ def _costed(row: _Row, both: _Sides) -> _Costed | None:
     beside = both.costs.exchange_s(both.sides[1], row.function, row.n_bytes) or 0.0
     in_full_s = row.calls * (max(other, beside) - one)
     return _Costed(
-        calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]), in_full_s
+        calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]), in_full_s, waited
     )
+
+
+def _named(side: Side) -> str:
+    """Return a network with its platform, or a platform without networks."""
+    return f"{side[1]} on {side[0]}" if side[1] else side[0]
 
 
 def _without_costs(nothing: Prediction) -> str:
     if not nothing.uncovered_s:
         return "none of its calls is known to cross the network"
-    return f"no curve covers {', '.join(nothing.uncovered_s)}"
+    return f"no curve covers {', '.join(function_name(one) for one in nothing.uncovered_s)}"
 
 
 def _with_interval(
@@ -236,7 +252,9 @@ def _with_interval(
         ratio=ratio,
         measured_s=measured and measured.difference_s,
         measured_ratio=measured and measured.ratio,
-        is_inside=_meet(ratio, measured.ratio) if measured and measured.ratio else None,
+        is_inside=_meet(ratio, measured.ratio)
+        if measured and measured.ratio and nothing.uncovered_share <= LEAST_UNCOVERED
+        else None,
         rows=tuple(sorted(calls, key=lambda one: -abs(one.difference_s))),
         remarks=_remarks(calls),
         shaped=_shaped(value, rows, both),
@@ -252,7 +270,7 @@ def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both
         return found
     calls = [one.calls for one in rows]
     unsure = _UNSURE * sum(abs(one.difference_s) for one in calls if one.remarks)
-    may_hide = [_hidden_ends(one) for one in rows if may_be_hidden(one.calls.function)]
+    may_hide = [_hidden_ends(one) for one in rows]
     waited_for = [one for one in rows if not may_be_hidden(one.calls.function)]
     spared = [sum(one.spared[at] for one in waited_for) for at in (0, 1)]
     least = value - unsure + sum(low for low, _ in may_hide) - spared[1]
@@ -270,13 +288,16 @@ def _ratio(value: float, rows: Sequence[_Costed], runs: Sequence[Profiled], both
 
 
 def _hidden_ends(one: _Costed) -> tuple[float, float]:
-    """Return how far the difference of calls may go down and up from its value: from none to all of it.
+    """Return how far the difference of calls may go down and up from its value.
 
-    A faster network cannot save more than the time that the reference spent in them.
+    That of non-blocking ones goes from none to all of it; that of others down to the share for which the
+    reference waited, as what came before it was asked for may do so again. A faster network cannot save more
+    than the time that the reference spent in them.
     """
-    calls = one.calls
+    calls, value = one.calls, one.calls.difference_s
+    if not may_be_hidden(calls.function):
+        return (value * (one.waited - 1) if value > 0 else 0.0), 0.0
     in_full = max(one.in_full_s, -calls.calls * calls.exposed * calls.reference_call_s)
-    value = calls.difference_s
     return min(in_full, value, 0.0) - value, max(in_full, value, 0.0) - value
 
 

@@ -35,7 +35,7 @@ class Demand(NamedTuple):
 
     `messages` follow one another for the rank that has most of them, `hidden` of them are non-blocking, and
     `announced` are large.
-    `n_bytes` come from other nodes to the node that gets most of them.
+    `waited_s` is its time in the other ones. `n_bytes` come from other nodes to the node that gets most.
     """
 
     wall_s: float
@@ -43,6 +43,7 @@ class Demand(NamedTuple):
     hidden: float
     announced: float
     n_bytes: float
+    waited_s: float
 
 
 def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Tolerance]:
@@ -64,7 +65,7 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
 
 def demand(profile: Profile) -> Demand:
     """Return what a run asks of the network between nodes."""
-    messages, hidden, announced, n_bytes = (np.zeros(profile.ranks) for _ in range(4))
+    messages, hidden, announced, n_bytes, waited_s = (np.zeros(profile.ranks) for _ in range(5))
     n_nodes = len({*profile.nodes})
     for row in profile.functions:
         needed = steps(row.function, row.n_bytes, max(row.comm_size, 2))
@@ -72,7 +73,10 @@ def demand(profile: Profile) -> Demand:
             continue
         calls = np.array(row.calls, np.float64)
         messages += calls * needed.messages
-        hidden += calls * needed.messages if may_be_hidden(row.function) else 0.0
+        if may_be_hidden(row.function):
+            hidden += calls * needed.messages
+        else:
+            waited_s += np.array(row.seconds, np.float64)
         announced += calls * needed.messages if needed.n_bytes > EAGER_BYTES * needed.messages else 0.0
         crossing = _crossing(n_nodes, row.comm_size) if row.locality is Locality.MIXED else 1.0
         n_bytes += calls * needed.n_bytes * crossing
@@ -86,6 +90,7 @@ def demand(profile: Profile) -> Demand:
         hidden=float(hidden[busiest]),
         announced=float(announced[busiest]),
         n_bytes=max(received.values()),
+        waited_s=float(waited_s[busiest]),
     )
 
 
@@ -120,7 +125,7 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
     return msgspec.structs.replace(
         found,
         limits=tuple(_limit(share, found, per_message, per_byte) for share in SHARES),
-        networks=tuple(_networks(campaign, found, costs, per_message, per_byte)),
+        networks=tuple(_networks(campaign, found, means, costs, per_message, per_byte)),
     )
 
 
@@ -146,10 +151,14 @@ def _without_messages(found: Tolerance) -> str:
 
 
 def _bytes_per_s(campaign: Campaign, side: Side, costs: NetworkCosts) -> float | None:
-    """Return the rate of a side's links, else the bandwidth that its curve has; None if neither is known."""
+    """Return the bandwidth that a side's curve has, but no more than the rate of its links.
+
+    Without a curve it is that rate, which is a bound; None if neither is known.
+    """
     link = campaign.plan.links.get(side[1] or "")
-    rate = link.rate_bits_per_s if link else None
-    return rate / 8 if rate else costs.bytes_per_s(side)
+    known = [link.rate_bits_per_s / 8] if link and link.rate_bits_per_s else []
+    reached = costs.bytes_per_s(side)
+    return min([*known, *([reached] if reached else [])], default=None)
 
 
 def _bounded(values: Floats) -> Bounded:
@@ -181,19 +190,29 @@ def _limit(share: float, found: Tolerance, per_message: Bounded, per_byte: Bound
 
 
 def _bandwidth(share: float, link: float, per_byte: Bounded) -> Bounded:
-    """Return B of 1/B = 1/B0 + share · wall/bytes; more time a byte means that less bandwidth is enough."""
+    """Return B of 1/B = 1/B0 + share · wall/bytes; more time a byte means that less bandwidth is enough.
+
+    It may be as little as that with which the link is busy all the time: bytes pass while ranks compute.
+    """
 
     def enough(seconds: float) -> float:
         return 1 / (1 / link + share * seconds)
 
     low, high = per_byte.high, per_byte.low
     return Bounded(
-        enough(per_byte.value), None if low is None else enough(low), None if high is None else enough(high)
+        enough(per_byte.value),
+        None if low is None else min(enough(low), 1 / ((1 + share) * low)),
+        None if high is None else enough(high),
     )
 
 
 def _networks(
-    campaign: Campaign, found: Tolerance, costs: NetworkCosts, per_message: Bounded, per_byte: Bounded | None
+    campaign: Campaign,
+    found: Tolerance,
+    means: Demand,
+    costs: NetworkCosts,
+    per_message: Bounded,
+    per_byte: Bounded | None,
 ) -> Iterator[Network]:
     """Yield what each other network with a curve costs; latencies of two networks are of the same pass."""
     here = (found.platform, found.network)
@@ -222,7 +241,7 @@ def _networks(
             added_latency_s=added,
             bytes_per_s=bandwidth,
             slowdown=Bounded(slower.value, slower.low, _at_most(found, by_latency, by_bytes)),
-            sure=_sure(found, by_latency, by_bytes, busy),
+            sure=_sure(_surely_paid(found, means, own), by_latency, by_bytes, busy),
             is_whole=is_whole,
             measured=measured.ratio if measured else None,
         )
@@ -232,17 +251,26 @@ def _at_most(found: Tolerance, by_latency: Bounded, by_bytes: Bounded) -> float 
     """Return the most that a network costs: large messages take three latencies, and nothing is saved."""
     if by_latency.high is None or by_bytes.high is None:
         return None
-    factor = latencies_each(found) if by_latency.high > 0 else 1 - found.hidden / found.messages
-    return by_latency.high * factor + max(0.0, by_bytes.high)
+    return max(0.0, by_latency.high) * latencies_each(found) + max(0.0, by_bytes.high)
 
 
 def _exactly(value: float) -> Bounded:
     return Bounded(value, value, value)
 
 
-def _sure(found: Tolerance, by_latency: Bounded, by_bytes: Bounded, busy: Bounded) -> Bounded:
-    """Return the least that a network costs: what may be hidden is, and what it saves is saved."""
+def _surely_paid(found: Tolerance, means: Demand, own: Floats) -> float:
+    """Return the share of the messages that surely cost a latency.
+
+    None that may be hidden does. Of the others, no more than the time in them has room for on the program's
+    own network: messages that were sent at the same time share a latency, and one that had come costs none.
+    """
     waited_for = 1 - found.hidden / found.messages
+    latency_s = float(np.nanmean(own))
+    return min(waited_for, means.waited_s / (found.messages * latency_s)) if latency_s > 0 else waited_for
+
+
+def _sure(waited_for: float, by_latency: Bounded, by_bytes: Bounded, busy: Bounded) -> Bounded:
+    """Return the least that a network costs: what may be hidden is, and what it saves is saved."""
 
     def least(latency: float | None, bandwidth: float | None, full: float | None) -> float | None:
         if latency is None or bandwidth is None or full is None:

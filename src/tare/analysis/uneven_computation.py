@@ -19,11 +19,11 @@ _LEAST_EXCESS = 0.02
 def uneven(reference: Floats, contender: Floats) -> tuple[Floats, tuple[int, ...]]:
     """Return how much of the mean difference is of ranks that stand out, and these; the largest excess first.
 
-    `reference` and `contender` are the computation of each rank in seconds, blocks × ranks. All ranks that do
-    not stand out give the even factor: their total on the contender over that on the reference, in each
-    block. What the mean difference exceeds that factor by is uneven. A rank stands out if its time exceeds
-    that of the lower median rank, scaled, in a one-sided t test at 1 % over all ranks, and by 2 %. Without
-    such a rank the uneven part is 0 in every block.
+    `reference` and `contender` are the computation of each rank in seconds, blocks × ranks. All ranks that
+    do not stand out give the even factor: their total on the contender over that on the reference, in
+    each block. What the mean difference exceeds that factor by is uneven. A rank stands out if its time
+    exceeds that of the lower median rank, scaled, in a one-sided t test at 1 % over all ranks, and by 2
+    %, and is longer than on the reference. Without such a rank the uneven part is 0 in every block.
     """
     n_blocks, n_ranks = reference.shape
     nothing = np.zeros(n_blocks)
@@ -41,6 +41,7 @@ def uneven(reference: Floats, contender: Floats) -> tuple[Floats, tuple[int, ...
     is_out = _is_above(excess, _CHANCE / n_ranks) & (
         excess.mean(axis=0) > _LEAST_EXCESS * contender.mean(axis=0)
     )
+    is_out &= contender.mean(axis=0) > reference.mean(axis=0)
     if not is_out.any():
         return nothing, ()
     quiet = ~is_out

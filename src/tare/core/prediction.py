@@ -30,10 +30,12 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     - `case` is the profiled case, on the network `reference`; `contender` is the other network. Platforms are
       `reference_platform` and `contender_platform`.
+    - `nodes` are those of the case.
     - `difference_s` is predicted; `ratio` is that of the wall times.
     - The interval of `ratio` is that of what as many runs on both networks would measure.
     - `measured_s` and `measured_ratio` are those of profiled runs on both networks; None if there are none.
-    - `is_inside` says whether the measured ratio's own interval and the predicted one meet.
+    - `is_inside` says whether the measured ratio's own interval and the predicted one meet; None where
+      nothing was measured, and where calls without a curve take more than 1 % of the time.
     - `uncovered_s` is the time of the reference in calls for which there is no curve, or whose messages are
       not known (neighbourhood collectives, one-sided), by function.
     - `shaped` names the networks whose token bucket lets bursts pass at once, and so widens the interval.
@@ -46,6 +48,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     contender: str | None
     reference_platform: str
     contender_platform: str
+    nodes: int | None = None
     reference_s: float = 0.0
     difference_s: Bounded | None = None
     ratio: Bounded | None = None
@@ -58,12 +61,18 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     shaped: tuple[str, ...] = ()
     refusal: str = ""
 
+    @property
+    def uncovered_share(self) -> float:
+        """Return the share of the reference's wall time in calls for which there is no curve."""
+        return sum(self.uncovered_s.values()) / self.reference_s if self.reference_s else 0.0
+
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
     """The added latency in seconds, and the bandwidth of a node in bytes per second, that cost `share`.
 
     An interval has no high end for the latency where all messages may be hidden by computation. The bandwidth
-    is None where nothing is sent between nodes, or where that of its own network is not known.
+    is None where nothing is sent between nodes, or where that of its own network is not known; its interval
+    goes down to where the link is busy all the time, as bytes may pass while ranks compute.
     """
 
     share: float
@@ -77,9 +86,10 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     - `added_latency_s` is how much more latency it has. `bytes_per_s` is its bandwidth between two nodes;
       None if it is not known.
     - `slowdown` is by both; by the latency alone where one of the bandwidths is not known (`is_whole` is
-      false), although bytes are sent. Its high end has large messages take three latencies, and nothing saved
-      by what is better. `sure` is what it costs at least: the latency of messages that are not non-blocking
-      less what more bandwidth saves, or how much longer its link takes for all bytes than the run took.
+      false), although bytes are sent. Its high end has large messages take three latencies, and
+      nothing saved by what is better. `sure` is what it costs at least: the latency of messages that
+      are not non-blocking or as much of it as the time in them on its own network is, less what more
+      bandwidth saves, or how much longer its link takes for all bytes than the run took.
     - `measured` is the ratio of wall times of profiled runs on both; None without such runs.
     """
 
@@ -102,7 +112,7 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
     - The slowdown by an added latency L is messages · L / wall; by bandwidth B it is bytes · (1/B − 1/B0) /
       wall, where B0 is the rate of its own link, or else the bandwidth of large messages that its curve has.
     - `uncounted` are functions that send data between nodes in messages whose number is not known, such as
-      one-sided ones. With some, the program stands at most what is given.
+      one-sided ones. With some, the program stands less than what is given.
     """
 
     workload: str

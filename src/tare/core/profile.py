@@ -64,6 +64,11 @@ class Split(enum.StrEnum):
     """Not parted: point-to-point, and calls without instances."""
 
 
+def function_name(function: str) -> str:
+    """Return the name of a row's function for a sentence; ``other`` are calls without a row of their own."""
+    return "MPI calls that found no room in the profile" if function == "other" else function
+
+
 class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of one MPI function, of one class of sizes, communicator size and locality.
 

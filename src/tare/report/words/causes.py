@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tare.analysis.correlates import Reason
 from tare.core.attribution import Attribution, Cause, CauseKind, ScatterCause
 from tare.core.interval import Bounded
+from tare.core.profile import function_name
 from tare.core.units import format_bytes
 from tare.report.variants import Variants
 from tare.report.words.mechanisms import mechanism
@@ -36,9 +37,6 @@ _SEVERAL = 3.0
 
 _WIDE_SHARE = 0.5
 """A share whose interval is wider is given by the ends of that alone."""
-
-_NO_ROOM = "other"
-"""The name of the calls that found no room in the profile's table."""
 
 _WITHOUT_SIZE = (
     *("MPI_Wait", "MPI_Test", "MPI_Start", "MPI_Request_", "MPI_Probe", "MPI_Iprobe", "MPI_Mprobe"),
@@ -155,7 +153,7 @@ def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
         of_that = " of that is" if at == 0 else ""
         texts.append(f"{share_said(cause.share)}{of_that} {cause_words(cause)}{support}")
     rest = one.unexplained
-    if rest is not None and abs(rest.share.value) >= _LARGE_REST:
+    if rest is not None and rest.share.value >= _LARGE_REST:
         texts.append(f"{share_said(rest.share)} is not explained by the profile")
     is_slower = one.difference_s is not None and one.difference_s.value > 0
     texts += [
@@ -163,7 +161,13 @@ def _causes(one: Attribution, reasons: Sequence[Reason]) -> str:
         f"{share_said(_positive(cause))}"
         for cause in against
     ]
-    return ", ".join(texts) if texts else "no single part of that is certain"
+    if rest is not None and rest.share.value <= -_LARGE_REST:
+        texts.append(
+            f"{'less' if is_slower else 'more'} time that the profile does not explain makes up for "
+            f"{share_said(_positive(rest))}"
+        )
+    least = percent(_LEAST_SHARE, is_signed=False, decimals=0)
+    return ", ".join(texts) if texts else f"no part of {least} or more of that is certain"
 
 
 def _positive(cause: Cause) -> Bounded:
@@ -184,8 +188,8 @@ def part_words(one: Cause | ScatterCause) -> str:
     """Return what a part of the wall time is: ``MPI_Alltoall of 1 to 4 KiB``, ``computation``."""
     match one.kind:
         case CauseKind.FUNCTION:
-            if one.name == _NO_ROOM:
-                return "MPI calls that found no room in the profile"
+            if function_name(one.name) != one.name:
+                return function_name(one.name)
             return f"{visible(one.name)}{'' if one.name.startswith(_WITHOUT_SIZE) else _size_words(one)}"
         case CauseKind.FILES:
             return f"file I/O, {visible(one.name)}"

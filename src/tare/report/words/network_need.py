@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tare.analysis.prediction import LEAST_UNCOVERED
 from tare.analysis.tolerance import EAGER_BYTES, latencies_each
 from tare.core.interval import Bounded
 from tare.core.prediction import Limit, Network, Prediction, Tolerance
+from tare.core.profile import function_name
 from tare.core.units import format_bytes
 from tare.report.words.numbers import (
     NARROW,
@@ -29,6 +31,9 @@ _QUOTED = 0.05
 _LEAST_ANNOUNCED = 0.01
 """As a share of the messages: fewer large ones hardly change what the program stands."""
 
+_MEASURED = "measured to be slower"
+"""The verdict on a network whose latency and bandwidth are good enough, or undecided, and which is not."""
+
 _FACTOR = 2.0
 """A value whose interval goes further than this factor from it is not quoted."""
 
@@ -36,7 +41,8 @@ _FACTOR = 2.0
 def prediction_sentence(one: Prediction) -> str:
     """Return what the curves predict, beside what was measured, without a full stop."""
     reference, contender = side_words(one)
-    subject = f"{visible(one.workload)} on {contender}"
+    nodes = f"at {count(one.nodes, 'node')} " if one.nodes else ""
+    subject = f"{nodes}{visible(one.workload)} on {contender}"
     if one.refusal or one.ratio is None:
         return f"{subject}: nothing is predicted, because {visible(one.refusal)}"
     text = (
@@ -59,7 +65,12 @@ def prediction_sentence(one: Prediction) -> str:
         priced = {row.function for row in one.rows}
         calls = [name for name in one.uncovered_s if name not in priced]
         calls += [f"other sizes of {name}" for name in one.uncovered_s if name in priced]
-        text += f"; no curve covers {listed([visible(name) for name in calls])}"
+        text += f"; no curve covers {listed([visible(function_name(name)) for name in calls])}"
+        if one.uncovered_share > LEAST_UNCOVERED:
+            share = percent(one.uncovered_share, is_signed=False, decimals=0)
+            text += (
+                f", in which it spent {share} of its time on {reference}: what that costs is not predicted"
+            )
     return text
 
 
@@ -75,13 +86,13 @@ def side_words(one: Prediction) -> tuple[str, str]:
     return first, second
 
 
-def change_words(ratio: Bounded) -> str:
-    """Return a ratio of times as words: ``12 % [8, 17] longer``."""
+def change_words(ratio: Bounded, shorter: str = "shorter") -> str:
+    """Return a ratio of times as words: ``12 % [8, 17] longer``; `shorter` is the word for less time."""
     share = ratio.value - 1
     ends = None if ratio.low is None or ratio.high is None else (ratio.low - 1, ratio.high - 1)
     word = "longer"
     if share < 0:
-        share, ends, word = -share, ends and (-ends[1], -ends[0]), "shorter"
+        share, ends, word = -share, ends and (-ends[1], -ends[0]), shorter
     decimals = 0 if share >= 0.0995 else 1
     return f"{percent(share, is_signed=False, decimals=decimals)} {bracket(ends, decimals)} {word}".replace(
         "  ", " "
@@ -89,11 +100,16 @@ def change_words(ratio: Bounded) -> str:
 
 
 def _change_said(ratio: Bounded) -> str:
-    """Return a ratio for a sentence: the ends of its interval alone, if that is wider than the change."""
+    """Return a ratio for a sentence: the ends of its interval alone, if that is wider than the change.
+
+    Something takes longer, or it takes less time.
+    """
     low, high = ratio.low, ratio.high
-    if low is None or high is None or high - low <= abs(ratio.value - 1):
-        return change_words(ratio)
-    return f"between {change_words(Bounded(low))} and {change_words(Bounded(high))}"
+    ends = [ratio]
+    if low is not None and high is not None and high - low > abs(ratio.value - 1):
+        ends = [Bounded(low), Bounded(high)]
+    words = [change_words(one, shorter="less time") for one in ends]
+    return words[0] if len(words) == 1 else f"between {words[0]} and {words[1]}"
 
 
 def tolerance_sentence(one: Tolerance) -> str:
@@ -109,18 +125,22 @@ def tolerance_sentence(one: Tolerance) -> str:
         if one.n_runs < MIN_BLOCKS:
             why = f"it has fewer than {MIN_BLOCKS} profiled runs"
         return f"{subject}: how much latency it stands is not known, because {why}"
-    most = "at most " if one.uncounted else ""
-    text = f"{subject} stands {most}{latency_words(limit)} more latency for {share}"
+    text = f"{subject} stands {latency_words(limit)} more latency for {share}"
     if one.announced > _LEAST_ANNOUNCED * one.messages:
         text += f" (messages of more than {_EAGER} may take three latencies)"
-    if limit.bandwidth is not None and _is_known(limit.bandwidth):
-        down_to = "of no less than" if one.uncounted else "down to"
-        text += f", or by its bytes a bandwidth {down_to} {bandwidth_words(limit)} a node"
+    if limit.bandwidth is not None and _is_sure_above(limit.bandwidth):
+        text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
     if one.uncounted:
-        names = listed([visible(name) for name in one.uncounted])
-        text += f", as messages of {names} are not counted"
-    judged = _judged(one)
-    return f"{text}: by latency and bandwidth together, {judged}" if judged else text
+        names = listed([visible(function_name(name)) for name in one.uncounted])
+        text += f", without messages of {names}, which are not counted"
+    judged, slower = _judged(one)
+    text += f": by latency and bandwidth together, {judged}" if judged else ""
+    return f"{text}; as measured, {slower}" if slower else text
+
+
+def _is_sure_above(one: Bounded) -> bool:
+    """Return whether a bandwidth is known from above; bytes that pass while ranks compute need less."""
+    return one.high is not None and one.high <= _FACTOR * one.value
 
 
 def _of_one_latency(limit: Limit, one: Tolerance) -> Bounded | None:
@@ -164,22 +184,23 @@ def bandwidth_words(limit: Limit) -> str:
     return f"{scaled(one.value, 'B/s')} [{scaled(one.low, 'B/s')}, {scaled(one.high, 'B/s')}]"
 
 
-def _judged(one: Tolerance) -> str:
-    """Return which networks are good enough and which are not; the others are undecided."""
-    groups: dict[str, list[str]] = {"good enough": [], "not": [], "undecided": []}
+def _judged(one: Tolerance) -> tuple[str, str]:
+    """Return which networks are good enough, and those that only a measurement says are not."""
+    groups: dict[str, list[str]] = {"good enough": [], "not": [], "undecided": [], _MEASURED: []}
     for network in one.networks:
         verdict = _verdict(network)
         # What is not counted costs more on a slower network.
         groups["undecided" if one.uncounted and verdict == "good enough" else verdict].append(
             _network_said(network, one.platform)
         )
+    slower = groups.pop(_MEASURED)
     words = {"not": "not" if groups["good enough"] else "not good enough"}
-    parts = [
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words.get(word, word)}"
-        for word, names in groups.items()
-        if names
-    ]
-    return listed(parts)
+    parts = [_are(names, words.get(word, word)) for word, names in groups.items() if names]
+    return listed(parts), _are(slower, "not good enough") if slower else ""
+
+
+def _are(names: list[str], what: str) -> str:
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'} {what}"
 
 
 def _verdict(network: Network) -> str:
@@ -190,14 +211,15 @@ def _verdict(network: Network) -> str:
     """
     measured = network.measured
     is_measured = measured is not None and measured.low is not None and measured.high is not None
+    high, low = network.slowdown.high, network.sure.low
+    is_slow = low is not None and low > _QUOTED
     if measured is not None and measured.low is not None and measured.low > 1 + _QUOTED:
-        return "not"
+        return "not" if is_slow else _MEASURED
     if measured is not None and measured.high is not None and measured.high > 1 + _QUOTED:
         return "undecided"
-    high, low = network.slowdown.high, network.sure.low
     if network.is_whole and high is not None and high <= _QUOTED:
         return "good enough"
-    return "not" if low is not None and low > _QUOTED and not is_measured else "undecided"
+    return "not" if is_slow and not is_measured else "undecided"
 
 
 def _network_said(network: Network, own_platform: str) -> str:

@@ -78,7 +78,7 @@ def _causes(one: ScatterAttribution) -> str:
     ]
     texts = [_from(cause, at) for at, cause in enumerate(named[:MOST_CAUSES])]
     rest = next((cause for cause in one.causes if cause.kind is CauseKind.UNEXPLAINED), None)
-    if rest is not None and abs(rest.share.value) >= _LARGE_REST:
+    if rest is not None and rest.share.value >= _LARGE_REST:
         texts.append(f"{share_said(rest.share)} is not explained by the profile")
     return listed(texts) if texts else "no single part that carries the variance is certain"
 
