@@ -55,8 +55,8 @@ class RecordedCommands:
 
 SLURM = {
     "sinfo --version": "slurm-wlm 22.05.8\n",
-    "sinfo --Node": NODES,
-    "scontrol show partition": PARTITIONS,
+    "sinfo --all --Node": NODES,
+    "scontrol --all show partition": PARTITIONS,
     "scontrol show config": CONFIGURATION,
     "sacctmgr": "root||normal\nproj42|lab|normal,bench\n",
     "srun --mpi=list": TYPES,
@@ -96,7 +96,7 @@ def test_a_site_without_accounting_is_found_and_the_reason_is_kept() -> None:
 def test_commands_without_a_controller_are_no_slurm() -> None:
     notes: list[str] = []
     down = Output(1, "", "slurm_load_node: Unable to contact slurm controller (connect failure)\n")
-    assert find_slurm(RecordedCommands({**SLURM, "sinfo --Node": down}), "root", notes.append) is None
+    assert find_slurm(RecordedCommands({**SLURM, "sinfo --all --Node": down}), "root", notes.append) is None
     assert "Unable to contact slurm controller" in notes[0]
     assert find_slurm(RecordedCommands({}), "root", notes.append) is None
 

@@ -97,6 +97,16 @@ def test_a_module_that_fails_is_a_fault_with_its_own_words(
     assert not Path("pwned").exists()
 
 
+def test_a_module_that_makes_another_inactive_is_a_fault(work: Path, tree: Path) -> None:
+    """The level loads another compiler, for which there is no such MPI: another one would run."""
+    done = run(work, using(lmod, tree, "gcc/13", "openmpi/5.0", "gcc/12"), "echo", "never")
+    assert (done.stdout, done.returncode) == ("", 1)
+    (found,) = faults_in(work)
+    assert "module load gcc/12" in found.describe()
+    assert "Inactive Modules" in found.describe()
+    assert "openmpi/5.0" in found.describe()
+
+
 @SYSTEMS
 def test_what_is_printed_meanwhile_is_kept_apart(system: System, work: Path, tree: Path) -> None:
     layers = (*using(system, tree, "loud/1"), Software(setup="echo banner; echo warning >&2"))

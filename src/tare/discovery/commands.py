@@ -17,6 +17,8 @@ from tare.core.log import fields
 _LOG = log.of("discovery")
 _TIMEOUT_S = 20.0
 _GRACE_S = 5.0
+_OF_A_JOB = tuple(f"SLURM_{name}" for name in ("JOB", "STEP", "MEM_", "CPU", "NTASKS", "NNODES", "TRES"))
+"""How variables of a job of Slurm begin. In one, srun(1) starts a step of that job, and no job of its own."""
 _TIMED_OUT = 124  # as timeout(1)
 
 Report = Callable[[str], None]
@@ -49,7 +51,8 @@ class OwnCommands:
     """Runs commands on this machine, without input. An interrupt ends the command, too."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self._env = {**os.environ, **(env or {}), "LC_ALL": "C"}
+        known = {name: text for name, text in os.environ.items() if not name.startswith(_OF_A_JOB)}
+        self._env = {**known, **(env or {}), "LC_ALL": "C"}
 
     def run(self, argv: Sequence[str], timeout_s: float = _TIMEOUT_S) -> Output | None:
         """Return how a command ended (see Commands)."""

@@ -30,6 +30,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     is_default: bool = False
     is_up: bool = True
+    is_hidden: bool = False
     classes: tuple[NodeClass, ...] = ()
     limits: dict[str, str] = {}
 
@@ -116,6 +117,20 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     link_layer: str = ""
 
 
+class FabricPort(msgspec.Struct, frozen=True, kw_only=True):
+    """An active port of a fabric, as DEVICE:PORT; `rate` is as the node writes it: 200 Gb/sec (4X HDR)."""
+
+    name: str
+    link_layer: str = ""
+    rate: str = ""
+
+    @property
+    def described(self) -> str:
+        """Return it in words: ``mlx5_0:1 (InfiniBand, 200 Gb/sec (4X HDR))``."""
+        known = ", ".join(filter(None, (self.link_layer, self.rate)))
+        return f"{self.name} ({known})" if known else self.name
+
+
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder of a node, and the file system in which it lies. `origin` says who names it."""
 
@@ -187,6 +202,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     cores: int = 1
     memory_kib: int = 0
     interfaces: tuple[Interface, ...] = ()
+    fabrics: tuple[FabricPort, ...] = ()
     default_interface: str = ""
     folders: tuple[Folder, ...] = ()
     mpis: tuple[Mpi, ...] = ()

@@ -2,11 +2,11 @@
 # $tare_before: the mpirun without modules; $tare_most: how many MPIs, and compilers before them, are loaded at most;
 # $tare_has_module: not empty if the environment defines `module`; $tare_programs: a pattern of names of programs.
 # $tare_stack: what the names of the records begin with; if not empty, no MPIs are behind compilers there.
-tare_mpi='(^|/)((cray-|spectrum-|intel-?|parastation-?|ps)mpi|cray-mpich|impi|i_mpi|open-?mpi|ompi|mpich|mvapich|hpcx)|(^|/)mpi(/|$)'
-tare_compiler='^([^/]*/)?(gcc|gnu[0-9]*|intel|intel-compilers|oneapi|compilers|icc|icx|nvhpc|aocc|llvm|clang|acfl|arm)(/|$)'
+tare_mpi='(^|/)((cray-|spectrum-|intel-?(oneapi-)?|parastation-?|ps)mpi|cray-mpich|impi|i_mpi|open-?mpi|ompi|mpich|mvapich|hpcx)|(^|/)mpi(/|$)'
+tare_compiler='^([^/]*/)?(gcc|gnu[0-9]*|intel|intel-(oneapi-)?compilers|cce|oneapi|compilers|icc|icx|nvhpc|aocc|llvm|clang|acfl|arm)(/|$)'
 
 tare_available() { # the names of modules, the newest first; banners, headings and folders are left out
-  module -t avail </dev/null 2>&1 | sed 's/([^()]*)$//; s/ *<[^<>]*>$//' |
+  module -t avail </dev/null 2>&1 | sed 's/ *<[^<>]*>$//; s/([^()]*)$//' |
     grep -E '^[A-Za-z0-9_][A-Za-z0-9_.+@=/-]*[A-Za-z0-9_.+@=-]$' | sort -ruV
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from tare.core.units import whole_number
-from tare.discovery.facts import Folder, Interface, NodeFacts
+from tare.discovery.facts import FabricPort, Folder, Interface, NodeFacts
 from tare.discovery.file_systems import Mount, file_system_of, read_mounts
 from tare.discovery.modules import modules_script, read_eessi, read_module_mpis, read_module_system
 from tare.discovery.mpi import read_mpis
@@ -63,6 +63,7 @@ def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFact
         cores=_cores(records),
         memory_kib=int(memory[1]) if memory else 0,
         interfaces=_interfaces(records),
+        fabrics=_fabrics(records.get("fabrics", "")),
         default_interface=routes[routes.index("dev") + 1] if "dev" in routes[:-1] else "",
         folders=_folders(records.get("folders", ""), mounts, origins),
         mpis=(*read_mpis(records, origins), *read_module_mpis(records), *of_eessi, *of_spack),
@@ -100,6 +101,16 @@ def _interfaces(records: Mapping[str, str]) -> tuple[Interface, ...]:
             addresses.setdefault(words[1].partition("@")[0], []).append(words[3])
     return tuple(
         _interface(name, own, names, records) for name, own in addresses.items() if not _NO_FABRIC.match(name)
+    )
+
+
+def _fabrics(text: str) -> tuple[FabricPort, ...]:
+    """Return the active ports of fabrics, in lines ``DEVICE:PORT|LINK LAYER|STATE|RATE``."""
+    rows = (line.split("|") for line in text.splitlines())
+    return tuple(
+        FabricPort(name=row[0], link_layer=row[1], rate=row[3].strip())
+        for row in rows
+        if len(row) == 4 and row[0].isprintable() and "ACTIVE" in row[2]
     )
 
 

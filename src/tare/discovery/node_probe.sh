@@ -23,6 +23,15 @@ for nic in /sys/class/net/*; do
     echo "${device##*/}:${port##*/} $(cat "$port/link_layer") $(cat "$port/rate")"
   done
 done
+record fabrics
+for port in /sys/class/infiniband/*/ports/*; do
+  [ -d "$port" ] || continue
+  device=${port%/ports/*}
+  echo "${device##*/}:${port##*/}|$(cat "$port/link_layer")|$(cat "$port/state")|$(cat "$port/rate")"
+done
+for device in /sys/class/cxi/*; do
+  [ -e "$device" ] && echo "${device##*/}|Slingshot|ACTIVE|"
+done
 record names
 ip -o -4 addr show scope global | while read -r _ _ _ address _; do
   getent hosts "${address%/*}"

@@ -17,6 +17,9 @@ ScriptOf = Callable[[str], str]
 """Returns the script for a node of a name; the empty name is for nodes that know their own."""
 
 _LABELLED = re.compile(r" *([0-9]+): ?(.*)", re.DOTALL)
+_MOST_PIECE = 1024
+"""SLURM_IO_MAX_MSG_LEN of Slurm, in bytes."""
+
 ASKING_S = 240
 """How long a node may take to answer: modules, EESSI and Spack take up to a minute each."""
 
@@ -74,12 +77,21 @@ def ask_slurm(
 
 
 def split_labelled(text: str) -> list[str]:
-    """Return the output of each task of `srun --label`, in the order of their numbers."""
+    """Return the output of each task of `srun --label`, in the order of their numbers.
+
+    Slurm sends a line in pieces of at most _MOST_PIECE bytes, and srun labels each and ends it: a piece of
+    that size goes on in the next one of its task (write_labelled_message.c).
+    """
     tasks: dict[int, list[str]] = {}
     for line in text.split("\n"):
         if found := _LABELLED.fullmatch(line):
             tasks.setdefault(int(found[1]), []).append(found[2])
-    return ["\n".join([*lines, ""]) for _, lines in sorted(tasks.items())]
+    return ["".join(map(_ended, lines)) for _, lines in sorted(tasks.items())]
+
+
+def _ended(piece: str) -> str:
+    """Return a piece of a task's output with the end of its line, if the line ends there."""
+    return piece if len(piece.encode()) >= _MOST_PIECE else f"{piece}\n"
 
 
 def _read(

@@ -9,8 +9,8 @@ from tare.core.units import whole_number
 from tare.discovery.commands import Commands, Report, text_of
 from tare.discovery.facts import Account, NodeClass, Partition, SlurmFacts
 
-_NODES = ("sinfo", "--Node", "--noheader", "--format=%N|%R|%X|%Y|%Z|%m|%f|%G")
-_PARTITIONS = ("scontrol", "show", "partition", "--oneliner")
+_NODES = ("sinfo", "--all", "--Node", "--noheader", "--format=%N|%R|%X|%Y|%Z|%m|%f|%G")
+_PARTITIONS = ("scontrol", "--all", "show", "partition", "--oneliner")
 _MANAGER = ("sacctmgr", "--noheader", "--parsable2", "show")
 _LIMITS = (
     "MaxTime",
@@ -39,14 +39,16 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
         return None
     partitions = text_of(commands, _PARTITIONS, report) or ""
     settings = read_configuration(text_of(commands, ["scontrol", "show", "config"], report) or "")
-    associations = [*_MANAGER, "associations", f"user={user}"]
+    cluster = settings.get("ClusterName", "")
+    own = [f"cluster={cluster}"] if cluster else []
+    associations = [*_MANAGER, "associations", f"user={user}", *own]
     accounts = text_of(commands, [*associations, "format=Account,Partition,QOS,DefaultQOS"], report) or ""
     default = commands.run([*_MANAGER, "user", user, "format=DefaultAccount"])
     types = commands.run(["srun", "--mpi=list"])
     plugin = settings.get("TaskPlugin")
     return SlurmFacts(
         version=(version.out.split() or [""])[-1],
-        cluster=settings.get("ClusterName", ""),
+        cluster=cluster,
         partitions=read_partitions(partitions, nodes),
         accounts=tuple(read_accounts(accounts)),
         default_account=_one_name(default.out) if default and default.code == 0 else "",
@@ -72,6 +74,7 @@ def read_partitions(partitions: str, nodes: str) -> tuple[Partition, ...]:
                 name=name,
                 is_default=fields.get("Default") == "YES",
                 is_up=fields.get("State") == "UP",
+                is_hidden=fields.get("Hidden") == "YES",
                 classes=classes.get(name, ()),
                 limits={key: fields[key] for key in _LIMITS if fields.get(key, "") not in _NO_LIMIT},
             )

@@ -40,12 +40,21 @@ class _Compiler(msgspec.Struct, frozen=True):
 
 
 class _Package(msgspec.Struct, frozen=True):
-    """An installed package. Spack 1.0 has no `compiler`; it makes compilers dependencies."""
+    """An installed package. Spack 1.0 has no `compiler`; it makes compilers dependencies.
+
+    One that is `external` was not installed by Spack, which loads nothing of it where its folder is /usr.
+    """
 
     name: str
     version: str
     hash: str
     compiler: _Compiler | None = None
+    external: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def is_external(self) -> bool:
+        """Return whether it was installed by others than Spack."""
+        return bytes(self.external) != b"null"
 
     @property
     def spec(self) -> str:
@@ -71,7 +80,9 @@ def read_spack(records: Mapping[str, str]) -> tuple[tuple[Mpi, ...], SpackFacts 
         return (), None
     setup = f". {shlex.quote(f'{root}/share/spack/setup-env.sh')}"
     found, notes = _packages(records.get("spack found", ""))
-    mpis = [one for one in found if one.name in MPIS]
+    mpis = [one for one in found if one.name in MPIS and not one.is_external]
+    if outside := [one.spec for one in found if one.name in MPIS and one.is_external]:
+        notes.append(f"MPIs that Spack knows and did not install are no platforms: {', '.join(outside)}.")
     if len(mpis) > MOST:
         more = first_names([one.spec for one in mpis[MOST:]])
         notes.append(f"Only the first {MOST} MPIs of Spack are platforms; not: {more}.")

@@ -60,6 +60,10 @@ exec "$@"
 """A launcher is started by its full path, by which Open MPI finds its daemons on other nodes (mpirun(1))."""
 
 
+_INACTIVE = re.compile(r"^Inactive Modules:\n((?:[ \t]+\d+\).*\n?)+)", re.MULTILINE)
+"""How Lmod says that it has unloaded modules which the new hierarchy does not have."""
+
+
 class Fault(msgspec.Struct, frozen=True):
     """A step that failed: the command, the node, its exit code, and what it printed."""
 
@@ -79,6 +83,9 @@ class Fault(msgspec.Struct, frozen=True):
 
     @property
     def _words(self) -> str:
+        if inactive := _INACTIVE.search(self.printed):
+            names = re.findall(r"\d+\) (\S+)", inactive[1])
+            return f"there is no {', '.join(names)} for it, which was loaded before (Inactive Modules)"
         return words_of(self.printed) or f"exit code {self.code}, and nothing was printed"
 
 

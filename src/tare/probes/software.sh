@@ -14,8 +14,8 @@ tare_end() { # tare_end CODE: end the step
   { printf '$ %s\n' "$tare_what" && cat -- "$tare_said"; } >>"$tare_log"
   if [ "$1" != 0 ] || [ "$tare_codes" != 0 ]; then
     tare_fail "$1"
-  elif [ "${tare_what%% *}" = module ] && grep -q '^[^ ]*ERROR:' "$tare_said"; then
-    tare_fail "$1" # versions of environment-modules before 4 print an error and return 0
+  elif [ "${tare_what%% *}" = module ] && grep -qE '^[^ ]*ERROR:|^Inactive Modules' "$tare_said"; then
+    tare_fail "$1" # environment-modules before 4 prints an error and returns 0, as Lmod does where it unloads others
   fi
 }
 

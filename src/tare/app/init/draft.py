@@ -47,7 +47,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         return kubernetes_draft(found.kubernetes, choice.kubernetes, found.notes)
     keys: dict[str, Stated] = {"site": _name(found)}
     partition = choice.partition
-    kind, constraint, others = _node_class(partition) if partition else (None, "", ())
+    kind, constraint, others = node_class(partition) if partition else (None, "", ())
     if partition and kind:
         names = kind.nodes if constraint else partition.nodes
         cores, origin = _slots(kind, constraint, others)
@@ -86,7 +86,7 @@ def _ranges(names: Sequence[str]) -> list[str]:
     return list(as_ranges(name for name in names if _HOST.fullmatch(name)))
 
 
-def _node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
+def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
     """Return the largest class of nodes, the feature that only it has (or ""), and the other classes."""
     if not partition.classes:
         return None, "", ()
@@ -151,11 +151,19 @@ def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:
 
 
 def _parted(networks: Sequence[NetworkFacts]) -> tuple[tuple[NetworkFacts, ...], tuple[NetworkFacts, ...]]:
-    """Return networks for data, and those by which nodes are reached, if there are others for data."""
+    """Return networks for data, and slower ones by which nodes are reached, if there are others for data."""
     data = tuple(one for one in networks if not one.is_control)
     if not data:
         return tuple(networks), ()
-    return data, tuple(one for one in networks if one.is_control)
+    fastest = max((one.rate_mbit_per_s or 0 for one in data), default=0)
+    has_fabric = any(one.provider != "tcp" for one in data)
+    control = tuple(
+        one
+        for one in networks
+        if one.is_control and (one.rate_mbit_per_s or 0) <= fastest and (one.provider == "tcp" or has_fabric)
+    )
+    rest = (one for one in networks if one not in control)
+    return tuple(sorted(rest, key=lambda one: (one.provider == "tcp", -(one.rate_mbit_per_s or 0)))), control
 
 
 def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[PlatformDraft]:
@@ -252,12 +260,25 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
     if found.contexts:
         names = ", ".join(one.name for one in found.contexts)
         yield f"Contexts of Kubernetes: {names}; 'tare init --context' writes a site of one."
+    yield from _fabric_remarks(found)
     runtimes = sorted({name for node in found.nodes for name in node.containers})
     if runtimes:
         yield f"Container runtimes: {', '.join(runtimes)} (docs/containers.md)."
     yield from _module_remarks(found)
     for note in found.notes:
         yield f"Not known: {note}."
+
+
+def _fabric_remarks(found: Found) -> Iterator[str]:
+    """Yield the ports of fabrics that no network of the file uses, or uses by TCP alone."""
+    for node in found.nodes[:1]:
+        used = {port for one in find_networks(found.nodes) for port in one.ports if one.provider != "tcp"}
+        left = [one.described for one in node.fabrics if one.name not in used]
+        if left:
+            yield (
+                f"Fabric ports of {node.node} that no network above uses by verbs: {', '.join(left)}. To "
+                "measure one, give a network its 'provider' (docs/sites.md)."
+            )
 
 
 def _accounting_remarks(slurm: SlurmFacts) -> Iterator[str]:

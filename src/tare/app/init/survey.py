@@ -16,11 +16,12 @@ from pathlib import Path
 import msgspec
 
 from tare.app.init.dialogue import Dialogue
-from tare.app.init.draft import Choice
+from tare.app.init.draft import Choice, node_class
 from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
 from tare.app.init.slurm_choice import account_of, qos_of
 from tare.core.errors import BackendError, CampaignError, UsageError
+from tare.core.units import whole_number
 from tare.discovery.allocations import find_allocation
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
@@ -166,7 +167,12 @@ class _Surveyor:
         return Survey(found=found, choice=Choice(kubernetes=choice), may_try=False)
 
     def _choice(self, slurm: SlurmFacts) -> Choice:
-        up = [one for one in slurm.partitions if one.is_up and one.nodes]
+        named = self.wishes.partition
+        up = [
+            one
+            for one in slurm.partitions
+            if one.is_up and one.nodes and (not one.is_hidden or one.name == named)
+        ]
         names = [one.name for one in up]
         if self.wishes.partition and self.wishes.partition not in names:
             raise UsageError(
@@ -199,9 +205,13 @@ class _Surveyor:
 
     def _ask_slurm(self, choice: Choice, marker: Path) -> tuple[tuple[NodeFacts, ...], str, bool]:
         partition = choice.partition
-        n_nodes = min(2, len(partition.nodes)) if partition else 0
+        kind, constraint, _ = node_class(partition) if partition else (None, "", ())
+        most = whole_number(partition.limits.get("MaxNodes", "")) if partition else None
+        names = kind.nodes if kind and constraint else partition.nodes if partition else ()
+        n_nodes = min(2, len(names), most or 2)
         options = {
             "partition": partition.name if partition else None,
+            "constraint": constraint or None,
             "account": choice.account or None,
             "qos": choice.qos or None,
         }

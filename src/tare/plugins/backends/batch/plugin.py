@@ -116,7 +116,7 @@ class CommandBackend(JobBackend[OptionsT]):
     def check_submission(
         self, context: CheckContext, what: str, is_accepted: Callable[[Path], str]
     ) -> Finding:
-        """Return whether the system would run two ranks on two nodes.
+        """Return whether the system would run two ranks on two nodes, or on the only one.
 
         `is_accepted` asks it about a script, and returns its answer or raises BackendError.
         """
@@ -124,7 +124,7 @@ class CommandBackend(JobBackend[OptionsT]):
             name="tare-doctor",
             folder=context.folder,
             steps=(),
-            layout=Layout(nodes=2, ranks=2),
+            layout=Layout(nodes=min(2, max(1, len(context.site.nodes))), ranks=2),
             platform=context.platform,
             timeout_s=60,
         )
