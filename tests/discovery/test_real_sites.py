@@ -56,7 +56,9 @@ def test_a_fabric_without_an_address_is_named(monkeypatch: pytest.MonkeyPatch) -
     )
     node = read_node(text, {})
     if node is not None:
-        assert node.fabrics == (FabricPort("mlx5_0:1", "InfiniBand", "200 Gb/sec (4X HDR)"),)
+        assert node.fabrics == (
+            FabricPort(name="mlx5_0:1", link_layer="InfiniBand", rate="200 Gb/sec (4X HDR)"),
+        )
     port = FabricPort(name="mlx5_0:1", link_layer="InfiniBand", rate="200 Gb/sec (4X HDR)")
     nodes = tuple(msgspec.structs.replace(facts(number), fabrics=(port,)) for number in (1, 2))
     found = msgspec.structs.replace(slurm_found(), nodes=nodes)
