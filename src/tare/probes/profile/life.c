@@ -68,12 +68,13 @@ static void start(void)
     output = getenv("TARE_PROFILE_OUT");
     if (profile_active || !output || !*output)
         return;
+    if (dlsym(RTLD_DEFAULT, "PMPI_Comm_rank"))
+        require_own_mpi();
     if (is_mpi_late()) {
         fputs("tare profile: no profile, because the program loads its MPI itself, while it runs; preload its libmpi.so, "
               "too\n", stderr);
         return;
     }
-    require_own_mpi();
     profile_depth = 1;
     PMPI_Comm_get_parent(&parent); /* the programs that this one starts in MPI share its path: the first one writes */
     if (parent == MPI_COMM_NULL) {
