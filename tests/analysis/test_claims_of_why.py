@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from support.curves import Wire, curves_campaign
+from support.curves import Wire, curves_campaign, with_sizes
 from support.profiled import BASE, Truth, profiled_campaign
 from tare.analysis.attribution import attributions
 from tare.analysis.compare import aggregates
@@ -93,6 +93,18 @@ def test_a_rate_that_a_curve_never_reached_is_no_bandwidth(tmp_path: Path) -> No
     (overlay,) = [one for one in found.networks if one.network == "overlay"]
     assert overlay.bytes_per_s == pytest.approx(2e8, rel=0.1)
     assert "good enough" not in plain(tolerance_sentence(found)).replace("not good enough", "")
+
+
+def test_a_network_is_not_good_enough_by_the_rate_of_its_link_alone(tmp_path: Path) -> None:
+    campaign = _campaign(tmp_path, {("MPI_Recv", 1 << 10): 0.8})
+    link = Link(interface="eth1", rate_bits_per_s=25e9)
+    plan = msgspec.structs.replace(campaign.plan, links={"host": link, "overlay": link})
+    wires = {"host": Wire(20e-6, 2.8e9), "overlay": Wire(20.1e-6, 2.8e9)}
+    curves = curves_campaign(wires)
+    for known, is_good in ((curves, True), (with_sizes(curves, 0, 1024), False)):
+        (found,) = tolerances(msgspec.structs.replace(campaign, plan=plan), known)
+        text = plain(tolerance_sentence(found)).replace("not good enough", "")
+        assert ("good enough" in text) is is_good
 
 
 def test_messages_that_were_not_waited_for_are_not_surely_paid(tmp_path: Path) -> None:

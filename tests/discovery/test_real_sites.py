@@ -49,17 +49,16 @@ def test_an_mpi_that_spack_did_not_install_is_no_platform() -> None:
     assert [note for note in found.notes if "openmpi@4.1.2/aaaaaaa" in note]
 
 
-def test_a_fabric_without_an_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fabric_without_an_address_is_named() -> None:
     text = (
-        "\x1enode\x1e\nn1\n\x1efabrics\x1e\n"
-        "mlx5_0:1|InfiniBand|4: ACTIVE|200 Gb/sec (4X HDR)\nmlx5_1:1|InfiniBand|1: DOWN|10 Gb/sec\n"
+        "\x1enode\x1en1\n\x1efabrics\x1e"
+        "mlx5_0:1|InfiniBand|4: ACTIVE|200 Gb/sec (4X HDR)\n"
+        "mlx5_1:1|InfiniBand|1: DOWN|10 Gb/sec\n\x1eend\x1e\n"
     )
     node = read_node(text, {})
-    if node is not None:
-        assert node.fabrics == (
-            FabricPort(name="mlx5_0:1", link_layer="InfiniBand", rate="200 Gb/sec (4X HDR)"),
-        )
     port = FabricPort(name="mlx5_0:1", link_layer="InfiniBand", rate="200 Gb/sec (4X HDR)")
+    assert node is not None
+    assert node.fabrics == (port,)
     nodes = tuple(msgspec.structs.replace(facts(number), fabrics=(port,)) for number in (1, 2))
     found = msgspec.structs.replace(slurm_found(), nodes=nodes)
     written = site_text(make_draft(found, Choice(partition=partition())), "login1", "")

@@ -230,7 +230,8 @@ def _networks(
         by_latency, by_bytes, busy = added.over(per_message), _exactly(0.0), _exactly(-1.0)
         measured = measured_on(campaign, known, campaign.cases[found.case], side)
         bandwidth, link = _bytes_per_s(campaign, side, costs), found.link_bytes_per_s
-        is_whole = per_byte is None or bool(bandwidth and link)
+        # A rate alone is a bound that the network may never reach.
+        is_whole = per_byte is None or bool(link and costs.bytes_per_s(side))
         if per_byte is not None and bandwidth and link:
             by_bytes = _exactly(1 / bandwidth - 1 / link).over(per_byte)
             busy = _exactly(1 / bandwidth).over(per_byte) + _exactly(-1.0)

@@ -15,7 +15,7 @@ tare_end() { # tare_end CODE: end the step
   if [ "$1" != 0 ] || [ "$tare_codes" != 0 ]; then
     tare_fail "$1"
   elif [ "${tare_what%% *}" = module ] && grep -qE '^[^ ]*ERROR:|^Inactive Modules' "$tare_said"; then
-    tare_fail "$1" # environment-modules before 4 prints an error and returns 0, as Lmod does where it unloads others
+    tare_fail "$1" # these return 0: environment-modules before 4 with an error, and Lmod when it makes others inactive
   fi
 }
 
