@@ -61,17 +61,21 @@ def test_waiting_is_exact_only_where_every_rank_has_a_part(start: Run, program: 
     assert set(splits) == {"bound", "exact"}
 
 
+@pytest.mark.parametrize(
+    ("what", "functions"), [("any_source", ["MPI_Irecv"]), ("matched", ["MPI_Mrecv", "MPI_Imrecv"])]
+)
 def test_a_message_from_any_source_counts_where_it_came_from(
-    mpi: Mpi, library: Path, start: Run, program: Path, tmp_path: Path
+    what: str, functions: list[str], mpi: Mpi, library: Path, start: Run, program: Path, tmp_path: Path
 ) -> None:
     nodes = build(mpi.mpicc, "libtwo_nodes.so", [*STRICT, *SHARED, str(PROGRAMS / "two_nodes.c")], tmp_path)
-    ended = _ended(start, program, "any_source", 4, preload=f"{library}:{nodes}")
-    found = {
-        one.locality: sum(one.calls)
-        for one in ended.profile.functions
-        if one.function == "MPI_Irecv" and any(one.calls)
-    }
-    assert found == {"intra": 1, "inter": 1}
+    ended = _ended(start, program, what, 4, preload=f"{library}:{nodes}")
+    for function in functions:
+        found = {
+            (one.locality, one.size_class): sum(one.calls)
+            for one in ended.profile.functions
+            if one.function == function and any(one.calls)
+        }
+        assert found == {("intra", 128): 1, ("inter", 128): 1}
 
 
 def test_a_program_that_loads_its_mpi_late_runs_without_a_profile_and_says_so(

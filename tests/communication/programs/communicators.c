@@ -135,13 +135,39 @@ static int any_source(void)
     return 0;
 }
 
+/* As mpi4py receives an object: find a message from anywhere, then receive it. */
+static int matched(void)
+{
+    char bytes[100] = "";
+    MPI_Message message;
+    MPI_Request request;
+    for (int source = 1; source < 3; source++)
+        for (int is_started = 0; is_started < 2; is_started++) {
+            int found = 0;
+            if (me == source)
+                MPI_Send(bytes, 100, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+            if (me == 0 && !is_started) {
+                MPI_Mprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+                MPI_Mrecv(bytes, 100, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+            } else if (me == 0) {
+                while (!found)
+                    MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, &message, MPI_STATUS_IGNORE);
+                MPI_Imrecv(bytes, 100, MPI_BYTE, &message, &request);
+                MPI_Wait(&request, MPI_STATUS_IGNORE);
+            }
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
     } known[] = {{"spawn", spawn},   {"ended_late", ended_late},   {"callback", callback},
-                 {"failed", failed}, {"empty_parts", empty_parts}, {"any_source", any_source}};
+                 {"failed", failed}, {"empty_parts", empty_parts}, {"any_source", any_source},
+                 {"matched", matched}};
     int result = 77;
     program = argv[0];
     MPI_Init(&argc, &argv);

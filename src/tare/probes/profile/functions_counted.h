@@ -28,14 +28,10 @@ START_RECV(Recv_init, count_persistent)
 FUNCTION(Recv, (void *buffer, COUNT n, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Status *status),
          (buffer, n, type, peer, tag, comm, OWN_STATUS(status)), count_received(fn, comm, spent, status_here, result))
 FUNCTION(Mrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
-         (buffer, n, type, message, OWN_STATUS(status)),
-         count_message(fn, result == MPI_SUCCESS ? bytes_received(status_here) : 0,
-                       result == MPI_SUCCESS && status_here->MPI_SOURCE == MPI_PROC_NULL ? MPI_PROC_NULL
-                                                                                         : MPI_ANY_SOURCE,
-                       MPI_COMM_WORLD, spent))
+         (buffer, n, type, matched(message), OWN_STATUS(status)),
+         count_mrecv(result == MPI_SUCCESS ? bytes_received(status_here) : 0, spent))
 FUNCTION(Imrecv, (void *buffer, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
-         (buffer, n, type, message, request),
-         count_started(fn, bytes_of(n, type), MPI_ANY_SOURCE, MPI_COMM_WORLD, spent, request))
+         (buffer, n, type, matched(message), request), count_imrecv(bytes_of(n, type), spent, request))
 FUNCTION(Sendrecv,
          (const void *sent, COUNT n, MPI_Datatype type, int peer, int tag, void *received, COUNT n_received,
           MPI_Datatype type_received, int source, int tag_received, MPI_Comm comm, MPI_Status *status),

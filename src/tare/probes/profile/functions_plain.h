@@ -11,9 +11,11 @@ FUNCTION(Probe, (int peer, int tag, MPI_Comm comm, MPI_Status *status), (peer, t
 FUNCTION(Iprobe, (int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status), (peer, tag, comm, flag, status),
          count_message(fn, 0, peer, comm, spent))
 FUNCTION(Mprobe, (int peer, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
-         (peer, tag, comm, message, status), count_message(fn, 0, peer, comm, spent))
+         (peer, tag, comm, message, OWN_STATUS(status)),
+         count_match(fn, peer, comm, spent, result == MPI_SUCCESS ? message : NULL, status_here->MPI_SOURCE))
 FUNCTION(Improbe, (int peer, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
-         (peer, tag, comm, flag, message, status), count_message(fn, 0, peer, comm, spent))
+         (peer, tag, comm, flag, message, OWN_STATUS(status)),
+         count_match(fn, peer, comm, spent, result == MPI_SUCCESS && *flag ? message : NULL, status_here->MPI_SOURCE))
 FUNCTION(Start, (MPI_Request * request), (request), count_starts(fn, 1, request, spent))
 FUNCTION(Startall, (int n, MPI_Request requests[]), (n, requests), count_starts(fn, n, requests, spent))
 FUNCTION(Request_free, (MPI_Request * request), (take_requests(&taken, 1, request)),

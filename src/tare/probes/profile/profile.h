@@ -154,6 +154,11 @@ static inline uint64_t key_of_size(uint64_t key, uint64_t bytes)
     return (key & ~(63ull << 56)) | (uint64_t)size_class(bytes) << 56;
 }
 
+static inline uint64_t key_of_function(uint64_t key, int fn)
+{
+    return (key & ~(0xfffull << 40)) | (uint64_t)fn << 40;
+}
+
 static inline uint64_t key_of_place(uint64_t key, enum locality where)
 {
     return (key & ~(3ull << 54)) | (uint64_t)where << 54;

@@ -15,6 +15,8 @@
 #pragma weak ompi_mpi_op_min
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_mpi_win_null
+#pragma weak ompi_message_null
+#pragma weak ompi_message_no_proc
 #pragma weak ompi_request_null
 #pragma weak PMPI_Cartdim_get
 #pragma weak PMPI_Comm_get_parent

@@ -179,19 +179,23 @@ static int is_receive(int fn)
     return fn == FN_Irecv || fn == FN_Imrecv || fn == FN_Recv_init;
 }
 
-static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent, MPI_Request *request,
-                          int is_persistent)
+static void count_request_of(uint64_t key, uint64_t bytes, uint64_t any, uint64_t spent, MPI_Request *request,
+                             int is_persistent)
 {
-    bytes = peer == MPI_PROC_NULL ? 0 : bytes;
-    const uint64_t key = peer_key(fn, bytes, peer, comm_of(comm));
     if (is_persistent)
         row_of(key)->ticks += spent; /* its calls are the messages that it starts */
     else
         count(key, bytes, spent);
-    if (*request == MPI_REQUEST_NULL)
-        return;
-    const uint64_t any = peer == MPI_ANY_SOURCE && is_receive(fn) && fn != FN_Imrecv ? HANDLE(comm) : 0;
-    request_put(&(struct pending){HANDLE(*request), key, bytes, spent, any, 1, is_persistent});
+    if (*request != MPI_REQUEST_NULL)
+        request_put(&(struct pending){HANDLE(*request), key, bytes, spent, any, 1, is_persistent});
+}
+
+static void count_request(int fn, uint64_t bytes, int peer, MPI_Comm comm, uint64_t spent, MPI_Request *request,
+                          int is_persistent)
+{
+    bytes = peer == MPI_PROC_NULL ? 0 : bytes;
+    const uint64_t any = peer == MPI_ANY_SOURCE && is_receive(fn) ? HANDLE(comm) : 0;
+    count_request_of(peer_key(fn, bytes, peer, comm_of(comm)), bytes, any, spent, request, is_persistent);
 }
 
 #define count_started(fn, bytes, peer, comm, spent, request) count_request(fn, bytes, peer, comm, spent, request, 0)
@@ -246,6 +250,34 @@ static MPI_Request *take_requests(struct taken *taken, int n, MPI_Request *reque
             request_take(HANDLE(requests[i]), &taken->list[i]);
     }
     return requests;
+}
+
+/* Messages that a probe matched stand in the table of requests, under handles that no request has. */
+#define MESSAGE_HANDLE(message) (HANDLE(message) | 1ull << 63)
+
+/* Count a probe, and keep where the message that it matched came from, if any, until that is received. */
+static void count_match(int fn, int peer, MPI_Comm comm, uint64_t spent, const MPI_Message *message, int source)
+{
+    count_message(fn, 0, peer, comm, spent);
+    if (message && *message != MPI_MESSAGE_NULL && *message != MPI_MESSAGE_NO_PROC)
+        request_put(&(struct pending){MESSAGE_HANDLE(*message), peer_key(fn, 0, source, comm_of(comm)), 0, 0, 0, 1, 0});
+}
+
+/* Take a message out of the table; return it as it is, for the call. */
+static MPI_Message *take_message(struct taken *taken, MPI_Message *message)
+{
+    taken->few[0].n = 0;
+    if (taken->is_on)
+        request_take(MESSAGE_HANDLE(*message), &taken->few[0]);
+    return message;
+}
+
+/* Return the row of the message that was taken. */
+static uint64_t taken_key(int fn, const struct taken *taken, uint64_t bytes)
+{
+    if (!taken->few[0].n) /* it comes from nobody, or its probe was not seen */
+        return peer_key(fn, bytes, MPI_ANY_SOURCE, comm_of(MPI_COMM_WORLD));
+    return key_of_function(key_of_size(taken->few[0].key, bytes), fn);
 }
 
 /* Return the statuses for a call on `n` requests: the caller's, or own ones where the caller ignores them. */
@@ -396,6 +428,9 @@ static MPI_Win *end_window(MPI_Win *win)
     return win;
 }
 
+#define matched(message) take_message(&taken, message)
+#define count_mrecv(bytes, spent) count(taken_key(fn, &taken, bytes), bytes, spent)
+#define count_imrecv(bytes, spent, request) count_request_of(taken_key(fn, &taken, bytes), bytes, 0, spent, request, 0)
 #define comm_ends(comm) end_comm(&taken, comm)
 #define window_ends(win) end_window(win)
 #define OWN_STATUS(status) ((status) == MPI_STATUS_IGNORE ? &own_status : (status))
