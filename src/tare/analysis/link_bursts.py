@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tare.analysis.collective_steps import steps
-from tare.analysis.network_costs import NetworkCosts, Side
+from tare.analysis.network_costs import Call, NetworkCosts, Side
 from tare.core.bounds import Link
 from tare.core.campaign import Campaign
 
@@ -21,21 +21,22 @@ def shaped_link(campaign: Campaign, side: Side) -> Link | None:
 
 
 def least_seconds(
-    costs: NetworkCosts, side: Side, link: Link, other: Side | None, call: tuple[str, float, int]
+    costs: NetworkCosts, side: Side, link: Link, other: Side | None, call: Call
 ) -> float | None:
     """Return the least that a call costs on a `side` with a shaped link, in seconds; None without a curve.
 
-    `call` is a function, bytes and a number of ranks. It costs the latency there, and in place of what the
-    rate takes for its bytes, what these add on the `other` side. That is nothing where the other is None,
-    because it is shaped too. Bytes that do not fit into the bucket pass at the rate.
+    The call costs the latency there, and in place of what the rate takes for its bytes, what these add on
+    the `other` side. That is nothing where the other is None, because it is shaped too. Bytes that do not
+    fit into the bucket pass at the rate.
     """
-    needed = steps(*call)
-    whole, latency = _mean(costs, side, call), _mean(costs, side, (call[0], 0.0, call[2]))
+    needed = steps(call.function, call.n_bytes, call.ranks)
+    empty = call._replace(n_bytes=0.0)
+    whole, latency = _mean(costs, side, call), _mean(costs, side, empty)
     if needed is None or whole is None or latency is None:
         return None
     added = 0.0
     if other is not None:
-        ends = _mean(costs, other, call), _mean(costs, other, (call[0], 0.0, call[2]))
+        ends = _mean(costs, other, call), _mean(costs, other, empty)
         added = max(0.0, ends[0] - ends[1]) if ends[0] is not None and ends[1] is not None else 0.0
     return min(whole, latency + added + transfer_s(link, needed.n_bytes))
 
@@ -46,6 +47,6 @@ def transfer_s(link: Link, n_bytes: float) -> float:
     return max(0.0, n_bytes - (link.burst_bytes or 0)) / rate if rate else 0.0
 
 
-def _mean(costs: NetworkCosts, side: Side, call: tuple[str, float, int]) -> float | None:
-    found = costs.cost(side, *call)
+def _mean(costs: NetworkCosts, side: Side, call: Call) -> float | None:
+    found = costs.cost(side, call)
     return None if found is None else float(np.nanmean(found.seconds))

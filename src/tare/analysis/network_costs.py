@@ -11,7 +11,7 @@ from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES
 from tare.analysis.collective_steps import EXCHANGES, RECEIVES, base_name, steps
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
-from tare.core.case import Case
+from tare.core.case import Case, Layout
 from tare.core.units import seconds_in
 from tare.core.values import Scalar
 from tare.stats.intervals import Floats
@@ -32,13 +32,29 @@ _OF_A_CURVE = frozenset({"bytes", "op"})
 
 
 class CostCurve(NamedTuple):
-    """The times of one operation among `ranks` of one side, in seconds: passes × sizes, NaN where missing."""
+    """The times of one operation among `ranks` of one side, in seconds: passes × sizes, NaN where missing.
+
+    `nodes` is the number of nodes on which these ranks are; None where it is not known.
+    """
 
     operation: str
     side: Side
     ranks: int
+    nodes: int | None
     sizes: tuple[float, ...]
     times: Floats
+
+
+class Call(NamedTuple):
+    """One call of an MPI function: its bytes (per peer in all-to-alls), and how many ranks take part.
+
+    `nodes` is the number of nodes on which these ranks are; None where it is not known.
+    """
+
+    function: str
+    n_bytes: float
+    ranks: int
+    nodes: int | None = None
 
 
 class Cost(NamedTuple):
@@ -90,33 +106,34 @@ class NetworkCosts:
         sizes, times = large[0].sizes, np.nanmean(large[0].times[:, -2:], axis=0)
         return float((sizes[-1] - sizes[-2]) / (times[1] - times[0])) if times[1] > times[0] else None
 
-    def cost(self, side: Side, function: str, n_bytes: float, ranks: int) -> Cost | None:
+    def cost(self, side: Side, call: Call) -> Cost | None:
         """Return what one call costs; None if no curve of this side says it.
 
         A message beside which one goes the other way costs what exchanges do, if all sides have a curve of
         them. A curve among other numbers of ranks is scaled by the steps of the operation; without any curve
         of the operation, its steps are messages between two ranks. Both are remarks, and so are sizes beyond
-        a curve.
+        a curve, and ranks on other nodes: those that share a node share its link too.
         """
-        needed = steps(function, n_bytes, ranks)
+        needed = steps(call.function, call.n_bytes, call.ranks)
         if needed is None:
             return None
-        name = base_name(function)
-        known = self._covering(side, name, n_bytes)
+        name = base_name(call.function)
+        known = self._covering(side, name, call.n_bytes)
         if known:
-            near = min(known, key=lambda one: abs(np.log(one.ranks / ranks)))
-            found, remarks = _at(near, n_bytes)
-            if near.ranks == ranks:
-                return Cost(found, remarks)
-            before = steps(function, n_bytes, near.ranks)
+            near = min(known, key=lambda one: _distance(one, call))
+            found, remarks = _at(near, call.n_bytes)
+            if near.ranks == call.ranks:
+                return Cost(found, (*remarks, *_elsewhere(near, call)))
+            before = steps(call.function, call.n_bytes, near.ranks)
             factor = needed.messages / before.messages if before else 1.0
-            return Cost(found * factor, (*remarks, f"{name} from {near.ranks} to {ranks} ranks"))
+            return Cost(found * factor, (*remarks, f"{name} from {near.ranks} to {call.ranks} ranks"))
         one_message = needed.n_bytes / needed.messages
-        is_exchange = function in EXCHANGES and self._has_exchanges
+        is_exchange = call.function in EXCHANGES and self._has_exchanges
         pairs = self._covering(side, _EXCHANGE if is_exchange else POINT_TO_POINT, one_message)
         if not pairs:
             return None
         found, remarks = _at(pairs[0], one_message)
+        remarks += _elsewhere(pairs[0], Call(call.function, one_message, 2, 2))
         if needed.messages == 1 and name not in _collectives():
             return Cost(found, remarks)
         return Cost(found * needed.messages, (*remarks, f"{name} as messages between two ranks"))
@@ -133,6 +150,27 @@ class NetworkCosts:
 
     def _covering(self, side: Side, operation: str, n_bytes: float) -> list[CostCurve]:
         return [one for one in self._curves.get((side, operation), []) if _covers(one, n_bytes)]
+
+
+def nodes_of(layout: Layout, ranks: int) -> int | None:
+    """Return on how many nodes some `ranks` are that span nodes; None unless the layout says it."""
+    if ranks == layout.ranks:
+        return layout.nodes
+    return ranks if ranks == 2 or layout.ranks_per_node == 1 else None
+
+
+def _distance(curve: CostCurve, call: Call) -> tuple[float, float]:
+    """Return how far the ranks and the nodes of a curve are from those of a call."""
+    nodes = abs(np.log(curve.nodes / call.nodes)) if curve.nodes and call.nodes else np.inf
+    return abs(np.log(curve.ranks / call.ranks)), nodes
+
+
+def _elsewhere(curve: CostCurve, call: Call) -> tuple[str, ...]:
+    """Return the remark that ranks of a curve are not known to be on as many nodes as those of a call."""
+    if curve.nodes and curve.nodes == call.nodes:
+        return ()
+    known = (f"{one} nodes" if one else "unknown nodes" for one in (curve.nodes, call.nodes))
+    return (f"{curve.operation} of {curve.ranks} ranks from {' to '.join(known)}",)
 
 
 def _covers(curve: CostCurve, n_bytes: float) -> bool:
@@ -181,8 +219,21 @@ def _curves(case: Case, table: Table) -> Iterator[CostCurve]:
         among = dict(others).get("ranks")
         own = among if isinstance(among, int) else case.layout.ranks
         ranks = 2 if operation == POINT_TO_POINT else own
-        if ranks > 1 and (ranks == 2 or operation != _EXCHANGE):
-            yield CostCurve(operation, side_of(case), ranks, tuple(sizes), times)
+        nodes = _nodes_of_first(case, ranks)
+        if ranks > 1 and nodes != 1 and (ranks == 2 or operation != _EXCHANGE):
+            yield CostCurve(operation, side_of(case), ranks, nodes, tuple(sizes), times)
+
+
+def _nodes_of_first(case: Case, ranks: int) -> int | None:
+    """Return on how many nodes the first `ranks` of a case are: they fill one node after the other.
+
+    Benchmarks of pairs put their two ranks on two nodes, whatever the layout of their case.
+    """
+    if {"nodes", "ranks_per_node"} & set(case.unknown):
+        return None
+    if case.workload in _PAIRS:
+        return 2
+    return case.layout.nodes if ranks == case.layout.ranks else -(-ranks // case.layout.ranks_per_node)
 
 
 def _operation(workload: str, cell: Cell) -> str:

@@ -16,14 +16,14 @@ from tare.analysis.attribution import attributions
 from tare.analysis.collective_steps import RECEIVES, SENDS, has_unknown_steps, may_be_hidden, steps
 from tare.analysis.forecast_interval import Error, error, forecast
 from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
-from tare.analysis.network_costs import NetworkCosts, Side, paired, side_of
+from tare.analysis.network_costs import Call, NetworkCosts, Side, nodes_of, paired, side_of
 from tare.analysis.profiled_programs import measured_on, profiled_programs, why_no_programs
 from tare.analysis.profiles import Profiled, mean
 from tare.analysis.tolerance import demand
 from tare.core.attribution import Attribution
 from tare.core.bounds import Link
 from tare.core.campaign import Campaign
-from tare.core.case import Case
+from tare.core.case import Case, Layout
 from tare.core.interval import Bounded
 from tare.core.prediction import PredictedCalls, Prediction
 from tare.core.profile import Calls, function_name
@@ -142,7 +142,7 @@ def _prediction(
     rows: list[_Costed] = []
     uncovered: dict[str, float] = {}
     for row in _rows(runs):
-        found = _costed(row, both)
+        found = _costed(row, case.layout, both)
         if found is not None:
             rows.append(found)
         elif steps(row.function, row.n_bytes, row.comm_size):
@@ -184,10 +184,10 @@ def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
             yield _Row(function, size_class, max(comm_size, 2), n_bytes, calls, seconds, with_sends_s)
 
 
-def _costed(row: _Row, both: _Sides) -> _Costed | None:
+def _costed(row: _Row, layout: Layout, both: _Sides) -> _Costed | None:
     """Return the calls of a row with what they cost on both sides; None if no curve says it."""
-    call = (row.function, row.n_bytes, row.comm_size)
-    before, after = (both.costs.cost(side, *call) for side in both.sides)
+    call = Call(row.function, row.n_bytes, row.comm_size, nodes_of(layout, row.comm_size))
+    before, after = (both.costs.cost(side, call) for side in both.sides)
     if before is None or after is None:
         return None
     one, other = float(np.nanmean(before.seconds)), float(np.nanmean(after.seconds))
