@@ -74,6 +74,19 @@ def test_few_blocks_say_nothing(tmp_path: Path) -> None:
     assert text == ""
 
 
+def test_blocks_that_were_added_after_a_look_claim_less(tmp_path: Path) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, BASE, blocks=12, noise=0.002, scatter={COMPUTATION: 0.006})
+    attempts = [msgspec.structs.replace(one, session=1 + (one.block - 1) // 6) for one in campaign.attempts]
+    looked = msgspec.structs.replace(campaign, attempts=tuple(attempts))
+    once, twice = (attributions(one)[0].scatter for one in (campaign, looked))
+    assert once is not None
+    assert twice is not None
+    assert once.ratio == twice.ratio
+    assert once.p_adjusted is not None
+    assert twice.p_adjusted is not None
+    assert twice.p_adjusted > once.p_adjusted
+
+
 def test_where_nothing_scatters_more_few_campaigns_say_so(tmp_path: Path) -> None:
     n_told = sum(
         bool(told(tmp_path / str(seed), contender=BASE, seed=seed, blocks=8)[2]) for seed in range(60)

@@ -38,7 +38,7 @@ from tare.core.interval import Bounded
 from tare.stats.autocorrelation import allow_for, unresolved_correlation
 from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, arithmetic_intervals
-from tare.stats.looks import sequential_p_values
+from tare.stats.looks import Looks, sequential_p_values
 from tare.stats.multiplicity import holm
 from tare.stats.ratios import ratios
 from tare.stats.shares import Shares, shares
@@ -187,7 +187,9 @@ def _parted(
 ) -> Attribution:
     differences = sides.contender - sides.reference
     walls = [side.sum(axis=1) for side in (sides.reference, sides.contender)]
-    ratio, p_value, resembling = _judged(walls[0], walls[1], ends, confidence)
+    columns = walls[0][:, np.newaxis], walls[1][:, np.newaxis]
+    looks = ends.looks(*columns, np.ones(1, np.bool_))
+    ratio, p_value, resembling = _judged(*columns, looks, confidence)
     whole = arithmetic_intervals((walls[1] - walls[0])[:, np.newaxis], confidence)
     parts = _causes(sides, differences, [(at,) for at in range(len(sides.keys))], confidence)
     grouped = size_groups(sides.keys, shares(differences, confidence).share.tolist())
@@ -203,26 +205,24 @@ def _parted(
         elapsed_s=both.plain_s,
         profiled_elapsed_s=both.profiled_s,
         cost=both.cost,
-        scatter=scatter_attribution(sides.keys, *sides.measured, both.plain, confidence),
+        scatter=scatter_attribution(sides.keys, *sides.measured, both.plain, looks, confidence),
         note="; ".join(filter(None, (_note(sides), resembling))),
     )
 
 
 def _judged(
-    below: Floats, above: Floats, ends: SessionEnds, confidence: float
+    below: Floats, above: Floats, looks: Sequence[Looks], confidence: float
 ) -> tuple[Bounded, float | None, str]:
     """Return the ratio of wall times, the p value of their difference, and why it has none, if so.
 
     Both allow for what verdicts allow for: blocks that resemble the one before, and several looks.
     """
-    columns = below[:, np.newaxis], above[:, np.newaxis]
-    plain = ratios(*columns, confidence)
-    found, _ = allow_for(plain, *columns, confidence)
+    plain = ratios(below, above, confidence)
+    found, _ = allow_for(plain, below, above, confidence)
     ratio = _first(found.ratio, found.low, found.high)
-    r = float(unresolved_correlation(plain, *columns)[0])
+    r = float(unresolved_correlation(plain, below, above)[0])
     if np.isfinite(r):
         return ratio, None, unresolved_words(f"{r:.2f}", len(below))
-    looks = ends.looks(*columns, np.ones(1, np.bool_))
     return ratio, float(sequential_p_values(difference_p_values(found), looks)[0]), ""
 
 

@@ -16,6 +16,7 @@ from tare.analysis.size_groups import group_name, size_groups
 from tare.core.attribution import Attribution, ScatterAttribution, ScatterCause
 from tare.core.interval import Bounded
 from tare.stats.intervals import CONFIDENCE, Floats
+from tare.stats.looks import Looks, sequential_p_values
 from tare.stats.multiplicity import holm
 from tare.stats.scatter_ratios import MIN_COMPARED, scatter_ratios
 from tare.stats.scatter_shares import ScatterShares, scatter_shares
@@ -23,12 +24,18 @@ from tare.stats.variability import logarithms
 
 
 def scatter_attribution(
-    keys: Sequence[ComponentKey], reference: Floats, contender: Floats, plain: Floats, confidence: float
+    keys: Sequence[ComponentKey],
+    reference: Floats,
+    contender: Floats,
+    plain: Floats,
+    looks: Sequence[Looks],
+    confidence: float,
 ) -> ScatterAttribution | None:
     """Return what the scatter of the wall times consists of; None where there is no ratio of scatters.
 
     `reference` and `contender` hold the components in seconds, blocks × `keys`; `plain` has the elapsed times
-    without the profile, blocks × sides. The p value is not adjusted yet (see `with_decided_scatter`).
+    without the profile, blocks × sides. The p value allows for the `looks` at the blocks, one entry, and is
+    not adjusted for other comparisons yet (see `with_decided_scatter`).
     """
     walls = np.column_stack([side.sum(axis=1) for side in (reference, contender)])
     ratio, p_value = _compared(walls, confidence)
@@ -42,7 +49,7 @@ def scatter_attribution(
         n_blocks=len(walls),
         ratio=ratio,
         plain_ratio=_compared(plain, confidence)[0],
-        p_adjusted=p_value,
+        p_adjusted=None if p_value is None else float(sequential_p_values(np.array([p_value]), looks)[0]),
         causes=_causes(keys, groups, joined, found),
     )
 
