@@ -1,17 +1,19 @@
 """Measure how much the profiling library slows programs down.
 
-The most sensitive program is a ping-pong of 8 bytes: all its time is calls. Over a network each takes tens
-of microseconds, in shared memory less than one. A run with the library calls the MPI through it and directly,
-in turn (profile_pingpong.c): runs differ by more than the library costs. GROMACS runs with it and without it,
-in random order within each block of a study with `profile: true`.
+Runs differ by more than the library costs. So a run with the library calls the MPI through it and directly,
+in turn. The most sensitive program is a ping-pong of 8 bytes, since all its time is calls: over a network
+each takes tens of microseconds, in shared memory less than one (profile_pingpong.c). A library that is loaded
+before the profiling library does the same to GROMACS (profile_turns.c). In runs without the profiling library
+both kinds of calls are the same, and so should be their times.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +26,6 @@ from tare.stats.intervals import geometric_intervals
 from tare.storage.campaign import read_campaign
 
 GOAL = 0.01
-_SOURCE = Path(__file__).with_name("profile_pingpong.c")
 
 _PING_PONG = """
 repeats: 12
@@ -38,12 +39,17 @@ workloads:
 workload: pingpong
 """
 _GROMACS = """
-repeats: 40
+repeats: 12
 nodes: 2
 ranks_per_node: 1
 network: host
+wrapper: "{programs}/turns.sh"
 workload:
-  gromacs.water: {{size: 3, steps: 200}}
+  gromacs.water: {{size: 3, steps: 4000}}
+"""
+_WRAPPER = """\
+#!/bin/sh
+LD_PRELOAD={programs}/libturns.so${{LD_PRELOAD:+:$LD_PRELOAD}} exec "$@"
 """
 _STUDIES = {
     "ping-pong of 8 bytes, host network": f"nodes: 2\nranks_per_node: 1\nnetwork: host\n{_PING_PONG}",
@@ -53,11 +59,11 @@ _STUDIES = {
 }
 
 
-class _Cost(NamedTuple):
-    """Times with the library over those without, one for each run or pair of runs, and a time without it."""
+class _Turns(NamedTuple):
+    """What calls took in one run, in microseconds: those that went through the library, and direct ones."""
 
-    ratios: list[float]
-    unit: str
+    through: float
+    direct: float
 
 
 def measure() -> Iterator[Row]:
@@ -67,58 +73,76 @@ def measure() -> Iterator[Row]:
         return
     with tempfile.TemporaryDirectory() as name:
         programs = Path(name)
-        build = ["mpicc.openmpi", "-O2", "-o", f"{programs}/profile_pingpong", str(_SOURCE), "-ldl"]
-        subprocess.run(build, check=True)
+        _build(programs)
         for what, text in studies(programs):
             if "gromacs" in text and shutil.which("gmx_mpi") is None:
                 yield Row(f"profile: {what}", "no gmx_mpi", "-", "-")
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                yield Row(f"profile: {what}", *_measured(Path(folder), text), goal=f"≤ {GOAL:.0%}")
+                yield from _measured(what, Path(folder), text)
+
+
+def _build(programs: Path) -> None:
+    """Compile the ping-pong, and the library that takes turns with its wrapper, into a folder."""
+    for source, options, made in (
+        ("profile_pingpong.c", [], "profile_pingpong"),
+        ("profile_turns.c", ["-fPIC", "-shared"], "libturns.so"),
+    ):
+        path = Path(__file__).with_name(source)
+        build = ["mpicc.openmpi", "-O2", *options, "-o", str(programs / made), str(path), "-ldl"]
+        subprocess.run(build, check=True)
+    wrapper = programs / "turns.sh"
+    wrapper.write_text(_WRAPPER.format(programs=programs))
+    wrapper.chmod(0o755)
 
 
 def studies(programs: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each study; `programs` is the folder of the compiled ping-pong."""
+    """Yield the name and the text of each study; `programs` is the folder of what was compiled."""
     for name, text in _STUDIES.items():
         head = "study: cost\nsite: lab\nprofile: true\nplatform: debian\n"
         yield name, head + text.format(programs=programs)
 
 
-def _measured(folder: Path, text: str) -> tuple[str, str]:
-    """Run the study; return the cost with its 95 % interval, and the median without the library."""
+def _measured(what: str, folder: Path, text: str) -> Iterator[Row]:
+    """Run the study; yield the cost with its 95 % interval, and the median without the library."""
     study = folder / "study.yaml"
     study.write_text(text)
     run = [TARE, "run", str(study), "--out", str(folder / "out"), "--telemetry", "off", "--no-boost"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     said = (done.stderr.strip() or done.stdout.strip() or "tare run said nothing").splitlines()
     if not (folder / "out" / "plan.json").exists():
-        return "no runs", said[-1]
+        yield Row(f"profile: {what}", "no runs", said[-1], "-")
+        return
     campaign = read_campaign(folder / "out")
-    cost = _between_runs(campaign) if "gromacs" in text else _within_runs(campaign)
-    if len(cost.ratios) < 3:
-        return "no runs", said[-1]
-    found = geometric_intervals(np.array([cost.ratios]).T, 0.95)
-    low, centre, high = (100 * (float(one[0]) - 1) for one in (found.low, found.centre, found.high))
-    return f"{centre:+.2f} % [{low:+.2f}, {high:+.2f}]", cost.unit
-
-
-def _within_runs(campaign: Campaign) -> _Cost:
-    """Return the cost that the ping-pong prints in each profiled run: through the library over directly."""
-    printed = [_printed(one) for one in campaign.profiled()]
-    unit = f"{np.median([one['direct'] for one in printed]):.4g} us" if printed else "-"
-    return _Cost([one["through"] / one["direct"] for one in printed], unit)
-
-
-def _between_runs(campaign: Campaign) -> _Cost:
-    """Return the cost between the runs of each block: profiled over plain."""
-    plain, profiled = (
-        {one.together: _printed(one)["hours_per_ns"] for one in attempts}
-        for attempts in (campaign.measured(), campaign.profiled())
+    if "gromacs" not in text:
+        yield _row(what, [_printed(one) for one in campaign.profiled()], f"≤ {GOAL:.0%}", said[-1])
+        return
+    of_profiled, of_plain = (
+        list(_in_files(campaign, attempts)) for attempts in (campaign.profiled(), campaign.measured())
     )
-    both = sorted(plain.keys() & profiled.keys())
-    unit = f"{np.median([plain[one] for one in both]):.4g} h/ns" if both else "-"
-    return _Cost([profiled[one] / plain[one] for one in both], unit)
+    yield _row(f"{what}, 20 steps", of_profiled, f"≤ {GOAL:.0%}", said[-1])
+    yield _row(f"{what}, without the library", of_plain, "0 in the interval", said[-1])
 
 
-def _printed(attempt: Attempt) -> Mapping[str, float]:
-    return {each.fom: each.values[0] for each in attempt.series}
+def _row(what: str, runs: Sequence[_Turns], goal: str, said: str) -> Row:
+    if len(runs) < 3:
+        return Row(f"profile: {what}", "no runs", said, goal)
+    ratios = np.array([[one.through / one.direct] for one in runs])
+    found = geometric_intervals(ratios, 0.95)
+    low, centre, high = (100 * (float(one[0]) - 1) for one in (found.low, found.centre, found.high))
+    direct = float(np.median([one.direct for one in runs]))
+    return Row(f"profile: {what}", f"{centre:+.2f} % [{low:+.2f}, {high:+.2f}]", f"{direct:.4g} us", goal)
+
+
+def _printed(attempt: Attempt) -> _Turns:
+    """Return the times that the ping-pong printed."""
+    values = {each.fom: each.values[0] for each in attempt.series}
+    return _Turns(values["through"], values["direct"])
+
+
+def _in_files(campaign: Campaign, attempts: Iterable[Attempt]) -> Iterator[_Turns]:
+    """Yield the times in the files that were written beside a program's own output."""
+    for one in attempts:
+        written = (campaign.folder / one.folder / "turns").read_text()
+        through, direct = re.findall(r"[0-9.]+", written)
+        yield _Turns(float(through), float(direct))

@@ -7,9 +7,7 @@
  * Without the library both kinds of rounds are the same. A round has 200 messages each way; times are medians.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-#include <stdio.h>
+#include "of_the_mpi.h"
 #include <stdlib.h>
 
 #define MESSAGES 200
@@ -17,22 +15,6 @@
 
 typedef int send_function(const void *, int, MPI_Datatype, int, int, MPI_Comm);
 typedef int receive_function(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
-
-/* Return a function of the MPI's own library, past what was loaded before it. */
-static void *of_the_mpi(const char *name)
-{
-    Dl_info info;
-    void *library = NULL, *found = NULL;
-    if (dladdr(dlsym(RTLD_DEFAULT, "MPI_Get_library_version"), &info)) /* the profiling library does not define it */
-        library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (library)
-        found = dlsym(library, name);
-    if (!found) {
-        fprintf(stderr, "no %s in the MPI's library\n", name);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    return found;
-}
 
 static double round_s(int me, send_function *send, receive_function *receive)
 {
