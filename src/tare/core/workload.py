@@ -283,8 +283,9 @@ class HasCommandsAround(Protocol):
 class Workload(Protocol):
     """A benchmark or application. Implementations are values: they start nothing and open nothing.
 
-    One whose attribute `has_stages_by_layout` is true says that the stages of two cases in the same layout
-    differ in `argv`, `env`, `files` and `copies` alone. Large studies of it are planned faster.
+    Large studies are planned faster if it has two attributes that are true: `has_stages_by_layout` says that
+    the stages of two cases in the same layout differ in `argv`, `env`, `files` and `copies` alone, and
+    `has_faults_by_layout` that two cases have the same faults if they differ in values of parameters alone.
     """
 
     @property

@@ -9,40 +9,60 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.study import DESIGN_SETTINGS
-from tare.core.values import Scalar
+from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] = ()) -> Case:
-    """Return `case` with the id that follows from its content.
+class Outline:
+    """A case without its parameters: cases that differ in nothing else are made from it.
 
-    `digest` and `parameters` are those of its workload. Parameters that came late count only where they have
-    another value than their default (see Parameter).
+    `digest` and `parameters` are those of its workload. Parameters that came late count for an id only where
+    they have another value than their default (see Parameter).
     """
-    late = {one.name: one.default for one in parameters if one.is_late}
-    content: tuple[object, ...] = (
-        case.workload,
-        digest,
-        case.platform,
-        case.network,
-        case.storage,
-        case.io,
-        case.layout if case.layout.bind else msgspec.structs.replace(case.layout, bind=case.layout.binding),
-        {name: value for name, value in case.parameters.items() if name not in late or value != late[name]}
-        if late
-        else case.parameters,
-    )
-    if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns
-        content += (case.twin,)
-    if case.profile_of is not None:
-        content += (("profile of", case.profile_of),)
-    if case.software:  # as the study writes it: what a site or a platform loads does not count
-        content += (("software", case.software),)
-    if case.unknown:
-        content += (case.unknown,)
-    return msgspec.structs.replace(case, id=hashlib.blake2b(_encode(content), digest_size=8).hexdigest())
+
+    def __init__(self, case: Case, digest: str | None, parameters: Iterable[Parameter] = ()) -> None:
+        self.case = case
+        self._late = {one.name: one.default for one in parameters if one.is_late}
+        layout = case.layout
+        before = (
+            case.workload,
+            digest,
+            case.platform,
+            case.network,
+            case.storage,
+            case.io,
+            layout if layout.bind else msgspec.structs.replace(layout, bind=layout.binding),
+        )
+        after: tuple[object, ...] = ()
+        if case.twin is not None:  # a case without a twin keeps the id that it has in older campaigns
+            after += (case.twin,)
+        if case.profile_of is not None:
+            after += (("profile of", case.profile_of),)
+        if case.software:  # as the study writes it: what a site or a platform loads does not count
+            after += (("software", case.software),)
+        if case.unknown:
+            after += (case.unknown,)
+        self._before = _encode(before)[:-1] + b","  # an id is a hash of one JSON list
+        self._after = b"," + _encode(after)[1:] if after else b"]"
+
+    def with_parameters(self, parameters: Settings) -> Case:
+        """Return the case with `parameters`, and with the id that follows from its content."""
+        late = self._late
+        counted = (
+            {name: value for name, value in parameters.items() if name not in late or value != late[name]}
+            if late
+            else parameters
+        )
+        content = self._before + _encode(counted) + self._after
+        case_id = hashlib.blake2b(content, digest_size=8).hexdigest()
+        return msgspec.structs.replace(self.case, id=case_id, parameters=parameters)
+
+
+def identified(case: Case, digest: str | None, parameters: Iterable[Parameter] = ()) -> Case:
+    """Return `case` with the id that follows from its content (see Outline)."""
+    return Outline(case, digest, parameters).with_parameters(case.parameters)
 
 
 def varied_settings(cases: Iterable[Case]) -> tuple[str, ...]:

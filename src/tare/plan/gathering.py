@@ -25,13 +25,12 @@ from tare.core.program import (
 )
 from tare.core.site import Platform, Site
 from tare.core.software import SOFTWARE_SETTINGS, Layers, layers_of, software_of
-from tare.core.study import Exclusion, Level, Origin, Study
+from tare.core.study import DESIGN_SETTINGS, Exclusion, Factor, Level, Origin, Study
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter, Stage, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
-from tare.plan.content import identified, setting_order
+from tare.plan.content import Outline, setting_order
 from tare.plan.layouts import (
-    ASKABLE,
     asked_names,
     bind_fault,
     binding,
@@ -55,6 +54,23 @@ class _Placed(NamedTuple):
     at: str = ""
 
 
+class _Alike:
+    """What is worked out once for combinations that differ in nothing but parameters.
+
+    - `asked` is the outline of their cases as the study asks for them, with the layout settings `names` and
+      the binding `wish`. `used` are the outlines in which they run, by layout.
+    - `placed` and `reasons` are the same for all of them where their workload says so (see Workload).
+    """
+
+    def __init__(self, asked: Outline, names: frozenset[str], wish: Binding | None) -> None:
+        self.asked = asked
+        self.names = names
+        self.wish = wish
+        self.used: dict[Layout, Outline] = {}
+        self.placed: _Placed | None = None
+        self.reasons: tuple[str, ...] | None = None
+
+
 class Gathering:
     """The cases made so far, by id, and the faults, each once.
 
@@ -75,49 +91,43 @@ class Gathering:
         self.merging = Merging(study)
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
-        self._layouts: dict[tuple[Scalar | None, ...], Layout | str] = {}
-        self._places: dict[tuple[object, ...], _Placed] = {}
+        self._alike: dict[tuple[object, ...], _Alike | str] = {}
         self._factors = all_factors(study)
-        self._has_names = any(level.name for factor in self._factors for level in factor.levels)
+        self._shaping = tuple(sorted(_set_names(study).intersection(DESIGN_SETTINGS)))
+        self._marked = tuple(index for index, one in enumerate(self._factors) if _has_marks(one))
         self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
-        self._parameters = {
-            name: tuple((one, self._default(one)) for one in self._own_parameters(workload))
-            for name, workload in self.workloads.items()
-        }
-        self._late = {
-            name: tuple(one for one, _ in own if one.is_late) for name, own in self._parameters.items()
-        }
+        own = {name: tuple(self._own_parameters(one)) for name, one in self.workloads.items()}
+        self._late = {name: tuple(one for one in ones if one.is_late) for name, ones in own.items()}
+        self._defaults = {name: {one.name: self._default(one) for one in ones} for name, ones in own.items()}
+        self._replaceable = {name: tuple(one for one in ones if one.unless) for name, ones in own.items()}
         self._digests = {name: self._digest(workload) for name, workload in self.workloads.items()}
         self._platform = next(iter(site.platforms), "")
         self._network = next(iter(site.networks), None)
         self._storage = next(iter(site.storage), None)
         self._has_around = bool(study.prologue or study.epilogue or study.inputs)
         self._dropped: Counter[str] = Counter()
-        places = [study.common, *(level.settings for factor in all_factors(study) for level in factor.levels)]
-        self._has_software = any(place.keys() & set(SOFTWARE_SETTINGS) for place in places) or any(
-            layers_of(one.software for one in study.workloads)
-        )
 
     def add(self, combination: Combination) -> None:
         """Add the case of `combination`, unless the study leaves it out or it is impossible."""
-        asked = self._asked(combination)
-        if asked is None or self._is_left_out(asked, is_bound="bind" in combination.settings):
+        alike = self._alike_of(combination)
+        parameters = self._parameters_of(alike.asked.case.workload, combination) if alike else None
+        if alike is None or parameters is None:
             return
-        workload = self.workloads[asked.workload]
-        reasons = [*workload.faults(asked), *program_faults(asked, workload)]
+        asked = alike.asked.with_parameters(parameters)
+        if self._is_left_out(asked, is_bound="bind" in alike.names):
+            return
+        reasons = self._reasons(asked, alike)
         for reason in reasons:
-            self._report(f"{workload.name}: {reason}", combination)
+            self._report(f"{asked.workload}: {reason}", combination)
         if self._has_around:
             self._report_around(asked, has_stages=not reasons)
-        case = asked if reasons else self._running(asked, combination)
-        if case is None or (case is not asked and self._is_left_out(case)):
+        case = None if reasons else self._running(asked, alike, combination)
+        if case is None or (self.edition is Edition.USED and self._is_left_out(case)):
             return
-        names = asked_names(combination.settings)
-        self.asked[workload.name].update(names)
-        self.cases.setdefault(case.id, case)
-        differing = difference(asked, case, names)
-        self.determined[workload.name].update(differing)
-        self.merging.add(combination, self.cases[case.id], differing)
+        self.asked[case.workload].update(alike.names)
+        differing = difference(asked, case, alike.names)
+        self.determined[case.workload].update(differing)
+        self.merging.add(combination, self.cases.setdefault(case.id, case), differing)
 
     def _report_around(self, case: Case, *, has_stages: bool) -> None:
         """Record the faults of what the study adds to the programs of `case`, at the key that adds it."""
@@ -154,20 +164,76 @@ class Gathering:
         )
         return self.study.fault(origin, message)
 
-    def _asked(self, combination: Combination) -> Case | None:
-        """Return the case as the study asks for it; None, with a fault recorded, where it is impossible."""
+    def _alike_of(self, combination: Combination) -> _Alike | None:
+        """Return what `combination` shares with those like it; None, with a fault recorded, for no case."""
+        settings, numbers = combination.settings, combination.numbers
+        key = (*map(settings.get, self._shaping), *[numbers[index] for index in self._marked])
+        found = self._alike.get(key)
+        if found is None:
+            found = self._alike[key] = self._new_alike(combination)
+        if isinstance(found, str):
+            self._report(found, combination)
+            return None
+        return found
+
+    def _new_alike(self, combination: Combination) -> _Alike | str:
+        """Return what combinations like `combination` have in common, or why they make no case."""
         settings = combination.settings
         name = settings.get("workload")
-        if not isinstance(name, str) or name not in self._parameters:
-            self._report("no workload; name one in 'factors' or 'cases'", combination)
-            return None
-        layout = self._layout(settings)
+        if not isinstance(name, str) or name not in self.workloads:
+            return "no workload; name one in 'factors' or 'cases'"
+        layout = layout_at(settings, self.site)
         if isinstance(layout, str):
-            self._report(layout, combination)
-            return None
-        return self._case(self.workloads[name], settings, layout, combination)
+            return layout
+        wish = Binding(str(settings["bind"])) if "bind" in settings else None
+        case = Case(
+            id="",
+            workload=name,
+            platform=str(settings.get("platform") or self._platform),
+            network=_text(settings.get("network") or self._network),
+            storage=_text(settings.get("storage") or self._storage),
+            io=_text(settings.get("io")),
+            layout=msgspec.structs.replace(layout, bind=wish or Binding.NONE),
+            software=self._software(self.workloads[name], combination),
+            names={
+                factor.name: level.name
+                for factor, level in zip(self._factors, combination.levels, strict=True)
+                if level.name and factor.name != "cases"
+            },
+        )
+        return _Alike(self._outline(case), asked_names(settings), wish)
 
-    def _running(self, asked: Case, combination: Combination) -> Case | None:
+    def _outline(self, case: Case) -> Outline:
+        return Outline(case, self._digests[case.workload], self._late[case.workload])
+
+    def _parameters_of(self, workload: str, combination: Combination) -> dict[str, Scalar] | None:
+        """Return the parameters of a case; None, with a fault recorded, where one has no value."""
+        settings, defaults = combination.settings, self._defaults[workload]
+        for one in self._replaceable[workload]:
+            if one.unless and settings.get(one.unless):
+                defaults = {**defaults, one.name: one.default}
+        found = {
+            name: value
+            for name, default in defaults.items()
+            if (value := settings.get(name, default)) is not None
+        }
+        if len(found) < len(defaults):
+            name = next(name for name in defaults if name not in found)
+            cure = f"write 'workload: {{{workload}: {{{name}: …}}}}', or make it a factor"
+            self._report(f"{workload} needs a value for {name!r}; {cure}", combination)
+            return None
+        return found
+
+    def _reasons(self, asked: Case, alike: _Alike) -> list[str]:
+        """Return why `asked` cannot run; a workload may say that all that are alike have the same faults."""
+        workload = self.workloads[asked.workload]
+        reasons = alike.reasons
+        if reasons is None:
+            reasons = tuple(workload.faults(asked))
+            alike.reasons = reasons if getattr(workload, "has_faults_by_layout", False) else None
+        return [*reasons, *(program_faults(asked, workload) if self._program_settings else ())]
+
+    def _running(self, asked: Case, alike: _Alike, combination: Combination) -> Case | None:
         """Return the case with the layout in which it runs.
 
         Returns None, with a fault recorded, where it cannot be bound, or cannot use its storage path or its
@@ -175,26 +241,26 @@ class Gathering:
         """
         if self.edition is Edition.ASKED:
             return asked
-        wish = Binding(str(combination.settings["bind"])) if "bind" in combination.settings else None
-        placed = self._placed(asked, wish)
+        placed = self._placed(asked, alike)
         if placed.fault:
             self._report(placed.fault, combination, {placed.at})
             return None
-        used = (
-            asked if placed.layout == asked.layout else msgspec.structs.replace(asked, layout=placed.layout)
-        )
-        return self._identified(used)
+        if placed.layout == asked.layout:
+            return asked
+        used = alike.used.get(placed.layout)
+        if used is None:
+            used = self._outline(msgspec.structs.replace(alike.asked.case, layout=placed.layout))
+            alike.used[placed.layout] = used
+        return used.with_parameters(asked.parameters)
 
-    def _placed(self, asked: Case, wish: Binding | None) -> _Placed:
-        """Return how `asked` runs; it is derived once for cases that differ in nothing that decides it."""
+    def _placed(self, asked: Case, alike: _Alike) -> _Placed:
+        """Return how `asked` runs; its workload may say that all that are alike run in the same way."""
+        if alike.placed is not None:
+            return alike.placed
         workload = self.workloads[asked.workload]
-        if not getattr(workload, "has_stages_by_layout", False):
-            return self._place(asked, workload.stages(asked), wish)
-        key = (asked.workload, asked.platform, asked.network, asked.storage, asked.layout, wish)
-        found = self._places.get(key)
-        if found is None:
-            found = self._places[key] = self._place(asked, workload.stages(asked), wish)
-        return found
+        placed = self._place(asked, workload.stages(asked), alike.wish)
+        alike.placed = placed if getattr(workload, "has_stages_by_layout", False) else None
+        return placed
 
     def _place(self, asked: Case, stages: tuple[Stage, ...], wish: Binding | None) -> _Placed:
         site = self.site
@@ -210,44 +276,6 @@ class Gathering:
                 return _Placed(layout, fault, at)
         return _Placed(layout)
 
-    def _identified(self, case: Case) -> Case:
-        return identified(case, self._digests[case.workload], self._late[case.workload])
-
-    def _case(
-        self, workload: Workload, settings: Settings, layout: Layout, combination: Combination
-    ) -> Case | None:
-        parameters: dict[str, Scalar] = {}
-        for parameter, default in self._parameters[workload.name]:
-            name = parameter.name
-            value = settings.get(name)
-            if value is None:
-                is_needless = parameter.unless is not None and bool(settings.get(parameter.unless))
-                value = parameter.default if is_needless else default
-            if value is None:
-                cure = f"write 'workload: {{{workload.name}: {{{name}: …}}}}', or make it a factor"
-                self._report(f"{workload.name} needs a value for {name!r}; {cure}", combination)
-                return None
-            parameters[name] = value
-        case = Case(
-            id="",
-            workload=workload.name,
-            platform=str(settings.get("platform") or self._platform),
-            network=_text(settings.get("network") or self._network),
-            storage=_text(settings.get("storage") or self._storage),
-            io=_text(settings.get("io")),
-            layout=layout,
-            parameters=parameters,
-            software=self._software(workload, combination),
-            names={
-                factor.name: level.name
-                for factor, level in zip(self._factors, combination.levels, strict=True)
-                if level.name and factor.name != "cases"
-            }
-            if self._has_names
-            else {},
-        )
-        return self._identified(case) if self.edition is Edition.ASKED else case
-
     def _own_parameters(self, workload: Workload) -> Iterator[Parameter]:
         """Yield the parameters of `workload`, then the program settings that the study sets anywhere."""
         yield from workload.parameters
@@ -258,8 +286,6 @@ class Gathering:
 
         Software adds up, while of other settings the most special one wins.
         """
-        if not self._has_software:
-            return ()
         own = [one.name for one in workload.parameters]
         places = [self.study.common, *(level.settings for level in combination.ranked)]
         declared = [one.software for one in self.study.workloads if one.name == workload.name]
@@ -286,7 +312,7 @@ class Gathering:
         known = {**self._from_site(case), **row, **self.workloads[case.workload].derive(row)}
         for number, one in enumerate(self.study.exclude):
             if one.holds(known) is True:
-                self.left_out.setdefault(number, set()).add(self._identified(case).id)
+                self.left_out.setdefault(number, set()).add(case.id)
                 self._dropped[f"exclude {one.text}"] += 1
                 return True
         for condition in self.study.where:
@@ -299,17 +325,6 @@ class Gathering:
         """Return what conditions know of `case` from its site (see core.study.SITE_SETTINGS)."""
         is_known = self.site.slots_per_node > 1 or self.site.shared_cores is not None
         return {"slots": self.site.slots(case.layout.nodes)} if is_known else {}
-
-    def _layout(self, settings: Settings) -> Layout | str:
-        key = tuple([settings.get(name) for name in ASKABLE])
-        layout = self._layouts.get(key)
-        if layout is None:
-            layout = layout_at(settings, self.site)
-            if isinstance(layout, Layout):
-                bind = Binding(str(settings.get("bind", "none")))
-                layout = msgspec.structs.replace(layout, bind=bind)
-            self._layouts[key] = layout
-        return layout
 
     def _report(self, message: str, combination: Combination, names: Iterable[str] = ()) -> None:
         origin = self._culprit(message, combination, frozenset(names))
@@ -339,6 +354,12 @@ def _named_settings(message: str, settings: Settings) -> frozenset[str]:
     """Return those of `settings` that `message` names."""
     words = set(re.findall(r"[A-Za-z_]+", message))
     return frozenset(name for name in settings if name in words)
+
+
+def _has_marks(factor: Factor) -> bool:
+    """Return whether levels of `factor` have names or load software, which adds up over the levels."""
+    own = SOFTWARE_SETTINGS
+    return any(one.name or not one.settings.keys().isdisjoint(own) for one in factor.levels)
 
 
 def _set_names(study: Study) -> set[str]:

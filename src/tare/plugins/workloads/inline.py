@@ -37,6 +37,7 @@ class InlineWorkload:
     """A workload that a study defines. Raises UsageError for a regex that cannot be used."""
 
     has_stages_by_layout = True
+    has_faults_by_layout = True
 
     def __init__(self, definition: InlineDefinition) -> None:
         self.name = definition.name
@@ -56,7 +57,6 @@ class InlineWorkload:
         self._paths = [(one.fom, one.json) for one in own if one.json]
         self._must = [_compile(self.name, one.matches) for one in definition.checks if one.matches]
         self._must_not = [_compile(self.name, one.lacks) for one in definition.checks if one.lacks]
-        self._unfilled: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @property
     def others(self) -> tuple[InlineWorkload, ...]:
@@ -107,10 +107,7 @@ class InlineWorkload:
                 "true where the launcher is to start it on every rank; name {hosts}, {nodes} or {ranks} in "
                 "the command where it starts its processes itself; or leave out nodes and ranks"
             )
-        names = tuple(case.settings)
-        if names not in self._unfilled:  # which placeholders are filled depends on the settings' names alone
-            self._unfilled[names] = tuple(self._template_faults(names))
-        yield from self._unfilled[names]
+        yield from self._template_faults(case.settings)
 
     def _template_faults(self, names: Collection[str]) -> Iterator[str]:
         definition = self._definition
