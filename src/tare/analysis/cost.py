@@ -6,7 +6,8 @@ The hours come from the time-outs (at most) and from an earlier campaign (expect
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import mul
 from typing import TypeVar
 
 import msgspec
@@ -107,14 +108,16 @@ def _sum(
 
     `pace` is the wall-clock time per second of a run: less than 1 where other runs go on at the same time.
     """
-    n_runs = {case: blocks[case] + plan.warmup for case in blocks}
-    held_s = held_s or taken_s
-    programs = sum(n * program_s[case] for case, n in n_runs.items()) * pace / 3600 if program_s else None
+    n_runs = [n + plan.warmup for n in blocks.values()]
+
+    def seconds(of: Mapping[str, float]) -> Iterator[float]:
+        return map(mul, n_runs, map(of.__getitem__, blocks))
+
     return Amount(
         runs=sum(blocks.values()),
-        hours=sum(n * taken_s[case] for case, n in n_runs.items()) * pace / 3600,
-        node_hours=sum(n * held_s[case] * n_hosts[case] for case, n in n_runs.items()) / 3600,
-        program_hours=programs,
+        hours=sum(seconds(taken_s)) * pace / 3600,
+        node_hours=sum(map(mul, seconds(held_s or taken_s), map(n_hosts.__getitem__, blocks))) / 3600,
+        program_hours=sum(seconds(program_s)) * pace / 3600 if program_s else None,
     )
 
 

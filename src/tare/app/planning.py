@@ -171,7 +171,7 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: s
 
 def _program(case: Case) -> tuple[Scalar | None, ...]:
     """Return the program settings of `case`."""
-    return tuple(case.parameters.get(name) for name in PROGRAM_SETTINGS)
+    return tuple(map(case.parameters.get, PROGRAM_SETTINGS))
 
 
 def _named_at(study: Study, case: Case) -> Origin | None:

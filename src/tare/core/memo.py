@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
 T = TypeVar("T")
+_UNKNOWN = object()
 
 
 class Memo:
@@ -16,6 +17,7 @@ class Memo:
 
     def get(self, question: Hashable, find: Callable[[], T]) -> T:
         """Return the result of `find`, which is called once for each `question`."""
-        if question not in self._found:
-            self._found[question] = find()
-        return cast("T", self._found[question])
+        found = self._found.get(question, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._found[question] = find()
+        return cast("T", found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -14,24 +14,21 @@ from tare.core.bounds import Link, Peaks
 from tare.core.case import Case
 from tare.core.memo import Memo
 from tare.core.study import DESIGN_SETTINGS, Design
-from tare.core.values import Scalar, Settings
+from tare.core.values import Scalar
 from tare.core.workload import Fom, ParameterKind, written
 
 MOST_RUNS = 10_000_000
 """The most planned runs that fit in memory; at one second each they take four months."""
 
-_ByValues: TypeAlias = dict[tuple[Scalar | None, ...], list[Case]]
+_Values: TypeAlias = tuple[Scalar | None, ...]
+_ByValues: TypeAlias = dict[_Values, list[Case]]
 
 
-class _Nearby(NamedTuple):
-    """Where the references of like cases are looked up.
+class _Lookup(NamedTuple):
+    """References by their values of the parameters `names`, all other settings being as they must be."""
 
-    They may differ in the settings `free`, which follow from the reference. For each set of settings that
-    references have, `forms` holds those that must be equal, and the references by their values.
-    """
-
-    free: set[str]
-    forms: tuple[tuple[tuple[str, ...], _ByValues], ...]
+    names: tuple[str, ...]
+    found: _ByValues
 
 
 class Edition(enum.IntEnum):
@@ -125,52 +122,67 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         """
         if not self.reference or self.is_reference(case):
             return None
-        exact = self._references.get(_key(case.settings | dict(self.reference)))
-        return exact or self._following(case)
+        ours = case.parameters
+        lookups = self.memo.get((Plan._lookups, case.form, tuple(ours)), lambda: self._lookups(case))
+        near = [one for names, found in lookups for one in found.get(tuple(map(ours.get, names)), ())]
+        return near[0] if len(near) == 1 else self._nearest(case, near)
 
-    def _following(self, case: Case) -> Case | None:
-        """Return the reference that equals `case` in all settings that do not follow from the reference."""
+    def _nearest(self, case: Case, near: Sequence[Case]) -> Case | None:
+        """Return the one of the references `near` that is most similar to `case`; None if several are."""
         ours = case.settings
-        names = tuple(ours)
-        free, forms = self.memo.get(
-            (Plan._nearby, case.workload, names), lambda: self._nearby(case.workload, names)
-        )
-        near: dict[int, list[Case]] = {}
-        for equal, references in forms:
-            for one in references.get(tuple(map(ours.get, equal)), ()):
-                n_alike = sum([ours.get(name) == one.setting(name) for name in free])
-                near.setdefault(n_alike, []).append(one)
-        best = near[max(near)] if near else []
+        wanted = ours | dict(self.reference)
+        exact = [one for one in near if one.settings == wanted]
+        if exact:
+            return exact[-1]
+        free = self._free(case.workload)
+        by_likeness: dict[int, list[Case]] = {}
+        for one in near:
+            n_alike = sum([ours.get(name) == one.setting(name) for name in free])
+            by_likeness.setdefault(n_alike, []).append(one)
+        best = by_likeness[max(by_likeness)] if by_likeness else []
         return best[0] if len(best) == 1 else None
 
-    def _nearby(self, workload: str, names: Collection[str]) -> _Nearby:
-        """Return where references of cases of `workload` with the settings `names` are looked up."""
+    def _free(self, workload: str) -> set[str]:
+        """Return the settings in which a reference may differ from a case of `workload`."""
         given = set(self.reference)
-        free = given | {name for group in self.together if given & set(group) for name in group}
         other = str(self.reference.get("workload", workload))
-        free |= set(self.derived.get(workload, ())) | set(self.derived.get(other, ()))
-        if free == given and other == workload:
-            return _Nearby(free, ())  # such cases were looked up before
-        forms = []
+        coupled = {name for group in self.together if given & set(group) for name in group}
+        return given.union(coupled, self.derived.get(workload, ()), self.derived.get(other, ()))
+
+    def _lookups(self, case: Case) -> list[_Lookup]:
+        """Return where references of `case` are looked up, and of all that differ in parameters alone."""
+        ours, workload = case.settings, case.workload
+        other = str(self.reference.get("workload", workload))
+        free = self._free(workload)
+        found = []
         for theirs in self._forms.get(other, ()):
-            fixed = theirs.union(names)
+            fixed = theirs.union(ours)
             if other != workload:
-                both = theirs.intersection(names)
+                both = theirs.intersection(ours)
                 fixed = frozenset(name for name in both if name in DESIGN_SETTINGS or name in self.varied)
-            equal = tuple(sorted(fixed - free))
-            forms.append((equal, self._alike(other, theirs, equal)))
-        return _Nearby(free, tuple(forms))
+            equal = sorted(fixed - free)
+            names = tuple(name for name in equal if name in case.parameters)
+            rest = tuple(name for name in equal if name not in case.parameters)
+            alike = self._alike(other, theirs, rest, names).get(tuple(map(ours.get, rest)))
+            found += [_Lookup(names, alike)] if alike else []
+        return found
 
-    def _alike(self, workload: str, names: frozenset[str], equal: tuple[str, ...]) -> _ByValues:
-        """Return the references of `workload` whose settings are `names`, by their values of `equal`."""
+    def _alike(
+        self, workload: str, theirs: frozenset[str], rest: tuple[str, ...], names: tuple[str, ...]
+    ) -> Mapping[_Values, _ByValues]:
+        """Return the references of `workload` with the settings `theirs`, by their values of two groups."""
 
-        def index() -> _ByValues:
-            found: _ByValues = {}
-            for one in self._forms[workload][names]:
-                found.setdefault(tuple(map(one.settings.get, equal)), []).append(one)
+        def index() -> Mapping[_Values, _ByValues]:
+            found: dict[_Values, _ByValues] = {}
+            for group in self._forms[workload][theirs]:
+                first = group[0].settings
+                for one in group:
+                    settings = {**first, **one.parameters}
+                    by_values = found.setdefault(tuple(map(settings.get, rest)), {})
+                    by_values.setdefault(tuple(map(settings.get, names)), []).append(one)
             return found
 
-        return self.memo.get((Plan._alike, workload, names, equal), index)
+        return self.memo.get((Plan._alike, workload, theirs, rest, names), index)
 
     def across_workloads(self) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
         """Yield each workload that is compared with another: common figures, and figures of only one of them.
@@ -228,22 +240,20 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         return {case.id: case for case in self.cases}
 
     @cached_property
-    def _forms(self) -> dict[str, dict[frozenset[str], list[Case]]]:
-        """Return the references by workload and by the names of their settings."""
-        found: dict[str, dict[frozenset[str], list[Case]]] = {}
-        for case in filter(self.is_reference, self.cases):
-            found.setdefault(case.workload, {}).setdefault(frozenset(case.settings), []).append(case)
-        return found
+    def _forms(self) -> dict[str, dict[frozenset[str], list[list[Case]]]]:
+        """Return the references by workload and by the names of their settings.
 
-    @cached_property
-    def _references(self) -> dict[frozenset[tuple[str, object]], Case]:
-        """Return the references by their settings."""
-        return {_key(case.settings): case for case in filter(self.is_reference, self.cases)}
+        Each list holds those that differ in nothing but the values of parameters.
+        """
+        groups: dict[tuple[object, ...], list[Case]] = {}
+        for case in filter(self.is_reference, self.cases):
+            groups.setdefault((case.form, *case.parameters), []).append(case)
+        found: dict[str, dict[frozenset[str], list[list[Case]]]] = {}
+        for group in groups.values():
+            names = frozenset(group[0].settings)
+            found.setdefault(group[0].workload, {}).setdefault(names, []).append(group)
+        return found
 
 
 def _figures(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(f"{name} ({unit})" if unit else name for name, unit in sorted(found))
-
-
-def _key(settings: Settings) -> frozenset[tuple[str, object]]:
-    return frozenset(settings.items())

@@ -124,9 +124,11 @@ class Gathering:
         case = None if reasons else self._running(asked, alike, combination)
         if case is None or (self.edition is Edition.USED and self._is_left_out(case)):
             return
-        self.asked[case.workload].update(alike.names)
-        differing = difference(asked, case, alike.names)
-        self.determined[case.workload].update(differing)
+        differing: dict[str, tuple[Scalar, Scalar]] = {}
+        if alike.names:
+            differing = difference(asked, case, alike.names)
+            self.asked[case.workload].update(alike.names)
+            self.determined[case.workload].update(differing)
         self.merging.add(combination, self.cases.setdefault(case.id, case), differing)
 
     def _report_around(self, case: Case, *, has_stages: bool) -> None:

@@ -5,6 +5,7 @@ What a study asks to vary must vary: a factor whose levels all make the same cas
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ class Merging:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._factors = all_factors(study)
-        self._rows: dict[str, list[_Row]] = {}
+        self._rows: dict[str, list[_Row]] = defaultdict(list)
         self._differing: dict[str, dict[str, set[Scalar]]] = {}
         self._example: dict[str, _Row] = {}
 
@@ -61,7 +62,7 @@ class Merging:
     ) -> None:
         """Add a combination, its case, and the layout settings whose used value is not the asked one."""
         row = _Row(combination.numbers, case)
-        self._rows.setdefault(case.workload, []).append(row)
+        self._rows[case.workload].append(row)
         for name, (asked, _) in differing.items():
             self._differing.setdefault(case.workload, {}).setdefault(name, set()).add(asked)
             self._example.setdefault(case.workload, row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,10 +186,7 @@ def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options:
 def _cost(loaded: planning.Loaded, like: Path | None) -> Cost:
     from tare.analysis.cost import cost
 
-    n_hosts = {
-        case.id: loaded.composer.widest(case).nodes if case.layout.nodes > 1 else 1  # no stage takes more
-        for case in loaded.plan.cases
-    }
+    n_hosts = _n_hosts(loaded)
     if like is None:
         return cost(loaded.plan, n_hosts)
     from tare.storage.campaign import read_campaign
@@ -199,14 +197,30 @@ def _cost(loaded: planning.Loaded, like: Path | None) -> Cost:
     return found
 
 
+def _n_hosts(loaded: planning.Loaded) -> dict[str, int]:
+    """Return the hosts of each case; stages are made once for each layout where their workload allows it."""
+    composer, plan = loaded.composer, loaded.plan
+    used = {name: composer.workloads[name] for name in plan.foms}
+    by_layout = {name for name, one in used.items() if getattr(one, "has_stages_by_layout", False)}
+    widest: dict[tuple[object, ...], int] = {}
+    found = {}
+    for case in plan.cases:
+        key = (case.workload, case.layout, "" if case.workload in by_layout else case.id)
+        if key not in widest:  # without a second node, no stage takes more
+            widest[key] = composer.widest(case).nodes if case.layout.nodes > 1 else 1
+        found[case.id] = widest[key]
+    return found
+
+
 def _print_cases(plan: Plan, cost: Cost) -> None:
     names = ["workload", *(name for name in plan.varied if name != "workload")]
     kinds = {workload: [(name, plan.kind(name, workload)) for name in names] for workload in plan.foms}
+    cell = lru_cache(maxsize=None, typed=True)(written)  # few values make many cells; 1 is not true
     rows = []
     for case in plan.cases:
         role = "reference" if plan.reference and plan.is_reference(case) else ""
         values = [(case.setting(name), kind) for name, kind in kinds[case.workload]]
-        cells = ["" if value is None else written(value, kind) for value, kind in values]
+        cells = ["" if value is None else cell(value, kind) for value, kind in values]
         rows.append([case.id, *cells, role])
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):
@@ -292,9 +306,12 @@ def plan_notes(plan: Plan) -> Iterator[str]:
         yield f"note: {note}"
     for one in plan.left_out:
         yield f"left out: {one}"
-    by_default = [case for case in plan.cases if "bind" in plan.derived.get(case.workload, ())]
-    bound = Counter(case.layout.binding.value for case in by_default)
-    if set(bound) - {"none"} or any(case.layout.ranks > 1 for case in by_default):
+    unbound = {name for name, settings in plan.derived.items() if "bind" in settings}
+    layouts = Counter(case.layout for case in plan.cases if case.workload in unbound)
+    bound: Counter[str] = Counter()
+    for layout, n_cases in layouts.items():
+        bound[layout.binding.value] += n_cases
+    if set(bound) - {"none"} or any(layout.ranks > 1 for layout in layouts):
         counts = ", ".join(f"{name} ({count} of {len(plan.cases)} cases)" for name, count in bound.items())
         yield f"bound by default to: {counts}; a study may set bind: none, core or socket"
 
