@@ -9,11 +9,9 @@ from pathlib import Path
 import msgspec
 
 from tare.app.planning import Loaded
-from tare.app.provenance import fact_scripts
 from tare.core.backend_plugin import BatchBackend, PlannedTask
 from tare.core.case import Case
 from tare.core.errors import UsageError
-from tare.execution.batch import make_task
 from tare.execution.compose import Composer
 from tare.execution.inputs import file_names
 from tare.execution.staging import compose_stages
@@ -33,6 +31,9 @@ def job_script(loaded: Loaded, case: Case) -> str:
 
 def planned_task(loaded: Loaded, case: Case) -> PlannedTask:
     """Return the task of an attempt of `case` as it would be submitted, with its input files."""
+    from tare.app.provenance import fact_scripts  # only batch systems need what makes tasks
+    from tare.execution.batch import make_task
+
     composer, work = loaded.composer, Path("{work}")
     staged = compose_stages(composer, case, work, is_cached=False)  # no key: nothing is to be restored
     task = make_task(composer, case, f"tare-{case.id}", work, loaded.plan.timeout_s, staged)

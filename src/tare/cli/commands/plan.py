@@ -15,7 +15,6 @@ import msgspec
 from tare.analysis.budget import describe_budget
 from tare.app import planned_tasks, planning
 from tare.app.inputs import missing_inputs
-from tare.app.remaining import Remaining, remaining_of
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
 from tare.core.collection import no_collection
@@ -32,6 +31,7 @@ from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
     from tare.analysis.cost import Amount, Cost
+    from tare.app.remaining import Remaining
     from tare.core.workload import Stage
     from tare.execution.compose import Composer
 
@@ -109,7 +109,7 @@ def command(
     if retry_failed and folder is None:
         raise UsageError(f"--retry-failed asks for runs of a campaign: tare plan {study} --out DIR")
     is_asked = as_json or not (show or is_ordered)
-    rest = remaining_of(folder, loaded, is_retrying_failed=retry_failed) if folder and is_asked else None
+    rest = _rest(folder, loaded, is_retrying=retry_failed) if folder and is_asked else None
     if as_json:
         cases = [{"id": case.id, **case.settings} for case in plan.cases]
         traps = planned_tasks.traps_of(loaded)
@@ -147,6 +147,12 @@ def command(
         if rest is not None and folder is not None:
             options = ["--blocks", str(blocks)] if blocks else []
             _print_rest(rest, plan, folder, study, [*options, *(["--retry-failed"] if retry_failed else [])])
+
+
+def _rest(folder: Path, loaded: planning.Loaded, *, is_retrying: bool) -> Remaining | None:
+    from tare.app.remaining import remaining_of  # most plans have no campaign yet
+
+    return remaining_of(folder, loaded, is_retrying_failed=is_retrying)
 
 
 def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options: Sequence[str]) -> None:
