@@ -143,18 +143,11 @@ def require_plugins(source: SiteSource) -> None:
 def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: str) -> None:
     """Raise FileFaults if the command line of a case cannot be built."""
     faults: dict[str, Fault] = {}
-    alike = {
-        (
-            one.platform,
-            one.workload,
-            one.network,
-            one.storage is None,
-            one.layout,
-            one.software,
-            *_program(one),
-        ): one
-        for one in plan.cases
-    }
+    alike: dict[tuple[object, ...], Case] = {}
+    for cases in plan.by_form.values():
+        one = cases[0]
+        form = (one.platform, one.workload, one.network, one.storage is None, one.layout, one.software)
+        alike |= {(*form, *program): case for program, case in _programs(cases).items()}
     for case in alike.values():
         try:
             composer.compose(case)
@@ -169,9 +162,10 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: s
         raise FileFaults(list(faults.values())[:_MOST_FAULTS])
 
 
-def _program(case: Case) -> tuple[Scalar | None, ...]:
-    """Return the program settings of `case`."""
-    return tuple(map(case.parameters.get, PROGRAM_SETTINGS))
+def _programs(cases: Sequence[Case]) -> dict[tuple[Scalar | None, ...], Case]:
+    """Return one of `cases` for each combination of program settings."""
+    columns = [[one.parameters.get(name) for one in cases] for name in PROGRAM_SETTINGS]
+    return dict(zip(zip(*columns, strict=True), cases, strict=True))
 
 
 def _named_at(study: Study, case: Case) -> Origin | None:

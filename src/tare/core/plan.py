@@ -235,6 +235,14 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         return Memo()
 
     @cached_property
+    def by_form(self) -> Mapping[tuple[object, ...], Sequence[Case]]:
+        """Return the cases by their forms (see Case.form): there are few where only parameters vary."""
+        found: dict[tuple[object, ...], list[Case]] = {}
+        for case in self.cases:
+            found.setdefault(case.form, []).append(case)
+        return found
+
+    @cached_property
     def cases_by_id(self) -> Mapping[str, Case]:
         """Return the cases by their ids."""
         return {case.id: case for case in self.cases}

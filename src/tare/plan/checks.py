@@ -131,8 +131,8 @@ def _named(own: InlineDefinition, study: Study, cases: Sequence[Case]) -> frozen
     commands = (own.command, *own.prologue, *own.epilogue, *study.prologue, *study.epilogue)
     texts = [word for words in commands for word in words]
     texts += [*own.env.values(), *own.files.values(), *(one.path for one in (*own.inputs, *study.inputs))]
-    programs = {tuple(map(case.parameters.get, PROGRAM_SETTINGS)) for case in cases}
-    texts += [str(text) for program in programs for text in program]
+    for name in PROGRAM_SETTINGS:
+        texts += map(str, {case.parameters.get(name) for case in cases})
     return frozenset(token.strip("{}") for text in texts for token in TOKEN.findall(text))
 
 

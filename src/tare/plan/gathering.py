@@ -169,7 +169,8 @@ class Gathering:
     def _alike_of(self, combination: Combination) -> _Alike | None:
         """Return what `combination` shares with those like it; None, with a fault recorded, for no case."""
         settings, numbers = combination.settings, combination.numbers
-        key = (*map(settings.get, self._shaping), *[numbers[index] for index in self._marked])
+        shape = [settings.get(name) for name in self._shaping]
+        key = (*shape, *[numbers[index] for index in self._marked]) if self._marked else tuple(shape)
         found = self._alike.get(key)
         if found is None:
             found = self._alike[key] = self._new_alike(combination)
@@ -226,14 +227,14 @@ class Gathering:
             return None
         return found
 
-    def _reasons(self, asked: Case, alike: _Alike) -> list[str]:
+    def _reasons(self, asked: Case, alike: _Alike) -> tuple[str, ...]:
         """Return why `asked` cannot run; a workload may say that all that are alike have the same faults."""
         workload = self.workloads[asked.workload]
         reasons = alike.reasons
         if reasons is None:
             reasons = tuple(workload.faults(asked))
             alike.reasons = reasons if getattr(workload, "has_faults_by_layout", False) else None
-        return [*reasons, *(program_faults(asked, workload) if self._program_settings else ())]
+        return (*reasons, *program_faults(asked, workload)) if self._program_settings else reasons
 
     def _running(self, asked: Case, alike: _Alike, combination: Combination) -> Case | None:
         """Return the case with the layout in which it runs.

@@ -206,20 +206,20 @@ def _cost(loaded: planning.Loaded, like: Path | None) -> Cost:
 def _n_hosts(loaded: planning.Loaded) -> dict[str, int]:
     """Return the hosts of each case; stages are made once for each layout where their workload allows it."""
     composer, plan = loaded.composer, loaded.plan
-    used = {name: composer.workloads[name] for name in plan.foms}
-    by_layout = {name for name, one in used.items() if getattr(one, "has_stages_by_layout", False)}
-    widest: dict[tuple[object, ...], int] = {}
-    found = {}
-    for case in plan.cases:
-        key = (case.workload, case.layout, "" if case.workload in by_layout else case.id)
-        if key not in widest:  # without a second node, no stage takes more
-            widest[key] = composer.widest(case).nodes if case.layout.nodes > 1 else 1
-        found[case.id] = widest[key]
+    found: dict[str, int] = {}
+    for cases in plan.by_form.values():
+        first = cases[0]
+        if first.layout.nodes == 1:  # no stage takes more
+            found |= dict.fromkeys([case.id for case in cases], 1)
+        elif getattr(composer.workloads[first.workload], "has_stages_by_layout", False):
+            found |= dict.fromkeys([case.id for case in cases], composer.widest(first).nodes)
+        else:
+            found |= {case.id: composer.widest(case).nodes for case in cases}
     return found
 
 
 def _print_cases(plan: Plan, cost: Cost) -> None:
-    names = ["workload", *(name for name in plan.varied if name != "workload")]
+    names = [name for name in plan.varied if name != "workload"]
     kinds = {workload: [(name, plan.kind(name, workload)) for name in names] for workload in plan.foms}
     cell = lru_cache(maxsize=None, typed=True)(written)  # few values make many cells; 1 is not true
     rows = []
@@ -227,7 +227,7 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
         role = "reference" if plan.reference and plan.is_reference(case) else ""
         values = [(case.setting(name), kind) for name, kind in kinds[case.workload]]
         cells = ["" if value is None else cell(value, kind) for value, kind in values]
-        rows.append([case.id, *cells, role])
+        rows.append([case.id, case.workload, *cells, role])
     expected = ["blocks", "each"] if cost.cases else []
     for row, one in zip(rows, cost.cases, strict=False):
         row[-1:] = [
@@ -235,7 +235,7 @@ def _print_cases(plan: Plan, cost: Cost) -> None:
             f"{'' if one.is_measured else '≈ '}{format_seconds(one.elapsed_s)}",
             row[-1],
         ]
-    print_table(["case", *names, *expected, ""], rows, frozenset(expected))
+    print_table(["case", "workload", *names, *expected, ""], rows, frozenset(expected))
 
 
 def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
