@@ -53,6 +53,19 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
     assert text == GOLDEN.read_text()
 
 
+def test_srun_passes_the_environment_although_the_user_s_sbatch_passes_none(tmp_path: Path) -> None:
+    """``SBATCH_EXPORT=NONE`` sets ``SLURM_EXPORT_ENV=NONE`` in the job, which srun obeys (sbatch(1), --export)."""
+    for name, text in (("scontrol", "echo n1"), ("srun", 'echo "${SLURM_EXPORT_ENV-everything}" >&2')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    step = Step(name="run", invocation=Invocation(argv=("srun",)), stdout="out", stderr="seen")
+    script = render([task(tmp_path, step, nodes=1)], SlurmOptions())
+    own = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1", "SLURM_EXPORT_ENV": "NONE"}
+    env = os.environ | own | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-c", script], env=env, timeout=60, check=False, capture_output=True)
+    assert (tmp_path / "seen").read_text() == "everything\n"
+
+
 def test_a_job_s_comment_names_its_session_and_its_campaign_s_folder() -> None:
     labels = {"session": "ca:2:login1:"}
     one = msgspec.structs.replace(task(Path("/home/a b/c/attempts/a/1.1"), SOLVE), labels=labels)

@@ -15,7 +15,7 @@ from tare.config.site_file import site_from_text
 from tare.discovery.commands import OwnCommands
 from tare.discovery.facts import FabricPort, Interface
 from tare.discovery.node_probe import read_node
-from tare.discovery.nodes import split_labelled
+from tare.discovery.nodes import split_labelled, srun_command
 from tare.discovery.slurm import read_partitions
 from tare.discovery.spack import read_spack
 
@@ -102,3 +102,8 @@ def test_commands_are_no_step_of_the_job_in_which_they_run(monkeypatch: pytest.M
     assert [line for line in done.out.splitlines() if line.startswith("SLURM_")] == [
         "SLURM_CONF=/etc/slurm/slurm.conf"
     ]
+
+
+def test_the_job_that_asks_nodes_passes_the_environment_whatever_the_shell_says() -> None:
+    """With SLURM_EXPORT_ENV=NONE, srun passes nothing else (srun(1), --export)."""
+    assert "--export=ALL" in srun_command(2, {}, 60)

@@ -23,6 +23,9 @@ _MOST_PIECE = 1024
 ASKING_S = 240
 """How long a node may take to answer: modules, EESSI and Spack take up to a minute each."""
 
+JOB_MINUTES = 5
+"""The time limit of the job that asks nodes of Slurm."""
+
 _JOB_MARGIN_S = 60
 
 
@@ -53,11 +56,12 @@ def srun_command(n_nodes: int, options: Mapping[str, str | None], wait_s: int) -
     """Return the command that starts a script once on each of `n_nodes` nodes, without the script.
 
     `options` are srun's by their long names; None values are left out. It gives up after `wait_s` in the
-    queue (srun(1), --immediate).
+    queue (srun(1), --immediate). The nodes see the environment of this shell, whatever SLURM_EXPORT_ENV says.
     """
     given = [f"--{name}={value}" for name, value in options.items() if value]
     nodes = [f"--nodes={n_nodes}", f"--ntasks={n_nodes}", "--ntasks-per-node=1"]
-    return ["srun", *nodes, *given, "--time=5", f"--immediate={wait_s}", "--label", "--job-name=tare-init"]
+    limits = [f"--time={JOB_MINUTES}", f"--immediate={wait_s}"]
+    return ["srun", *nodes, *given, *limits, "--export=ALL", "--label", "--job-name=tare-init"]
 
 
 def ask_slurm(
