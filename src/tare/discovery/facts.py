@@ -8,7 +8,11 @@ from tare.discovery.kubernetes_facts import Context, KubernetesFacts
 
 
 class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes of a partition that are alike. `memory_mib` is what jobs may use."""
+    """Nodes of a partition that are alike.
+
+    `usable_cores` are those of a node that jobs may use, and None if all are; `memory_mib` is what jobs may
+    use, and 0 if Slurm does not know. `faults` are the states of those of its nodes that take no jobs now.
+    """
 
     nodes: tuple[str, ...]
     sockets: int = 1
@@ -17,11 +21,18 @@ class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
     memory_mib: int = 0
     features: tuple[str, ...] = ()
     gres: str = ""
+    usable_cores: int | None = None
+    faults: dict[str, str] = {}
 
     @property
     def cores(self) -> int:
-        """Return its physical cores."""
-        return self.sockets * self.cores_per_socket
+        """Return the physical cores that jobs may use of a node."""
+        return self.usable_cores or self.sockets * self.cores_per_socket
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """Return its nodes that take jobs, now or after others."""
+        return tuple(name for name in self.nodes if name not in self.faults)
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +49,11 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     def nodes(self) -> tuple[str, ...]:
         """Return its nodes."""
         return tuple(name for one in self.classes for name in one.nodes)
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """Return its nodes that take jobs, now or after others."""
+        return tuple(name for one in self.classes for name in one.usable)
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):

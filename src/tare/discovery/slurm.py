@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tare.core.units import whole_number
 from tare.discovery.commands import Commands, Report, text_of
-from tare.discovery.facts import Account, NodeClass, Partition, SlurmFacts
+from tare.discovery.facts import Account, Partition, SlurmFacts
+from tare.discovery.slurm_nodes import SHAPES, STATES, read_classes, read_states
 
-_NODES = ("sinfo", "--all", "--Node", "--noheader", "--format=%N|%R|%X|%Y|%Z|%m|%f|%G")
 _PARTITIONS = ("scontrol", "--all", "show", "partition", "--oneliner")
 _MANAGER = ("sacctmgr", "--noheader", "--parsable2", "show")
 _LIMITS = (
@@ -34,9 +33,10 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
     version = commands.run(["sinfo", "--version"])
     if version is None or version.code != 0:
         return None
-    nodes = text_of(commands, _NODES, report)
+    nodes = text_of(commands, SHAPES, report)
     if nodes is None:
         return None
+    states = text_of(commands, STATES, report) or ""
     partitions = text_of(commands, _PARTITIONS, report) or ""
     settings = read_configuration(text_of(commands, ["scontrol", "show", "config"], report) or "")
     cluster = settings.get("ClusterName", "")
@@ -49,7 +49,7 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
     return SlurmFacts(
         version=(version.out.split() or [""])[-1],
         cluster=cluster,
-        partitions=read_partitions(partitions, nodes),
+        partitions=read_partitions(partitions, nodes, states),
         accounts=tuple(read_accounts(accounts)),
         default_account=_one_name(default.out) if default and default.code == 0 else "",
         mpi_types=read_mpi_types(types.out + types.err) if types else (),
@@ -57,12 +57,12 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
     )
 
 
-def read_partitions(partitions: str, nodes: str) -> tuple[Partition, ...]:
+def read_partitions(partitions: str, nodes: str, states: str = "") -> tuple[Partition, ...]:
     """Return the partitions of `scontrol show partition --oneliner`, the default first.
 
-    `nodes` is the output of `sinfo --Node`; lines of another form are left out.
+    `nodes` and `states` are the outputs of slurm_nodes.SHAPES and STATES.
     """
-    classes = _classes(nodes)
+    classes = read_classes(nodes, read_states(states))
     found = []
     for line in partitions.splitlines():
         fields = dict(_FIELD.findall(line))
@@ -86,35 +86,6 @@ def _partition_name(line: str) -> str:
     """Return the partition's name, which may hold blanks and signs: all before the next key."""
     found = re.match(r"PartitionName=(.+?) AllowGroups=", line)
     return found[1] if found else ""
-
-
-def _classes(text: str) -> dict[str, tuple[NodeClass, ...]]:
-    """Return the classes of nodes of each partition, those with the most nodes first."""
-    groups: dict[str, dict[tuple[str, ...], list[str]]] = {}
-    for line in text.splitlines():
-        node, *rest = line.strip().rsplit("|", 6)
-        name, _, partition = node.partition("|")
-        if len(rest) == 6 and partition:
-            groups.setdefault(partition, {}).setdefault(tuple(rest), []).append(name)
-    return {
-        partition: tuple(
-            sorted((_class(nodes, kind) for kind, nodes in kinds.items()), key=lambda one: -len(one.nodes))
-        )
-        for partition, kinds in groups.items()
-    }
-
-
-def _class(nodes: list[str], kind: tuple[str, ...]) -> NodeClass:
-    sockets, cores, threads, memory, features, gres = kind
-    return NodeClass(
-        nodes=tuple(dict.fromkeys(nodes)),
-        sockets=whole_number(sockets) or 1,
-        cores_per_socket=whole_number(cores) or 1,
-        threads_per_core=whole_number(threads) or 1,
-        memory_mib=whole_number(memory) or 0,
-        features=() if features in _NO_LIMIT else tuple(features.split(",")),
-        gres="" if gres in _NO_LIMIT else gres,
-    )
 
 
 def read_accounts(text: str) -> Iterator[Account]:

@@ -49,7 +49,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
     partition = choice.partition
     kind, constraint, others = node_class(partition) if partition else (None, "", ())
     if partition and kind:
-        names = kind.nodes if constraint else partition.nodes
+        names = class_nodes(partition)
         cores, origin = _slots(kind, constraint, others)
         keys["nodes"] = Stated(_ranges(names), f"sinfo: partition {partition.name}, {len(names)} nodes")
     else:
@@ -57,7 +57,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         cores, origin = _cores_of_hosts(found)
         keys["nodes"] = Stated(_ranges(names), _origin_of_hosts(found))
     keys["slots_per_node"] = Stated(cores, origin)
-    keys |= _memory(found)
+    keys |= _memory(found, kind)
     keys |= _more(found, choice, bool(partition))
     all_networks = find_networks(found.nodes) if partition or found.hosts else ()
     networks, control = _parted(all_networks)
@@ -87,18 +87,35 @@ def _ranges(names: Sequence[str]) -> list[str]:
 
 
 def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
-    """Return the largest class of nodes, the feature that only it has (or ""), and the other classes."""
-    if not partition.classes:
+    """Return the largest class of nodes, the feature that only it has (or ""), and the other classes.
+
+    A class none of whose nodes takes jobs is left out, unless there is no other.
+    """
+    usable = [one for one in partition.classes if one.usable] or partition.classes
+    if not usable:
         return None, "", ()
-    first, *others = partition.classes
-    own = [one for one in first.features if not any(one in other.features for other in others)]
-    return first, (own[0] if others and own else ""), tuple(others)
+    first, *others = usable
+    rest = [one for one in partition.classes if one is not first]
+    own = [one for one in first.features if not any(one in other.features for other in rest)]
+    return first, (own[0] if rest and own else ""), tuple(others)
+
+
+def class_nodes(partition: Partition) -> tuple[str, ...]:
+    """Return the nodes on which runs may be: of the class that is asked for, and all if none takes jobs."""
+    kind, constraint, _ = node_class(partition)
+    if kind and constraint:
+        return kind.usable or kind.nodes
+    return partition.usable or partition.nodes
 
 
 def _slots(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tuple[int, str]:
     if others and not constraint:
         return min(one.cores for one in (kind, *others)), "sinfo: the fewest cores of a node of the partition"
-    return kind.cores, f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
+    origin = f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
+    if kind.usable_cores:
+        kept = kind.sockets * kind.cores_per_socket - kind.usable_cores
+        origin += f"; the system keeps {kept} (scontrol show node: CPUEfctv, CoreSpecCount)"
+    return kind.cores, origin
 
 
 def _cores_of_hosts(found: Found) -> tuple[int, str]:
@@ -119,12 +136,16 @@ def _origin_of_hosts(found: Found) -> str:
     return "named by --hosts" if found.hosts else "this machine"
 
 
-def _memory(found: Found) -> dict[str, Stated]:
+def _memory(found: Found, kind: NodeClass | None) -> dict[str, Stated]:
+    """Return the memory of the node with the least, or what Slurm gives jobs of it if that is less."""
     least = min((one.memory_kib for one in found.nodes if one.memory_kib), default=0)
     if not least or (found.slurm and not found.via):
         return {}
+    origin = f"MemTotal of /proc/meminfo, {found.via}"
+    if kind and 0 < kind.memory_mib << 10 < least:
+        least, origin = kind.memory_mib << 10, "scontrol show node: RealMemory without MemSpecLimit"
     size = f"{least >> 20}GiB" if least >= _SMALL_KIB else f"{least >> 10}MiB"
-    return {"memory": Stated(size, f"MemTotal of /proc/meminfo, {found.via}")}
+    return {"memory": Stated(size, origin)}
 
 
 def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:
@@ -248,9 +269,11 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
         yield f"It has other nodes too: {', '.join(_ranges(one.nodes))}, {one.cores} cores{more}."
     if partition and partition.classes and (gres := partition.classes[0].gres):
         yield f"Generic resources of its nodes: {gres}; ask for them with 'slurm: {{gres: …}}'."
+    yield from _fault_remarks(partition) if partition else ()
     for other in found.slurm.partitions if found.slurm else ():
         if partition and other.name != partition.name and other.is_up:
-            yield f"Another partition: {other.name}, {len(other.nodes)} nodes."
+            left = f", none of which takes jobs now ({_states(other)})" if not other.usable else ""
+            yield f"Another partition: {other.name}, {len(other.nodes)} nodes{left}."
     yield from _accounting_remarks(found.slurm) if found.slurm else ()
     for system in found.batch_systems:
         if found.allocation is None:
@@ -267,6 +290,22 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
     yield from _module_remarks(found)
     for note in found.notes:
         yield f"Not known: {note}."
+
+
+def _fault_remarks(partition: Partition) -> Iterator[str]:
+    """Yield which nodes of the partition take no jobs now."""
+    by_state: dict[str, list[str]] = {}
+    for one in partition.classes:
+        for name, state in one.faults.items():
+            by_state.setdefault(state, []).append(name)
+    is_left_out = "not in 'nodes'" if partition.usable else "in 'nodes', since it has no others"
+    for state, names in by_state.items():
+        shown = ", ".join(_ranges(names))
+        yield f"Nodes of partition {partition.name} that take no jobs now, {is_left_out}: {shown} ({state})."
+
+
+def _states(partition: Partition) -> str:
+    return ", ".join(dict.fromkeys(state for one in partition.classes for state in one.faults.values()))
 
 
 def _fabric_remarks(found: Found) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from tare.app.init.dialogue import Dialogue
-from tare.app.init.draft import Choice, node_class
+from tare.app.init.draft import Choice, class_nodes, node_class
 from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
 from tare.app.init.slurm_choice import account_of, qos_of
@@ -205,10 +205,9 @@ class _Surveyor:
 
     def _ask_slurm(self, choice: Choice, marker: Path) -> tuple[tuple[NodeFacts, ...], str, bool]:
         partition = choice.partition
-        kind, constraint, _ = node_class(partition) if partition else (None, "", ())
+        constraint = node_class(partition)[1] if partition else ""
         most = whole_number(partition.limits.get("MaxNodes", "")) if partition else None
-        names = kind.nodes if kind and constraint else partition.nodes if partition else ()
-        n_nodes = min(2, len(names), most or 2)
+        n_nodes = min(2, len(class_nodes(partition)) if partition else 2, most or 2)
         options = {
             "partition": partition.name if partition else None,
             "constraint": constraint or None,
