@@ -54,7 +54,7 @@ def test_the_script_of_two_tasks_is_the_golden_one() -> None:
 
 
 def test_srun_passes_the_environment_although_the_user_s_sbatch_passes_none(tmp_path: Path) -> None:
-    """``SBATCH_EXPORT=NONE`` sets ``SLURM_EXPORT_ENV=NONE`` in the job, which srun obeys (sbatch(1), --export)."""
+    """``SBATCH_EXPORT=NONE`` sets ``SLURM_EXPORT_ENV=NONE`` in the job, which srun obeys (sbatch(1))."""
     for name, text in (("scontrol", "echo n1"), ("srun", 'echo "${SLURM_EXPORT_ENV-everything}" >&2')):
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)

@@ -115,7 +115,8 @@ def test_on_a_login_node_of_slurm_the_written_study_runs_over_both_networks_with
         return done.stdout
 
     out = tare("init", "venus", "--yes")
-    assert "--partition=lab" in out, "the job is announced"
+    assert "1 job of seconds runs on 2 nodes, for 5 minutes at most" in out, "the job is announced"
+    assert "each on 2 nodes, for 3 minutes at most" in out, "and those that try platforms"
     site = load_site(str(tmp_path / "venus/site.yaml"))
     assert {name: one.address for name, one in site.networks.items()} == {
         "fast": "{node}.fast",

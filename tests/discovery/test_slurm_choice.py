@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tare.app.init.slurm_choice import Chosen, account_of, qos_of
+from tare.app.init.slurm_choice import Chosen, account_of, partition_of, qos_of
 from tare.core.errors import UsageError
-from tare.discovery.facts import Account, Partition, SlurmFacts
+from tare.discovery.facts import Account, NodeClass, Partition, SlurmFacts
 
 SLURM = SlurmFacts(
     version="23.11",
@@ -73,3 +73,51 @@ def test_what_the_user_names_is_taken_where_slurm_has_no_accounting() -> None:
     assert account_of(bare, partition(), "mine", asked_nothing) == Chosen("mine", "account mine: --account")
     assert qos_of(bare, partition(), "mine", "fast", asked_nothing) == Chosen("fast", "qos fast: --qos")
     assert account_of(bare, partition(AllowAccounts="x"), "", asked_nothing) == Chosen()
+
+
+def site_with(*partitions: Partition) -> SlurmFacts:
+    return SlurmFacts(version="23.11", accounts=SLURM.accounts, partitions=partitions)
+
+
+def queue(name: str, *, state: str = "", is_default: bool = False, **limits: str) -> Partition:
+    kind = NodeClass(nodes=("n1",), faults={"n1": state} if state else {})
+    return Partition(name=name, is_default=is_default, classes=(kind,), limits=limits)
+
+
+def test_without_a_default_partition_the_first_that_the_user_may_use_is_chosen_and_said() -> None:
+    closed = (
+        queue("admin", AllowGroups="wheel"),
+        queue("dead", state="DOWN"),
+        queue("foreign", AllowAccounts="theirs"),
+        queue("express", AllowQos="express"),
+    )
+    found, why = partition_of(site_with(*closed, queue("std"), queue("more")), "", {"users"}, default)
+    assert found.name == "std"
+    assert why == (
+        "partition std: Slurm has no default partition; this is the first that takes your jobs, and "
+        "--partition names another"
+    )
+    assert partition_of(site_with(*closed), "", {"wheel"}, default)[0].name == "admin"
+
+
+def test_a_default_partition_that_takes_no_jobs_of_the_user_is_passed_over_with_the_reason() -> None:
+    open_one = queue("open")
+    shut = queue("main", state="IDLE+DRAIN", is_default=True)
+    found, why = partition_of(site_with(shut, open_one), "", (), default)
+    assert (found.name, "Slurm's partition main has no node that takes jobs now" in why) == ("open", True)
+    down = Partition(name="main", is_default=True, is_up=False, classes=open_one.classes)
+    assert "Slurm's partition main is not up" in partition_of(site_with(down, open_one), "", (), default)[1]
+    assert partition_of(site_with(shut), "", (), default)[0].name == "main", "there is no other"
+
+
+def test_slurm_s_own_default_or_what_the_user_names_needs_no_reason() -> None:
+    site = site_with(queue("main", is_default=True), queue("std"))
+    assert partition_of(site, "", (), default) == (site.partitions[0], "")
+    assert partition_of(site, "std", (), asked_nothing) == (site.partitions[1], "")
+    with pytest.raises(UsageError, match="no partition 'gone' is up; --partition takes one of main, std"):
+        partition_of(site, "gone", (), asked_nothing)
+
+
+def test_where_all_partitions_are_hidden_they_are_offered() -> None:
+    hidden = Partition(name="own", is_hidden=True, classes=(NodeClass(nodes=("n1",)),))
+    assert partition_of(site_with(hidden), "", (), default)[0] == hidden

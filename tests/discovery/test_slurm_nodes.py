@@ -109,6 +109,12 @@ def test_a_class_that_is_down_is_not_chosen_although_it_is_the_largest() -> None
     assert "not in 'nodes': n[1-4] (IDLE+DRAIN)." in text
 
 
+def test_a_class_that_is_down_does_not_limit_the_ranks_of_others() -> None:
+    shapes = "n1|lab|1|4|1|64000|(null)|(null)\no1|lab|2|8|1|64000|(null)|(null)\n"
+    (found,) = read_partitions(PARTITION_LINE, shapes, "NodeName=n1 State=DOWN\n")
+    assert written(found)[0].slots_per_node == 16
+
+
 def test_where_no_node_takes_jobs_the_file_has_them_and_says_so() -> None:
     site, text = written(cluster(n1="IDLE+DRAIN", n2="DOWN"))
     assert site.nodes == ("n1", "n2")

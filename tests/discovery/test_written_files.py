@@ -7,7 +7,7 @@ import pytest
 
 from tare.app.init.draft import Choice, make_draft
 from tare.app.init.files import site_text, study_text
-from tare.app.init.trial import how_tried, marked
+from tare.app.init.trial import announcement, how_tried, marked
 from tare.app.init.yaml_text import flow
 from tare.config.site_file import site_from_text
 from tare.core.checks import Finding
@@ -166,3 +166,15 @@ def test_the_memory_of_a_small_node_is_not_rounded_to_nothing() -> None:
     nodes = tuple(msgspec.structs.replace(facts(number), memory_kib=900 << 10) for number in (1, 2))
     site = read(msgspec.structs.replace(slurm_found(), nodes=nodes), Choice(partition=partition()))
     assert site.memory_bytes == 900 << 20
+
+
+def test_the_jobs_that_try_platforms_are_counted_with_their_nodes_and_time_limit() -> None:
+    draft = make_draft(slurm_found(), Choice(partition=partition()))
+    assert announcement(draft) == (
+        "To try each platform, 2 jobs of seconds: they run one after the other, each on 2 nodes, for 3 "
+        "minutes at most: openmpi-4.1.4, openmpi-4.1.4-srun."
+    )
+    single = make_draft(slurm_found(), Choice(partition=partition("p", NodeClass(nodes=("n1",)))))
+    assert "on 1 node, for 3 minutes" in announcement(single)
+    on_hosts = Found(host="head", hosts=("n1", "n2"), nodes=(facts(1), facts(2)), via="over ssh")
+    assert announcement(make_draft(on_hosts, Choice())) == "", "these are announced before hosts are asked"

@@ -22,6 +22,7 @@ from tare.core.errors import LabError, TareError
 from tare.core.site import Platform, Site
 from tare.execution.executor import Executor
 from tare.plugins.backend_registry import backend
+from tare.plugins.backends.batch.queue import minutes_of
 
 _STUDY = """\
 study: doctor
@@ -31,8 +32,11 @@ platform: {platform}
 nodes: {nodes}
 ranks_per_node: {ranks_per_node}
 repeats: 1
-timeout: 120 s
+timeout: {timeout_s} s
 """
+_TIMEOUT_S = 120
+JOB_MINUTES = minutes_of([_TIMEOUT_S])
+"""The time limit of the job of a batch system in which a platform is tried."""
 _PROGRAMS = {
     "tare.p2p": "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
     "imb.pingpong": "{imb.pingpong: {max_bytes: 1MiB}}",
@@ -90,6 +94,7 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
             network=network,
             nodes=nodes,
             ranks_per_node=2 // nodes,
+            timeout_s=_TIMEOUT_S,
         )
     )
     site_file.write_text(source.text)

@@ -16,6 +16,7 @@ _LIMITS = (
     "DefaultTime",
     "MaxNodes",
     "MinNodes",
+    "AllowGroups",
     "AllowAccounts",
     "DenyAccounts",
     "AllowQos",

@@ -1,8 +1,11 @@
-"""Choose account and QoS of Slurm's jobs: what the user names, else what the partition demands, else none."""
+"""Choose partition, account and QoS of Slurm's jobs.
+
+They are what the user names; else Slurm's default, if jobs run there, and what the partition demands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -21,6 +24,51 @@ class Chosen(msgspec.Struct, frozen=True):
 
     value: str = ""
     origin: str = ""
+
+
+def partition_of(
+    slurm: SlurmFacts, wish: str, groups: Collection[str], choose: Choose
+) -> tuple[Partition, str]:
+    """Return the partition for the runs, and why it is none that Slurm would take; empty if it is.
+
+    `groups` are those of the user. Raises UsageError for a `wish` that is not up.
+    """
+    able = [one for one in slurm.partitions if one.is_up and one.nodes]
+    up = [one for one in able if not one.is_hidden or one.name == wish] or able
+    by_name = {one.name: one for one in up}
+    if wish:
+        if wish not in by_name:
+            known = ", ".join(by_name)
+            raise UsageError(f"no partition {wish!r} is up; --partition takes one of {known}")
+        return by_name[wish], ""
+    usable = [one for one in up if not _refusal(slurm, one, groups)]
+    default = (usable or up)[0]
+    name = choose("Partition for the runs", list(by_name), default.name)
+    if name != default.name or default.is_default:
+        return by_name[name], ""
+    slurms = next((one for one in slurm.partitions if one.is_default), None)
+    why = _refusal(slurm, slurms, groups) if slurms else "Slurm has no default partition"
+    which = "the first that takes your jobs" if usable else "the first, though none seems to take your jobs"
+    return default, f"partition {default.name}: {why}; this is {which}, and --partition names another"
+
+
+def _refusal(slurm: SlurmFacts, partition: Partition, groups: Collection[str]) -> str:
+    """Return why no job of this user runs in the partition; empty if one may."""
+    name = f"Slurm's partition {partition.name}" if partition.is_default else f"partition {partition.name}"
+    if not partition.is_up:
+        return f"{name} is not up"
+    if partition.is_hidden:
+        return f"{name} is hidden"
+    if not partition.usable:
+        return f"{name} has no node that takes jobs now"
+    allowed = partition.limits.get("AllowGroups", "").split(",")
+    if allowed != [""] and not set(allowed) & set(groups):
+        return f"{name} has AllowGroups={','.join(allowed)}"
+    here = [one for one in slurm.accounts if one.partition in ("", partition.name)]
+    if slurm.accounts and not _allowed([one.name for one in here], partition, "Accounts"):
+        return f"{name} takes none of your accounts"
+    qos = [name for one in here for name in one.qos]
+    return f"{name} takes none of your QoS" if qos and not _allowed(qos, partition, "Qos") else ""
 
 
 def account_of(slurm: SlurmFacts, partition: Partition, wish: str, choose: Choose) -> Chosen:

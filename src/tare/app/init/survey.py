@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import grp
 import os
 import secrets
 import shlex
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tare.app.init.dialogue import Dialogue
 from tare.app.init.draft import Choice, class_nodes, node_class
 from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
-from tare.app.init.slurm_choice import account_of, qos_of
+from tare.app.init.slurm_choice import account_of, partition_of, qos_of
 from tare.core.errors import BackendError, CampaignError, UsageError
 from tare.core.units import whole_number
 from tare.discovery.allocations import find_allocation
@@ -30,7 +31,7 @@ from tare.discovery.file_systems import candidates, read_mounts
 from tare.discovery.kubernetes_contexts import find_contexts
 from tare.discovery.kubernetes_facts import Context
 from tare.discovery.node_probe import probe_script
-from tare.discovery.nodes import ask_slurm, ask_this_machine, srun_command
+from tare.discovery.nodes import JOB_MINUTES, ask_slurm, ask_this_machine, srun_command
 from tare.discovery.slurm import find_slurm
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
 
@@ -167,22 +168,13 @@ class _Surveyor:
         return Survey(found=found, choice=Choice(kubernetes=choice), may_try=False)
 
     def _choice(self, slurm: SlurmFacts) -> Choice:
-        named = self.wishes.partition
-        up = [
-            one
-            for one in slurm.partitions
-            if one.is_up and one.nodes and (not one.is_hidden or one.name == named)
-        ]
-        names = [one.name for one in up]
-        if self.wishes.partition and self.wishes.partition not in names:
-            raise UsageError(
-                f"no partition {self.wishes.partition!r} is up; --partition takes one of {', '.join(names)}"
-            )
-        name = self.wishes.partition or self.dialogue.choose("Partition for the runs", names, names[0])
-        partition = next(one for one in up if one.name == name)
-        account = account_of(slurm, partition, self.wishes.account, self.dialogue.choose)
-        qos = qos_of(slurm, partition, account.value, self.wishes.qos, self.dialogue.choose)
-        origins = [one.origin for one in (account, qos) if one.origin]
+        choose = self.dialogue.choose
+        partition, why = partition_of(slurm, self.wishes.partition, _groups(), choose)
+        if why:
+            self.dialogue.say(f"chosen   {why}")
+        account = account_of(slurm, partition, self.wishes.account, choose)
+        qos = qos_of(slurm, partition, account.value, self.wishes.qos, choose)
+        origins = filter(None, (why, account.origin, qos.origin))
         return Choice(partition=partition, account=account.value, qos=qos.value, origins=tuple(origins))
 
     def _looked(
@@ -216,11 +208,11 @@ class _Surveyor:
         }
         command = srun_command(n_nodes, options, _WAIT_S)
         self.dialogue.say(
-            f"To see networks, folders and MPIs of compute nodes, this job of seconds runs on {n_nodes}:",
+            "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
+            f"{n_nodes} node{'s' if n_nodes > 1 else ''}, for {JOB_MINUTES} minutes at most:",
             f"  {shlex.join(command)} sh -c …",
-            "Then each MPI that is found starts two ranks on two nodes, in a job of its own.",
         )
-        if not self._may("run these jobs"):
+        if not self._may("run this job"):
             self.notes.append("networks, folders and MPIs of compute nodes, since no job was run")
             return (), "", False
         with self.dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"):
@@ -248,6 +240,15 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
+
+
+def _groups() -> set[str]:
+    """Return the names of this user's groups: partitions may take only some (slurm.conf(5), AllowGroups)."""
+    names = set()
+    for number in {os.getegid(), *os.getgroups()}:
+        with suppress(KeyError):
+            names.add(grp.getgrgid(number).gr_name)
+    return names
 
 
 def _folders(user: str) -> dict[str, str]:

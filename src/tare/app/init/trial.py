@@ -8,10 +8,28 @@ import msgspec
 
 from tare.app.init.files import SITE, site_text
 from tare.app.init.site_draft import PlatformDraft, SiteDraft
+from tare.app.platform_checks import JOB_MINUTES
 from tare.app.site_doctor import examine
 from tare.config import SiteSource
 from tare.config.site_file import site_from_text
 from tare.core.checks import Finding
+
+
+def announcement(draft: SiteDraft) -> str:
+    """Return which jobs of a batch system try the platforms, as a sentence; empty if there are none."""
+    names = [one.name for one in draft.platforms if one.is_mpi and one.options.get("backend") == "slurm"]
+    if not names:
+        return ""
+    n_nodes = min(2, draft.n_nodes)
+    each = "it runs" if len(names) == 1 else "they run one after the other, each"
+    return (
+        f"To try each platform, {_counted(len(names), 'job')} of seconds: {each} on "
+        f"{_counted(n_nodes, 'node')}, for {JOB_MINUTES} minutes at most: {', '.join(names)}."
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def try_out(draft: SiteDraft, host: str, *, starts_ranks: bool) -> Iterator[Finding]:

@@ -156,7 +156,8 @@ def _tried(found: Survey, folder: Path, dialogue: _Terminal) -> tuple[SiteDraft,
     draft = make_draft(found.found, found.choice)
     findings: list[Finding] = []
     with contextlib.chdir(folder):
-        trial = try_out(draft, found.found.host, starts_ranks=found.may_try)
+        starts_ranks = found.may_try and _agrees_to_trial(draft, dialogue)
+        trial = try_out(draft, found.found.host, starts_ranks=starts_ranks)
         while True:
             with dialogue.busy("trying the site"):
                 finding = next(trial, None)
@@ -164,6 +165,16 @@ def _tried(found: Survey, folder: Path, dialogue: _Terminal) -> tuple[SiteDraft,
                 return marked(draft, findings), findings
             findings.append(_hidden(finding))
             dialogue.say(*_lines(findings[-1]))
+
+
+def _agrees_to_trial(draft: SiteDraft, dialogue: _Terminal) -> bool:
+    """Return whether platforms may start ranks; the user is asked if that takes jobs of a batch system."""
+    from tare.app.init.trial import announcement
+
+    jobs = announcement(draft)
+    if jobs:
+        dialogue.say(jobs)
+    return not jobs or dialogue.confirm("May tare init run them?")
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -17,6 +17,11 @@ from tare.plugins.backends.batch.phases import Phase
 _START_AND_END_S = 60  # added to a task's time-out, for probes, slow starts and a slow kill
 
 
+def minutes_of(timeouts_s: Sequence[float]) -> int:
+    """Return the time limit of a job whose tasks have these time-outs, in minutes."""
+    return math.ceil(sum(timeout_s + _START_AND_END_S for timeout_s in timeouts_s) / 60)
+
+
 class QueuedJob(NamedTuple):
     """The entry of a job in a batch system. Some systems keep the entries of finished jobs for a while.
 
@@ -109,7 +114,7 @@ def request_of(tasks: Sequence[Task]) -> Request:
         nodes=max(task.layout.nodes for task in tasks),
         ranks_per_node=max(task.layout.ranks_per_node for task in tasks),
         threads=max(task.layout.threads for task in tasks),
-        minutes=math.ceil(sum(task.timeout_s + _START_AND_END_S for task in tasks) / 60),
+        minutes=minutes_of([task.timeout_s for task in tasks]),
         output=first.folder / "job.out",
         platform=first.platform,
         comment=comment(session, str(first.folder.parents[2])) if is_of_campaign else "",
