@@ -435,3 +435,19 @@ def test_a_script_of_the_name_ssh_gets_no_options_of_tare(tmp_path: Path) -> Non
     assert wrapper_script(str(script)) == script
     assert wrapper_script("ssh") is None or Path(shutil.which("ssh") or "").read_bytes()[:2] == b"#!"
     assert wrapper_script("/no/such/ssh") is None
+
+
+@pytest.mark.skipif(shutil.which("tcsh") is None, reason="no tcsh here; apt install tcsh")
+def test_scripts_and_jobs_are_those_of_sh_where_the_login_shell_is_csh(tmp_path: Path, prefix: str) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\nshift\nexec tcsh -c \"echo -n 'Welcome to our cluster'; $*\"\n")
+    agent.chmod(0o755)
+    reach = HostCommands((str(agent),), os.environ)
+    script = 'for word in \'a!b\' "it\'s"; do\n  [ -n "$word" ] && echo "$word $(cat | wc -c)"\ndone 2>&1'
+    assert reach.run({"one": script})["one"].split() == ["a!b", "0", "it's", "0"]
+    with ProcessBackend(label=prefix, agent=(str(agent),), hosts=["one"]) as backend:
+        argv = ("sh", "-c", 'echo "$GREETING"; exit 7')
+        invocation = Invocation(argv=argv, env={"GREETING": "it's $HOME"})
+        job = Job(label=f"{prefix}c/1;", invocation=invocation, host="one", folder=tmp_path, timeout_s=20)
+        assert backend.run(job).code == 7
+    assert (tmp_path / "stdout").read_text() == "it's $HOME\n"

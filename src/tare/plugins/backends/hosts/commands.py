@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ _LOG = log.of("ssh")
 
 _QUERY_S = 30.0
 _BEGIN = "tare-begins"
+_SHELL = "/bin/sh"
+"""Reads a script from its input. A login shell such as csh would fail at quotes and newlines of scripts."""
 _UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
 
 
@@ -80,10 +83,10 @@ class HostCommands:
     def run(
         self, scripts: Mapping[str, str], *, is_lenient: bool = False, timeout_s: float = _QUERY_S
     ) -> dict[str, str]:
-        """Run a shell script on each host, all at once; return their outputs.
+        """Run a script of sh on each host, whatever the login shell there is; return their outputs.
 
-        Text that a login script prints before is removed. Hosts that do not answer are left out if
-        `is_lenient`; otherwise this raises BackendError.
+        All run at once. Text that a login script prints before is removed. Hosts that do not answer are left
+        out if `is_lenient`; otherwise this raises BackendError.
         """
         running = {
             host: self._start(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
@@ -140,13 +143,17 @@ class HostCommands:
                 cleaner.wait()
 
     def _start(self, host: str, script: str, output: int) -> subprocess.Popen[bytes]:
-        """Start a shell script on a host. Raises BackendError when the agent cannot be started."""
-        argv = [*self._queries, host, script]
+        """Start a script of sh on a host. Raises BackendError when the agent cannot be started.
+
+        The shell reads a group of commands to its end before it runs the first: none reads the script.
+        """
+        argv = [*self._queries, host, _SHELL]
         _LOG.debug("query", extra=fields(host=host, script=script))
         try:
-            return subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self._env
-            )
+            with tempfile.TemporaryFile() as given:
+                given.write(f"{{\n{script}\n}} </dev/null\n".encode(errors="surrogateescape"))
+                given.seek(0)
+                return subprocess.Popen(argv, stdin=given, stdout=output, stderr=output, env=self._env)
         except OSError as error:
             reason = f"{argv[0]}: {error.strerror}; 'agent' in the site file says how hosts are reached"
             raise BackendError(f"host {host} could not be reached: {reason}") from error
