@@ -185,3 +185,85 @@ def test_an_mpi_of_eessi_is_a_platform_whose_setup_reads_its_file(tree: Path, ee
 def test_an_eessi_that_is_loaded_already_is_not_looked_at_twice(tree: Path, eessi: Path) -> None:
     found = ask(lmod, tree, EESSI_CVMFS_REPO=str(eessi), MODULEPATH=f"{tree / 'core'}:{eessi}/versions/x")
     assert found.eessi is None
+
+
+def ask_with_loaded(system: System, tree: Path, *names: str, **env: str) -> NodeFacts:
+    """Ask from a shell in which modules are loaded."""
+    own = {"BASH_ENV": str(system()), "MODULEPATH": str(tree / "core"), **env}
+    without = {name: value for name, value in os.environ.items() if not name.startswith(("LMOD", "__LMOD"))}
+    script = "".join(f"module load {name} 2>/dev/null\n" for name in names) + 'exec sh -c "$0"'
+    command = ["bash", "-c", script, probe_script(node="n1")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=without | own)
+    found = read_node(done.stdout, {})
+    assert found is not None, done.stdout
+    return found
+
+
+@SYSTEMS
+def test_the_loaded_module_that_brings_mpirun_is_named_with_the_compiler_that_it_needs(
+    system: System, tree: Path
+) -> None:
+    write_module(tree / "core", "hdf5/1.14", "setenv A library")
+    found = ask_with_loaded(system, tree, "gcc/13", "openmpi/5.0", "hdf5/1.14")
+    assert found.loaded == ("gcc/13", "openmpi/5.0", "hdf5/1.14")
+    one = of_modules(found)["gcc/13", "openmpi/5.0"]
+    mpirun = f"{tree.parent}/openmpi/bin/mpirun"
+    assert one.origin == f"{mpirun} is on the PATH by `module load gcc/13 openmpi/5.0` in this shell"
+    assert (one.version, one.programs) == ("5.0.3", ("mpicc",))
+    assert found.module_system is not None
+    assert not [note for note in found.module_system.notes if "openmpi/5.0" in note]
+
+
+@SYSTEMS
+def test_a_module_that_needs_no_other_is_named_alone(system: System, tree: Path) -> None:
+    found = ask_with_loaded(system, tree, "gcc/13", "mpich/4.2")
+    assert f"{tree.parent}/mpich/bin/mpirun is on the PATH by `module load mpich/4.2` in this shell" in [
+        one.origin for one in found.mpis
+    ]
+
+
+def test_an_mpi_on_the_path_that_no_module_brings_is_said_to_be_so(tree: Path) -> None:
+    path = f"{tree.parent}/openmpi/bin:{os.environ['PATH']}"
+    found = ask_with_loaded(lmod, tree, "gcc/13", PATH=path)
+    (one,) = [one for one in found.mpis if not one.modules]
+    assert one.origin.endswith("is on the PATH; loaded modules, none of which is known to bring it: gcc/13")
+
+
+def test_loaded_modules_are_named_in_the_file() -> None:
+    nodes = tuple(msgspec.structs.replace(facts(i), loaded=("gcc/13", "openmpi/5.0")) for i in (1, 2))
+    found = msgspec.structs.replace(slurm_found(), nodes=nodes)
+    text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    assert "Modules loaded in the shell of `tare init`: gcc/13, openmpi/5.0." in " ".join(
+        text.replace("\n#", " ").split()
+    )
+
+
+@pytest.fixture
+def eessi_mpi(tree: Path, eessi: Path) -> Path:
+    """The folder of modules that EESSI adds to the MODULEPATH; its Open MPI is within EESSI."""
+    version = eessi / "versions/2025.06"
+    programs, own = version / "software/OpenMPI/bin", version / "software/modules/all"
+    programs.mkdir(parents=True)
+    (programs / "mpirun").symlink_to(tree.parent / "openmpi/bin/mpirun")
+    write_module(own, "OpenMPI/5.0.3-GCC-13.3.0", f"prepend-path PATH {programs}")
+    return own
+
+
+def test_an_eessi_that_is_loaded_already_is_read_in_jobs_too(
+    tree: Path, eessi: Path, eessi_mpi: Path
+) -> None:
+    path = f"{tree / 'core'}:{eessi_mpi}"
+    init = f". {eessi}/versions/2025.06/init/lmod/bash"
+    found = ask(lmod, tree, EESSI_CVMFS_REPO=str(eessi), MODULEPATH=path)
+    assert of_modules(found)["OpenMPI/5.0.3-GCC-13.3.0",].setup == init
+    assert of_modules(found)["mpich/4.2",].setup == "", "the site's own needs no EESSI"
+    found = ask_with_loaded(
+        lmod, tree, "OpenMPI/5.0.3-GCC-13.3.0", EESSI_CVMFS_REPO=str(eessi), MODULEPATH=path
+    )
+    assert of_modules(found)["OpenMPI/5.0.3-GCC-13.3.0",].setup == init
+
+
+def test_an_eessi_whose_modules_are_only_made_visible_is_looked_at(tree: Path, eessi: Path) -> None:
+    """`module use /cvmfs/software.eessi.io/init/modules` shows the module EESSI, and no MPI."""
+    path = f"{tree / 'core'}:{eessi}/init/modules"
+    assert ask(lmod, tree, EESSI_CVMFS_REPO=str(eessi), MODULEPATH=path).eessi is not None

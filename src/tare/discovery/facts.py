@@ -209,8 +209,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a node reports about itself.
 
     `machine` is the same for two nodes that are one machine. `sees_folder` says whether it sees the folder in
-    which campaigns will be. `containers` are the container runtimes on its PATH. `eessi` are the modules of
-    EESSI, beside those of the site.
+    which campaigns will be. `containers` are the container runtimes on its PATH. `loaded` are the
+    modules that its shell has loaded. `eessi` are the modules of EESSI, beside those of the site.
     """
 
     node: str
@@ -223,6 +223,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[Folder, ...] = ()
     mpis: tuple[Mpi, ...] = ()
     containers: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
     module_system: ModuleSystem | None = None
     eessi: ModuleSystem | None = None
     spack: SpackFacts | None = None

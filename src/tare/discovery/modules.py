@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 
 import msgspec
@@ -99,6 +99,44 @@ def read_module_mpis(records: Mapping[str, str]) -> tuple[Mpi, ...]:
     return tuple(found)
 
 
+def loaded_modules(records: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the modules that are loaded in the shell of a node, in their order."""
+    return tuple(one for one in records.get("loaded", "").strip().split(":") if _NAME.fullmatch(one))
+
+
+def with_bringers(mpis: Iterable[Mpi], records: Mapping[str, str]) -> Iterator[Mpi]:
+    """Yield MPIs that are on the PATH with the modules that bring them there, as far as that is known.
+
+    Jobs of another shell have these MPIs only if they load the modules.
+    """
+    loaded, brought = loaded_modules(records), _brought(records)
+    for one in mpis:
+        if not loaded:
+            yield one
+        elif not brought:
+            more = f"loaded modules, none of which is known to bring it: {first_names(loaded)}"
+            yield msgspec.structs.replace(one, origin=f"{one.origin}; {more}")
+        else:
+            origin = f"{one.origin} by `module load {' '.join(brought)}` in this shell"
+            yield msgspec.structs.replace(one, path=(), modules=brought, origin=origin)
+
+
+def _brought(records: Mapping[str, str]) -> tuple[str, ...]:
+    names = tuple(records.get("modules brought", "").split())
+    return names if all(map(_NAME.fullmatch, names)) else ()
+
+
+def with_eessi(mpis: Iterable[Mpi], records: Mapping[str, str]) -> Iterator[Mpi]:
+    """Yield MPIs of modules; those of an EESSI that this shell has read get the line that reads it."""
+    init = _INIT.fullmatch(records.get("eessi here", "").strip())
+    for one in mpis:
+        if init and one.modules and one.prefix.startswith(init[0].removesuffix("init/lmod/bash")):
+            origin = f"EESSI {init[1]}: {one.origin}"
+            yield msgspec.structs.replace(one, setup=f". {shlex.quote(init[0])}", origin=origin)
+        else:
+            yield one
+
+
 def _looked_at(records: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield modules and what was seen with them, of those records that are complete."""
     for name, text in records.items():
@@ -112,8 +150,9 @@ def _looked_at(records: Mapping[str, str]) -> Iterator[tuple[tuple[str, ...], st
 def _notes(records: Mapping[str, str]) -> Iterator[str]:
     """Yield why modules that are named like MPIs are no platforms."""
     known = {one.modules for one in read_module_mpis(records)}
+    bringer = _brought(records)[-1:]
     for modules, text in _looked_at(records):
-        if modules not in known:
+        if modules not in known and modules[-1:] != bringer:
             kind, _, rest = text.partition("\n")
             yield f"Module {' '.join(modules)} gives no platform: {_reason(kind, rest)}."
     if more := _names(records.get("modules skipped", "")):

@@ -41,6 +41,18 @@ tare_look() { # load modules and print which MPI they make visible
   limit "$tare_mpirun" --version </dev/null 2>&1 | head -n 5
 }
 
+tare_brought() { # the loaded module without which mpirun is another or none; before it, those that it needs where none is loaded
+  local tare_names=(${LOADEDMODULES//:/ }) tare_at tare_name
+  for ((tare_at = ${#tare_names[@]} - 1; tare_at >= 0; tare_at--)); do
+    tare_name=${tare_names[tare_at]}
+    (module unload "$tare_name" </dev/null; hash -r; [ "$(type -P mpirun)" = "$tare_before" ]) >/dev/null 2>&1 && continue
+    (module purge </dev/null; tare_load "$tare_name"; hash -r; [ "$(type -P mpirun)" = "$tare_before" ]) >/dev/null 2>&1 ||
+      tare_name="${tare_names[*]:0:tare_at+1}"
+    echo "$tare_name"
+    return
+  done
+}
+
 tare_folder=$(mktemp -d) || exit
 trap 'rm -rf -- "$tare_folder"' EXIT
 [ -n "$tare_has_module" ] || tare_find_module </dev/null >/dev/null 2>&1 || exit
@@ -57,4 +69,5 @@ while read -r tare_chain; do
   (tare_look "$tare_chain") | tr -d '\036'
   record "${tare_stack}looked $tare_chain"; echo yes
 done <"$tare_folder/tried"
+if [ -n "$tare_before" ] && [ -z "$tare_stack" ]; then record "modules brought"; tare_brought; fi
 record "${tare_stack}modules end"; echo end

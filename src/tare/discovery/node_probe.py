@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 
 from tare.core.units import whole_number
-from tare.discovery.facts import FabricPort, Folder, Interface, NodeFacts
+from tare.discovery.facts import FabricPort, Folder, Interface, Mpi, NodeFacts
 from tare.discovery.file_systems import Mount, file_system_of, read_mounts
-from tare.discovery.modules import modules_script, read_eessi, read_module_mpis, read_module_system
+from tare.discovery.modules import (
+    loaded_modules,
+    modules_script,
+    read_eessi,
+    read_module_mpis,
+    read_module_system,
+    with_bringers,
+    with_eessi,
+)
 from tare.discovery.mpi import read_mpis
 from tare.discovery.spack import packages, read_spack
 from tare.probes.records import BEGIN_RECORD, read_records
@@ -66,13 +74,22 @@ def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFact
         fabrics=_fabrics(records.get("fabrics", "")),
         default_interface=routes[routes.index("dev") + 1] if "dev" in routes[:-1] else "",
         folders=_folders(records.get("folders", ""), mounts, origins),
-        mpis=(*read_mpis(records, origins), *read_module_mpis(records), *of_eessi, *of_spack),
+        mpis=(*_own_mpis(records, origins), *of_eessi, *of_spack),
         containers=tuple(records.get("containers", "").split()),
+        loaded=loaded_modules(records),
         module_system=read_module_system(records),
         eessi=eessi,
         spack=spack,
         sees_folder="seen" in records and records["seen"] == "yes",
     )
+
+
+def _own_mpis(records: Mapping[str, str], origins: Mapping[str, str]) -> Iterator[Mpi]:
+    """Yield the MPIs that are asked about, that on the PATH, and those of the modules that are seen."""
+    found = read_mpis(records, origins)
+    yield from (one for one in found if one.prefix in origins)
+    on_path = with_bringers((one for one in found if one.prefix not in origins), records)
+    yield from with_eessi((*on_path, *read_module_mpis(records)), records)
 
 
 def _cores(records: Mapping[str, str]) -> int:

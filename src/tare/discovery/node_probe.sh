@@ -41,6 +41,7 @@ host=${SLURMD_NODENAME:-${node:-$(uname -n)}}
 for name in $(sed -n 's/^ *\([^:]*\):.*/\1/p' /proc/net/dev) ib opa hsn; do
   getent ahostsv4 "$host-$name" | awk -v name="$host-$name" '$2 == "STREAM" || NF == 3 { print $1, name; exit }'
 done
+record loaded; printf '%s\n' "$LOADEDMODULES"
 record folders
 printf '%s\n' "$folders" | while read -r folder; do
   [ -n "$folder" ] && [ -d "$folder" ] || continue
@@ -69,7 +70,11 @@ if [ -n "$modules" ] && [ -x /bin/bash ] && command -v timeout >/dev/null; then
   tare_before=$(command -v mpirun) tare_stack='' timeout 60 /bin/bash -c "$modules" </dev/null
   eessi=${EESSI_CVMFS_REPO:-/cvmfs/software.eessi.io}
   case ":$MODULEPATH:" in
-    *:"$eessi"/*) ;; # its modules are among the others
+    *:"$eessi"/versions/*) # its modules are among the others
+      version=${MODULEPATH#*"$eessi"/versions/}
+      init=$eessi/versions/${version%%/*}/init/lmod/bash
+      if [ -r "$init" ]; then record "eessi here"; printf '%s\n' "$init"; fi
+      ;;
     *)
       limit ls -d "$eessi"/versions/*/init/lmod/bash | sort -rV | head -n 1 | while read -r init; do # the newest
         record "eessi init"; printf '%s\n' "$init"

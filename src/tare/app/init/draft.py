@@ -334,6 +334,11 @@ def _module_remarks(found: Found) -> Iterator[str]:
     for node in found.nodes[:1]:
         for system in (node.module_system, node.eessi):
             yield from _system_remarks(system, node.node) if system else ()
+        if node.loaded:
+            yield (
+                f"Modules loaded in the shell of `tare init`: {', '.join(node.loaded)}. Runs have them only "
+                "if `tare run` is called in such a shell, or a platform names them in 'modules'."
+            )
         yield from spack_notes(node.spack) if node.spack else ()
     everywhere = {identity(one) for one in common_mpis(found.nodes)}
     lacking = {

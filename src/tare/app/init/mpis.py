@@ -11,6 +11,9 @@ from tare.discovery.facts import Mpi, NodeFacts
 
 _SLUGS = {"Open MPI": "openmpi", "Intel MPI": "intelmpi", "MPICH": "mpich", "MVAPICH": "mvapich"}
 
+_MOST_NAMED = 3
+"""So many modules are in the name of a platform: the last are the compiler and its MPI."""
+
 
 def common_mpis(nodes: Sequence[NodeFacts]) -> list[Mpi]:
     """Return the MPIs that all asked nodes have at the same place, in the order of the first."""
@@ -52,7 +55,8 @@ def _base_name(one: Mpi) -> str:
     """Return a name for the platforms of an MPI: its stack, if it is in one, and what is loaded."""
     stack = re.search(r"/versions/([A-Za-z0-9._-]+)/init/", one.setup) if one.modules else None
     before = f"eessi-{stack[1]}-" if stack else "spack-" if one.spack else ""
-    names = "-".join((*one.modules, *one.spack))
+    loads = (*one.modules, *one.spack)
+    names = "-".join(loads[-_MOST_NAMED:])
     return f"{before}{names}" if names else f"{_SLUGS[one.family]}-{one.version}"
 
 
