@@ -97,6 +97,8 @@ def _levels(logs: Floats) -> Floats:
 def _usable(sides: Sequence[Floats], least: int) -> tuple[npt.NDArray[np.bool_], int]:
     """Return which columns have values of all sides in `least` blocks, and how many do not."""
     used = np.ones(sides[0].shape[1], np.bool_)
+    if all(((side > 0) & (side < np.inf)).all() for side in sides):
+        return used, 0  # the usual case, and this check takes a tenth of the time
     for side in sides:
         used &= ~(side <= 0).any(axis=0)
     n_blocks = np.min([np.isfinite(side).sum(axis=0) for side in sides], axis=0)

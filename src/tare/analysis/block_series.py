@@ -119,7 +119,7 @@ def block_series(campaign: Campaign) -> BlockSeries:
     found: dict[Quoted, Floats] = {}
     for case in campaign.plan.cases:
         primary = primary_foms(campaign.plan, case.workload)
-        for name, cells in by_figure(table.cells(case.id)).items():
+        for name, cells in table.once(by_figure, table.cells(case.id)).items():
             if not primary or name.fom in primary:
                 figure = Quoted(case.id, name.fom, name.unit, cells[0].better, name.labels)
                 (means,), _ = block_means(table.values[:, table.find(case.id, cells)])

@@ -41,7 +41,7 @@ def case_scatters(campaign: Campaign, foms: Collection[str]) -> list[CaseScatter
     names: list[tuple[str, FigureName]] = []
     columns: list[Floats] = []
     for case in campaign.plan.cases:
-        for figure, cells in by_figure(table.cells(case.id)).items():
+        for figure, cells in table.once(by_figure, table.cells(case.id)).items():
             if figure.fom in foms:
                 names.append((case.id, figure))
                 columns.append(logarithms(table.values[:, table.find(case.id, cells)]).mean(axis=1))

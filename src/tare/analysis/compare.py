@@ -203,6 +203,8 @@ def _planned_blocks(campaign: Campaign) -> dict[str, int]:
 
 def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -> Finding:
     """Return `found` with the number of planned blocks, if more blocks than it has are planned."""
+    if not planned:
+        return found
     cases = (subject.pair.reference_case.id, subject.pair.contender_case.id)
     blocks = max((planned[case] for case in cases if case in planned), default=0)
     if found.ratio is None or blocks <= found.n_blocks:
@@ -245,6 +247,7 @@ def comparison(
         bare = msgspec.structs.replace(found.mean_cost, tail="", reference_tail=None, contender_tail=None)
         found = msgspec.structs.replace(found, mean_cost=bare)
     return Comparison(
+        *msgspec.structs.astuple(found),
         fom=subject.fom,
         unit=subject.unit,
         better=subject.better,
@@ -259,5 +262,4 @@ def comparison(
         labels=subject.labels,
         reference_level=None if subject.over else levels[0],
         contender_level=None if subject.over else levels[1],
-        **msgspec.structs.asdict(found),
     )

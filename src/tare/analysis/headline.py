@@ -116,7 +116,7 @@ def _key(item: _Item) -> object:
 
 def _items(campaign: Campaign, asked: Questions) -> Iterator[_Item]:
     families = {family.kind: family for family in asked.families}
-    rows_of_parts = splits(campaign)
+    rows_of_parts, table = splits(campaign), tabulate(campaign)
     for whole, row in zip(asked.figures, aggregates(campaign), strict=True):
         subject = families[whole.kind].subjects[whole.number]
         pair = subject.pair
@@ -125,7 +125,7 @@ def _items(campaign: Campaign, asked: Questions) -> Iterator[_Item]:
         answering = answering_foms(campaign.plan, pair)
         is_covered = False
         if not answering or subject.fom in answering:
-            for aspect, sizes, cells in parts(subject.cells):
+            for aspect, sizes, cells in table.once(parts, subject.cells):
                 name = split_name(pair, cells)
                 part, part_row = asked.splits.get(name, whole), rows_of_parts.get(name, row)
                 is_covered |= part_row is row

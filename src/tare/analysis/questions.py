@@ -235,7 +235,7 @@ def _whole(table: Table, asked: _Asked, cells: Sequence[Cell], gathered: _Gather
     pair, first = asked.pair, cells[0]
     below, above, note = sides(table, pair, cells)
     at, labels = row_coordinates(pair, first.labels), dict(first.labels)
-    subject = asked.subject(first, at, labels, note, _over(cells), tuple(cells))
+    subject = asked.subject(first, at, labels, note, table.once(_over, cells), tuple(cells))
     rounding = rounding_of(table, pair, cells)
     (row,) = gathered.add([subject], below[:, np.newaxis], above[:, np.newaxis], [rounding])
     return row
@@ -253,7 +253,7 @@ def _splits(
     """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
     return {
         split_name(asked.pair, chosen): _whole(table, asked, chosen, gathered)
-        for _, _, chosen in parts(cells)
+        for _, _, chosen in table.once(parts, cells)
         if len(chosen) < len(cells)
     }
 
@@ -288,10 +288,10 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
     Where the sides run different workloads, only figures that both have are included.
     """
     sides = [table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case)]
-    grouped = by_figure(table.cells(pair.contender_case.id, pair.reference_case.id))
+    grouped = table.once(by_figure, table.cells(pair.contender_case.id, pair.reference_case.id))
     if pair.reference_case.workload == pair.contender_case.workload or not all(sides):
         return list(grouped.values())
-    ours, theirs = (set(by_figure(side)) for side in sides)
+    ours, theirs = (set(table.once(by_figure, list(side))) for side in sides)
     return [cells for figure, cells in grouped.items() if figure in ours & theirs]
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tare.core.attempt import Attempt, Series
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
+from tare.core.memo import Memo
 from tare.core.telemetry import PREFIX
 from tare.core.values import Scalar
 from tare.core.workload import Better
@@ -24,6 +25,7 @@ from tare.stats.intervals import MIN_BLOCKS, Floats, moments
 from tare.stats.rounding import printed_steps, rounding_shifts
 
 Columns = npt.NDArray[np.intp]
+T = TypeVar("T")
 
 
 class FigureName(NamedTuple):
@@ -93,6 +95,7 @@ class Table:
     columns: dict[str, dict[Cell, int]]
     passes: tuple[Pass, ...]
     shifts: Floats
+    memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
 
     def cells(self, *cases: str) -> list[Cell]:
         """Return the cells that any of `cases` has, those of the first case first."""
@@ -102,6 +105,14 @@ class Table:
         """Return the column of each of `cells` in `case`; the last column if it was never measured."""
         columns, nothing = self.columns.get(case, {}), self.values.shape[1] - 1
         return [columns.get(cell, nothing) for cell in cells]
+
+    def once(self, find: Callable[[Sequence[Cell]], T], cells: Sequence[Cell]) -> T:
+        """Return what `find` finds of `cells` of this table; nobody may change the result.
+
+        Most cases share their cells, so it is found once for all of them. Cells are told apart by identity:
+        sizes of 1 and 1.0 are equal, and are not shown alike.
+        """
+        return self.memo.get((find, *map(id, cells)), lambda: find(cells))
 
 
 def tabulate(campaign: Campaign, foms: Collection[str] = ()) -> Table:
