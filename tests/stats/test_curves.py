@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tare.core.interval import Bounded
 from tare.stats.crossings import crossings, plateaus
-from tare.stats.hockney import Hockney, fit_hockney
+from tare.stats.hockney import Hockney, Times, fit_hockney
 from tare.stats.intervals import Floats
 
 SIZES = [float(4**power) for power in range(11)]
@@ -26,10 +26,15 @@ def noisy(truth: Floats, seed: int, noise: float = 0.02, drift: float = 0.1, n_b
     return found
 
 
+def fitted(sizes: list[float], times: Floats) -> Hockney | str:
+    (found,) = fit_hockney([Times(sizes, times)])
+    return found
+
+
 @given(latency=st.floats(0.1, 1e3), bandwidth=st.floats(1, 1e5))
 def test_the_line_recovers_latency_and_bandwidth(latency: float, bandwidth: float) -> None:
     sizes = np.array([0.0, 1, 64, 4096, 65536, 4194304])
-    found = fit_hockney(sizes.tolist(), (latency + sizes / bandwidth)[np.newaxis])
+    found = fitted(sizes.tolist(), (latency + sizes / bandwidth)[np.newaxis])
     assert isinstance(found, Hockney)
     assert found.latency.value == pytest.approx(latency, rel=1e-6)
     assert found.bandwidth.value == pytest.approx(bandwidth, rel=1e-6)
@@ -40,31 +45,40 @@ def test_the_line_recovers_latency_and_bandwidth(latency: float, bandwidth: floa
 def test_small_messages_count_as_much_as_large_ones() -> None:
     times = 2 + M / 1000
     times[-1] *= 1.5
-    found = fit_hockney(SIZES, times[np.newaxis])
+    found = fitted(SIZES, times[np.newaxis])
     assert isinstance(found, Hockney)
     assert found.latency.value == pytest.approx(2, rel=0.05)
 
 
 def test_the_line_is_refused_with_a_reason() -> None:
     assert (
-        fit_hockney(SIZES[:2], np.ones((1, 2)))
-        == "2 sizes were measured in every block; the line takes 3 or more"
+        fitted(SIZES[:2], np.ones((1, 2))) == "2 sizes were measured in every block; the line takes 3 or more"
     )
-    assert fit_hockney(SIZES[:4], np.array([[4.0, 3, 2, 1]])) == "the time does not grow with the size"
-    assert (
-        fit_hockney([], np.empty((0, 0))) == "0 sizes were measured in every block; the line takes 3 or more"
-    )
+    assert fitted(SIZES[:4], np.array([[4.0, 3, 2, 1]])) == "the time does not grow with the size"
+    assert fitted([], np.empty((0, 0))) == "0 sizes were measured in every block; the line takes 3 or more"
+
+
+def test_lines_that_are_fitted_together_are_as_each_alone() -> None:
+    every = [
+        Times(SIZES, noisy(2 + M / 1000, 1)),
+        Times(SIZES[:2], np.ones((1, 2))),
+        Times(SIZES[2:], noisy(5 + M[2:] / 10, 2, n_blocks=12)),
+    ]
+    together = fit_hockney(every)
+    assert together == [fitted(list(one.sizes), one.values) for one in every]
+    assert [isinstance(one, Hockney) for one in together] == [True, False, True]
+    assert fit_hockney([]) == []
 
 
 def test_a_change_of_protocol_shows_in_the_misfit() -> None:
     times = np.where(M < 10_000, 2 + M / 1000, 20 + M / 1000)
-    found = fit_hockney(SIZES, times[np.newaxis])
+    found = fitted(SIZES, times[np.newaxis])
     assert isinstance(found, Hockney)
     assert found.misfit > 0.2
 
 
 def test_the_intervals_of_the_line_contain_the_true_value() -> None:
-    found = [fit_hockney(SIZES, noisy(2 + M / 1000, seed)) for seed in range(300)]
+    found = [fitted(SIZES, noisy(2 + M / 1000, seed)) for seed in range(300)]
     fits = [one for one in found if isinstance(one, Hockney)]
     # A block as a whole is off by a factor whose median is 1, so that the truth of both is 2 and 1000.
     for name, truth in (("latency", 2.0), ("bandwidth", 1000.0), ("half_size", 2000.0)):
@@ -157,7 +171,7 @@ def test_the_line_is_the_one_with_the_least_squares_of_logarithms(seed: int) -> 
     times = (10 ** random.uniform(-3, 3) + sizes * 10 ** random.uniform(-6, 1)) * np.exp(
         random.normal(0, random.choice([0.001, 0.3]), len(sizes))
     )
-    found = fit_hockney(sizes.tolist(), times[np.newaxis])
+    found = fitted(sizes.tolist(), times[np.newaxis])
     if isinstance(found, str):
         return
 
@@ -174,7 +188,7 @@ def test_the_line_is_the_one_with_the_least_squares_of_logarithms(seed: int) -> 
 def test_latency_and_bandwidth_are_unbiased_and_their_intervals_hold_at_any_noise(
     noise: float, n_blocks: int
 ) -> None:
-    fits = [fit_hockney(SIZES, noisy(2 + M / 1000, seed, noise, n_blocks=n_blocks)) for seed in range(500)]
+    fits = [fitted(SIZES, noisy(2 + M / 1000, seed, noise, n_blocks=n_blocks)) for seed in range(500)]
     for name, truth in (("latency", 2.0), ("bandwidth", 1000.0)):
         found: list[Bounded] = [getattr(fit, name) for fit in fits]
         assert np.mean([np.log(one.value / truth) for one in found]) == pytest.approx(0, abs=0.015), name

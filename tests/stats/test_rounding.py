@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
-from tare.stats.intervals import Floats
+from tare.stats.intervals import Floats, moments
 from tare.stats.ratios import ratios
 from tare.stats.rounding import printed_steps, rounding_shifts
 
@@ -41,7 +41,7 @@ def test_of_many_numbers_with_as_many_digits_the_step_follows_their_size() -> No
 
 def shifts(*sides: Floats, step: float) -> Floats:
     steps = np.full(sides[0].shape[1], step)
-    found: Floats = np.sum([rounding_shifts(side, steps) for side in sides], axis=0)
+    found: Floats = np.sum([rounding_shifts(moments(side), steps) for side in sides], axis=0)
     return found
 
 

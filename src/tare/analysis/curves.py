@@ -27,7 +27,7 @@ from tare.core.values import Scalar, Settings
 from tare.core.workload import Better
 from tare.stats.crossings import crossings, plateaus
 from tare.stats.estimates import estimate
-from tare.stats.hockney import Hockney, fit_hockney
+from tare.stats.hockney import Hockney, Times, fit_hockney
 from tare.stats.intervals import Floats
 from tare.stats.scaling import bounded
 
@@ -81,12 +81,14 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
     """
     table = tabulate(campaign)
     found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
+    of_times = [
+        curve
+        for curve in found
+        if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
+    ]
+    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times])
     return Curves(
-        hockney=tuple(
-            _hockney(curve, table.values[:, curve.columns])
-            for curve in found
-            if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
-        ),
+        hockney=tuple(map(_hockney, of_times, fits)),
         crossovers=tuple(_crossovers(found, table, campaign.plan)),
         saturations=tuple(_saturations(filter(_may_saturate, found), table, margin)),
     )
@@ -140,8 +142,7 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
                     )
 
 
-def _hockney(curve: _Curve, times: Floats) -> HockneyFit:
-    found = fit_hockney(curve.xs, times)
+def _hockney(curve: _Curve, found: Hockney | str) -> HockneyFit:
     empty = HockneyFit(
         workload=curve.workload,
         case=curve.cases[0].id,
@@ -186,10 +187,10 @@ def _crossovers_of(one: _Curve, other: _Curve, table: Table) -> Iterator[Crossov
     if len(xs) < 2:
         return
     below, above = (table.values[:, [columns[x] for x in xs]] for columns in columns_of)
-    n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
     for crossing in crossings(xs, below, above):
+        n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
         # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
         is_other_first = crossing.is_rising == is_lower
         first, second = (other, one) if is_other_first else (one, other)

@@ -256,11 +256,12 @@ class _FamilyResults:
             effects[columns] = detectable_effects(select_columns(self.found, columns), level)
         return effects
 
-    def _by_looks(self) -> Iterator[tuple[Looks, list[int]]]:
+    def _by_looks(self) -> Iterator[tuple[Looks, npt.NDArray[np.intp]]]:
         columns: dict[Looks, list[int]] = {}
         for column, looks in enumerate(self.looks):
             columns.setdefault(looks, []).append(column)
-        yield from columns.items()
+        for looks, own in columns.items():
+            yield looks, np.array(own, np.intp)
 
     def notes(self, verdicts: Sequence[Verdict]) -> list[str]:
         """Return a note for the reader on each column; mostly empty."""

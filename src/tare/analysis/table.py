@@ -21,7 +21,7 @@ from tare.core.memo import Memo
 from tare.core.telemetry import PREFIX
 from tare.core.values import Scalar
 from tare.core.workload import Better
-from tare.stats.intervals import MIN_BLOCKS, Floats, moments
+from tare.stats.intervals import MIN_BLOCKS, Floats, Moments, moments
 from tare.stats.rounding import printed_steps, rounding_shifts
 
 Columns = npt.NDArray[np.intp]
@@ -189,19 +189,23 @@ def _shifts(
     shifts = np.zeros(values.shape[1])
     for figure, own in columns.items():
         chosen = values[:, own]
-        steps = printed_steps(np.abs(moments(chosen).mean), np.array(printed.get(figure, ()), np.float64))
+        found = moments(chosen)
+        steps = printed_steps(np.abs(found.mean), np.array(printed.get(figure, ()), np.float64))
         if steps.any():
-            shifts[own] = _largest_shifts(chosen, sessions, steps)
+            shifts[own] = _largest_shifts(chosen, found, sessions, steps)
     return shifts
 
 
-def _largest_shifts(values: Floats, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
-    """Return the largest shift over all values, and over each session with enough values."""
-    largest = rounding_shifts(values, steps)
+def _largest_shifts(values: Floats, found: Moments, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
+    """Return the largest shift over all values, and over each session with enough values.
+
+    `found` are the moments of all values.
+    """
+    largest = rounding_shifts(found, steps)
     numbers = np.unique(sessions)
     for number in numbers if len(numbers) > 1 else ():
-        own = values[sessions == number]
-        is_enough = np.isfinite(own).sum(axis=0) >= MIN_BLOCKS
+        own = moments(values[sessions == number])
+        is_enough = own.n_blocks >= MIN_BLOCKS
         largest = np.where(is_enough, np.maximum(largest, rounding_shifts(own, steps)), largest)
     return largest
 

@@ -99,17 +99,26 @@ def value_tables(
         for case, one in variants.configuration_of.items()
     }
     grouped: dict[tuple[str, bool], dict[RowKey, dict[Variant, Estimate]]] = {}
+    points = {
+        key: _point(at) for key, at in {id(one.at): one.at for one in estimates}.items()
+    }  # by identity, since most cases share them
     for one in estimates:
         if foms and one.fom not in foms:
             continue
         problem, variant, step = places[one.case]
-        at = tuple(one.at.items())
-        table = grouped.setdefault((problem, labels_of(at) != at), {})
+        at, has_size = points[id(one.at)]
+        table = grouped.setdefault((problem, has_size), {})
         table.setdefault(RowKey(*step, one.fom, one.unit, at), {})[variant] = one
     return tuple(
         ValueTable(problem, has_sizes, variants.plan, _measured(rows.values()), rows)
         for (problem, has_sizes), rows in grouped.items()
     )
+
+
+def _point(at: Mapping[str, Scalar]) -> tuple[tuple[tuple[str, Scalar], ...], bool]:
+    """Return coordinates as they stand in a `RowKey`, and whether one of them is a size."""
+    coordinates = tuple(at.items())
+    return coordinates, labels_of(coordinates) != coordinates
 
 
 def _measured(rows: Iterable[Mapping[Variant, Estimate]]) -> tuple[Variant, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.stats.fieller import fieller_intervals
 from tare.stats.intervals import Floats, t_factors
@@ -83,9 +84,9 @@ def allow_for(
     """
     from scipy.special import ndtri
 
-    seen = lag_one(_logs(found, reference, contender))
     n = found.n_blocks.astype(np.float64)
-    is_alike = (seen.p <= _SIGNS) & (n >= LEAST_BLOCKS)
+    seen = lag_one(_logs(found, reference, contender, n >= LEAST_BLOCKS))
+    is_alike = seen.p <= _SIGNS
     if not is_alike.any():
         return found, np.full(len(n), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,15 +126,15 @@ def unresolved_correlation(found: Ratios, reference: Floats, contender: Floats) 
     So few blocks do not show how many of them count, so no verdict can be drawn from them. With five blocks,
     it is never certain, for any values.
     """
-    seen = lag_one(_logs(found, reference, contender))
-    return np.where((seen.p <= _SURE) & (found.n_blocks < LEAST_BLOCKS), seen.r, np.nan)
+    seen = lag_one(_logs(found, reference, contender, found.n_blocks < LEAST_BLOCKS))
+    return np.where(seen.p <= _SURE, seen.r, np.nan)
 
 
-def _logs(found: Ratios, reference: Floats, contender: Floats) -> Floats:
-    """Return the log ratios of blocks of paired columns, in the order of time."""
+def _logs(found: Ratios, reference: Floats, contender: Floats, is_counted: npt.NDArray[np.bool_]) -> Floats:
+    """Return the log ratios of blocks of paired columns that are counted, in the order of time; else NaN."""
     is_paired = np.isin(found.design, (Design.PAIRED, Design.ARITHMETIC, Design.MEDIAN))
     logs = log_ratios(reference, contender)
-    return np.where(is_paired & np.isfinite(logs), logs, np.nan)
+    return np.where(is_counted & is_paired & np.isfinite(logs), logs, np.nan)
 
 
 def with_assumed_correlation(plain: Ratios, found: Ratios) -> Ratios:

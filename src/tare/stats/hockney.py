@@ -16,6 +16,13 @@ MIN_SIZES = 3
 _TOLERANCE = 1e-13
 
 
+class Times(NamedTuple):
+    """The times of messages of some sizes, blocks × sizes."""
+
+    sizes: Sequence[float]
+    values: Floats
+
+
 class Hockney(NamedTuple):
     """`latency` is t0 in the unit of time, `bandwidth` r∞ in bytes per unit, `half_size` n½ in bytes."""
 
@@ -27,8 +34,16 @@ class Hockney(NamedTuple):
     misfit: float
 
 
-def fit_hockney(sizes: Sequence[float], times: Floats) -> Hockney | str:
-    """Fit the line to `times`, blocks × sizes, or return a reason why this is not possible.
+class _Line(NamedTuple):
+    """A fitted line: the logarithms of t0, r∞ and n½ of each block, and the largest misfit of any size."""
+
+    n_sizes: int
+    of_blocks: Floats
+    misfit: float
+
+
+def fit_hockney(every: Sequence[Times]) -> list[Hockney | str]:
+    """Fit the line to each of `every`, or return a reason why this is not possible.
 
     The fit is by least squares of ln t − ln(t0 + m/r∞), over the means of the logarithms of all blocks. Noise
     is multiplicative, so small messages count as much as large ones, and a slow run as much as a fast one.
@@ -40,7 +55,30 @@ def fit_hockney(sizes: Sequence[float], times: Floats) -> Hockney | str:
     of these estimates. It is valid however the times of a block are correlated. A size that is missing in
     some block is left out in all.
     """
-    m = np.asarray(sizes, np.float64)
+    lines = [_fitted(one) for one in every]
+    return _with_intervals(lines)
+
+
+def _with_intervals(lines: Sequence[_Line | str]) -> list[Hockney | str]:
+    """Return the lines with intervals, which are computed for all of them at once."""
+    fits = [one.of_blocks for one in lines if not isinstance(one, str)]
+    logs = np.full((max(map(len, fits), default=0), 3 * len(fits)), np.nan)
+    for at, one in enumerate(fits):
+        logs[: len(one), 3 * at : 3 * at + 3] = one
+    found = geometric_intervals(np.exp(logs), CONFIDENCE)
+    parameters = map(Bounded.of, found.centre.tolist(), found.low.tolist(), found.high.tolist())
+    return [
+        one
+        if isinstance(one, str)
+        else Hockney(
+            len(one.of_blocks), one.n_sizes, next(parameters), next(parameters), next(parameters), one.misfit
+        )
+        for one in lines
+    ]
+
+
+def _fitted(one: Times) -> _Line | str:
+    m, times = np.asarray(one.sizes, np.float64), one.values
     measured = times[np.isfinite(times).any(axis=1)]
     used = np.isfinite(measured).all(axis=0) & (measured > 0).all(axis=0)
     if not len(measured) or used.sum() < MIN_SIZES:
@@ -56,11 +94,8 @@ def fit_hockney(sizes: Sequence[float], times: Floats) -> Hockney | str:
     shares = _shares(logs_of_m, line)
     of_blocks = line + (logs - centre) @ np.linalg.pinv(shares).T
     latency, rate = of_blocks[:, 0], -of_blocks[:, 1]
-    found = geometric_intervals(np.exp(np.column_stack([latency, rate, latency + rate])), CONFIDENCE)
-    rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), strict=True)
-    t0, r_inf, n_half = (Bounded.of(*row) for row in rows)
     misfit = float(np.abs(np.exp(centre - _logs(logs_of_m, line)) - 1).max())
-    return Hockney(len(logs), len(m), t0, r_inf, n_half, misfit)
+    return _Line(len(m), np.column_stack([latency, rate, latency + rate]), misfit)
 
 
 def _refusal(m: Floats, centre: Floats) -> str:

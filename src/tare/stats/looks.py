@@ -52,8 +52,9 @@ def sequential_p_values(p_values: Floats, looks: Sequence[Looks]) -> Floats:
     columns_of: dict[Looks, list[int]] = {}
     for column, one in enumerate(looks):
         columns_of.setdefault(one, []).append(column)
-    for one, columns in columns_of.items():
+    for one, own in columns_of.items():
         if one:
+            columns = np.array(own, np.intp)
             found[columns] = _sequential(p_values[columns], one)
     return found
 
