@@ -1,6 +1,7 @@
 # make demo    build a cluster on this machine, measure it, and write the report
 # make test    everything that CI checks, but what takes long
-# make test-slow   the tests that take long, alone: what 'tare init' writes is run, controllers are killed, corners of studies run
+# make test-slow   the tests that take long: rates of false claims, what 'tare init' writes is run, controllers are killed,
+#                 corners of studies run
 # make studies run the published comparisons, scaled to this machine (docs/studies.md)
 # make articles   run what tries the claims of the published articles on this machine, and write their pages; two hours (ARGS=--no-run: only judge and draw)
 # make setup   prepare .venv alone;  make bench   print the performance tables
@@ -113,12 +114,14 @@ rootfs: $(STAMP)
 
 test: setup lint rootfs
 	$(TARE) lab setup --mpi mpich,openmpi
-	$(call tests,-m 'not alone' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
+	$(call tests,-m 'not alone and not slow' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
 	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
 	  $(call tests,-m 'alone and not slow' $(REST) --require-lab); else $(call tests,-m 'alone and not slow' $(REST)); fi
 
 test-slow: setup rootfs
+	$(TARE) lab setup --mpi mpich,openmpi
+	$(call tests,-m 'slow and not alone' $(REST) --numprocesses auto --dist loadfile)
 	$(call tests,-m 'alone and slow' $(REST) $$($(TARE) doctor >/dev/null && echo --require-lab))
 
 lint: $(STAMP)

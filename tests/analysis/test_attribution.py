@@ -69,6 +69,7 @@ def test_the_parts_sum_to_the_difference_and_the_shares_to_one(tmp_path: Path) -
         assert sum(one.share.value for one in parts) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_where_nothing_differs_few_campaigns_attribute_anything(tmp_path: Path) -> None:
     n_decided = sum(
         _only(tmp_path / str(seed), contender=BASE, seed=seed, blocks=5).is_decided for seed in range(100)
@@ -76,6 +77,7 @@ def test_where_nothing_differs_few_campaigns_attribute_anything(tmp_path: Path) 
     assert n_decided <= 11  # 5 %: more than 11 of 100 happen in less than 1 % of cases
 
 
+@pytest.mark.slow
 def test_intervals_of_shares_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
     slower = with_more(with_more(BASE, ("MPI_Allreduce", 8), 1.0), ("computation", 0), 1.0)
     truth = {"": 0.5, "MPI_Allreduce": 0.5}

@@ -33,6 +33,7 @@ def calibrated(seed: int) -> Calibration:
     return calibration(twins(seed=seed, blocks=6))
 
 
+@pytest.mark.slow
 def test_nothing_gives_few_alarms_and_intervals_are_wrong_as_often_as_they_promise() -> None:
     found = [calibrated(seed) for seed in range(1, 9)]
     assert all(one.n_comparisons == 6 * 2 * 4 for one in found)

@@ -72,6 +72,7 @@ def claims_of_nothing(correction: Correction) -> int:
     return sum(any(one.verdict in DECIDED for one in family) for family in found)
 
 
+@pytest.mark.slow
 def test_campaigns_of_equal_sides_seldom_find_a_difference() -> None:
     # 60 campaigns of 12 comparisons: about 3 at most are expected, and about 28 without correction
     assert claims_of_nothing(Correction.HOLM) <= 6

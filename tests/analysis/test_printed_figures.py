@@ -46,6 +46,7 @@ def test_a_difference_of_a_fifth_of_a_percent_printed_as_one_step_is_no_sure_eff
     assert check(one, [fails("overhead(latency) > 1 %")]).outcome is Outcome.UNDECIDED
 
 
+@pytest.mark.slow
 def test_rounded_figures_of_equal_sides_seldom_differ() -> None:
     for decimals in (1, 2, 3):
         truth = Truth(workloads={"osu": (LATENCY,)}, noise=lognormal(0.01), decimals=decimals)
@@ -74,6 +75,7 @@ def test_a_zero_among_many_values_leaves_an_interval_and_check_fails() -> None:
     assert check(one, [fails("overhead(time) > 100 %")]).outcome is Outcome.FAIL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zeros", [0.05, 0.2])
 def test_zeros_here_and_there_make_no_difference_of_equal_sides(zeros: float) -> None:
     truth = Truth(noise=lognormal(0.1), blocks=20, zeros=zeros)

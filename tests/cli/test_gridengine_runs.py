@@ -69,6 +69,7 @@ def test_a_block_in_one_job_has_the_same_nodes(master: Administrator, tare: Tare
     assert (len(attempts), len(said)) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_node_whose_daemon_does_not_report_is_away(master: Administrator, shared_lab: Lab) -> None:
     queue = GridEngine((str(AGENT),), "n1", {**os.environ, **shared_lab.env})
 
@@ -84,6 +85,7 @@ def test_a_node_whose_daemon_does_not_report_is_away(master: Administrator, shar
     wait_for(lambda: away() == [], within_s=60)
 
 
+@pytest.mark.slow
 def test_a_job_on_fewer_nodes_than_asked_for_runs_nothing_and_reports_why(
     master: Administrator, tare: Tare, tmp_path: Path
 ) -> None:

@@ -327,6 +327,7 @@ def test_names_as_bad_as_a_file_system_allows_do_no_harm(tree: Path, tmp_path: P
     assert "<script>alert" not in Path(page).read_text()
 
 
+@pytest.mark.slow
 def test_ten_thousand_files_are_imported_each_once(tmp_path: Path) -> None:
     for number in range(10_000):
         put(tmp_path / "r" / f"p{number % 10}" / f"{number}.out", f"# Barrier\n{number}")

@@ -19,6 +19,7 @@ needs_mpich = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_mpich
 def test_the_mpi_of_a_module_behind_a_compiler_is_tried_and_its_study_runs(
     tare: Tare, tmp_path: Path

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Tare
 from cli.test_init_modules import needs_mpich
 from support.spack import spack_double
@@ -15,6 +17,7 @@ from tare.storage.campaign import read_campaign
 MPICH, MISSING, OSU = "mpich@4.2.1/abcdefg", "openmpi@5.0.3/missing", "osu-micro-benchmarks@7.4/hijklmn"
 
 
+@pytest.mark.slow
 @needs_mpich
 def test_the_mpi_of_spack_is_tried_and_its_study_runs(tare: Tare, tmp_path: Path) -> None:
     root = spack_double(tmp_path / "spack", {MPICH: mpi_folder() / "mpich", MISSING: None, OSU: None})

@@ -76,6 +76,7 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.slow
 @needs_root
 @needs_slurm
 @needs_intelmpi

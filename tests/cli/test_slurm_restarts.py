@@ -35,6 +35,7 @@ def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
     assert n_starts(campaign) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_running", [True, False])
 def test_a_controller_that_is_killed_and_restarted_loses_and_repeats_nothing(
     controller: Administrator,  # noqa: F811

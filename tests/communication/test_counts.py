@@ -83,6 +83,7 @@ def test_fortran_counts_as_c_does_and_once(mpi: Mpi, start: Run, tmp_path: Path,
     assert ended.row("MPI_Bcast").size_class == 128
 
 
+@pytest.mark.slow
 def test_a_thousand_communicators(truth: Run) -> None:
     ended = truth("communicators", ranks=4)
     assert ended.row("MPI_Comm_dup").calls == [1024] * 4

@@ -158,6 +158,7 @@ def test_a_killed_tare_leaves_its_jobs_and_the_next_one_adopts_them(
     assert (begun, jobs(folder)) == (["1", "2"], ["1", "2", "3", "4"])
 
 
+@pytest.mark.slow
 def test_clean_ends_the_jobs_of_a_dead_campaign_and_then_finds_nothing(
     folder: Path, installed: Path, tare: Tare
 ) -> None:

@@ -197,6 +197,7 @@ def test_each_chart_is_reported_in_words_and_in_numbers(page: Page) -> None:
     assert all(figure.text.count("The numbers behind this chart") == 1 for figure in page.all("figure"))
 
 
+@pytest.mark.slow
 def test_three_hundred_runs_with_their_output_stay_under_five_megabytes(tmp_path: Path) -> None:
     campaign = three_networks(blocks=50, folder=tmp_path)
     noise = "".join(hashlib.sha256(str(line).encode()).hexdigest() + "\n" for line in range(1200))

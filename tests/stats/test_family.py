@@ -111,6 +111,7 @@ def test_holm_keeps_any_false_claim_rare_where_some_differ_and_some_lie_on_the_m
     assert found.is_difference[:, 18].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scatter", [0.003, 0.006, 0.02])
 def test_fdr_keeps_the_share_of_false_claims_among_those_made(scatter: float) -> None:
     together = claimed(MIXED, Correction.FDR, 10, scatter)

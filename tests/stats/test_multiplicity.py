@@ -27,6 +27,7 @@ def test_benjamini_and_hochbergs_are_too() -> None:
     np.testing.assert_allclose(benjamini_hochberg(np.array([0.04, 0.01, 0.03])), [0.04, 0.03, 0.04])
 
 
+@pytest.mark.slow
 @given(P_VALUES)
 def test_both_agree_with_statsmodels(p_values: Floats) -> None:
     for ours, theirs in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):

@@ -88,6 +88,7 @@ def test_an_efficiency_passes_over_what_was_not_measured() -> None:
     assert (found.scale, found.certain_scale) == (4, None)
 
 
+@pytest.mark.slow
 def test_the_interval_of_an_efficiency_contains_the_true_value_in_95_of_100_studies() -> None:
     random = np.random.default_rng(5)
     n_studies, truth = 2000, 0.8
@@ -104,6 +105,7 @@ def test_the_interval_of_an_efficiency_contains_the_true_value_in_95_of_100_stud
     assert 0.93 <= inside / n_studies <= 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_blocks", [5, 10])
 @pytest.mark.parametrize("name", ["log-normal", "t3", "one in ten slow"])
 def test_a_curve_that_is_neither_reports_negative_or_super_linear_in_at_most_five_of_a_hundred(

@@ -21,6 +21,7 @@ from truth.noise import Noise, exponential, lognormal, t3
 TWO_ERRORS = 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "margin"),
     [(lognormal(0.02), 0.02), (lognormal(0.05), 0.02), (t3(0.02), 0.02)],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from truth.mean_rates import BEGIN, END, rows, table
 from truth.rates import PAGE
 
@@ -14,6 +16,7 @@ _POINTS = 0.3
 _NOT_PROMISED = ("contender only", "resemble the one before")
 
 
+@pytest.mark.slow
 def test_each_mean_misses_the_truth_as_often_as_the_page_says() -> None:
     found = list(rows())
     for name, _, missed in found:

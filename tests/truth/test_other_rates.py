@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from truth.other_rates import BEGIN, END, N_STUDIES, rows, table
 from truth.rates import PAGE, PROMISED
 
@@ -12,6 +14,7 @@ _POINTS = {str(n): 250 / n for n in N_STUDIES.values()}
 """What another processor's arithmetic may change, by the number of studies: a few of them."""
 
 
+@pytest.mark.slow
 def test_scatter_and_reasons_are_falsely_claimed_as_seldom_as_promised_and_the_page_says_how_often() -> None:
     found = list(rows())
     for *_, n, share in found:

@@ -25,6 +25,7 @@ _POINTS = 0.5
 """What another processor's arithmetic may change."""
 
 
+@pytest.mark.slow
 def test_power_of_scatter_and_of_drift_is_as_the_page_says() -> None:
     for ends, found in tables().items():
         for line, ours in zip(written(ends).splitlines(), found.splitlines(), strict=True):

@@ -35,6 +35,7 @@ def rates(name: str, n_studies: int) -> dict[str, float]:
     return {"scatters less or more": n_table / n_studies, "cv_ratio() > 1 fails": n_check / n_studies}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOISES)
 def test_sides_that_scatter_alike_are_told_apart_in_at_most_five_of_a_hundred_studies(name: str) -> None:
     n_studies = 150

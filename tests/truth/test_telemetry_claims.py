@@ -54,6 +54,7 @@ def rate(n_blocks: int, n_studies: int, shape: str) -> float:
 
 
 # of 10 blocks the table of docs/trust.md is made, by tests/truth/other_rates.py
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n_blocks", [4, 5])
 def test_where_nothing_differs_something_is_named_in_at_most_five_of_a_hundred_studies(
