@@ -19,6 +19,7 @@ from tare.core.software import Software
 from tare.discovery.facts import ModuleSystem, Mpi, NodeFacts
 from tare.discovery.modules import MOST
 from tare.discovery.node_probe import probe_script, read_node
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 SYSTEMS = pytest.mark.parametrize("system", [lmod, environment_modules])
 System = Callable[[], Path]
@@ -137,6 +138,69 @@ def test_a_module_of_one_node_only_is_no_platform() -> None:
     text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
     assert list(site_from_text(text, "site.yaml").platforms) == ["bare"]
     assert "Not on all asked nodes, or not the same there: modules mpich/4." in text
+
+
+@pytest.fixture
+def cray(tree: Path) -> Path:
+    """The folder of a double of Cray's MPI, whose module sets what Cray's own sets."""
+    own = tree.parent / "mpich/8.1.29/ofi/gnu/12.3"
+    (own / "bin").mkdir(parents=True)
+    (own / "bin/mpicc").symlink_to("/bin/true")
+    names = f"setenv CRAY_MPICH_VERSION 8.1.29\nsetenv CRAY_MPICH_DIR {own}\nprepend-path PATH {own}/bin"
+    write_module(tree / "core", "cray-mpich/8.1.29", names)
+    write_module(tree / "core", "cray-mpich-abi/8.1.29", names)
+    return own
+
+
+@SYSTEMS
+def test_an_mpi_without_mpirun_is_found_by_what_its_module_sets(
+    system: System, tree: Path, cray: Path
+) -> None:
+    one = of_modules(ask(system, tree))["cray-mpich/8.1.29",]
+    assert (one.family, one.version, one.launcher) == ("Cray MPICH", "8.1.29", "srun")
+    assert (one.prefix, one.path, one.programs) == (str(cray), (f"{cray}/bin",), ("mpicc",))
+    assert ("mpich/4.2",) in of_modules(ask_with_loaded(system, tree, "cray-mpich/8.1.29"))
+
+
+def _with_cray(types: tuple[str, ...]) -> str:
+    """Return the site file of two nodes with Cray's MPI, and of a Slurm with these types of MPI."""
+    mpi = Mpi(
+        family="Cray MPICH",
+        version="8.1.29",
+        launcher="srun",
+        prefix="/opt/cray/m",
+        path=("/opt/cray/m/bin",),
+        programs=("mpicc",),
+        modules=("cray-mpich/8.1.29",),
+        origin="o",
+    )
+    found = slurm_found()
+    assert found.slurm is not None
+    nodes = tuple(msgspec.structs.replace(facts(i), mpis=(mpi,)) for i in (1, 2))
+    slurm = msgspec.structs.replace(found.slurm, mpi_types=types)
+    found = msgspec.structs.replace(found, nodes=nodes, slurm=slurm)
+    return site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [(("none", "cray_shasta", "pmi2"), "cray_shasta"), (("pmix", "pmi2"), "pmi2")],
+)
+def test_slurm_starts_the_ranks_of_an_mpi_without_mpirun(types: tuple[str, ...], expected: str) -> None:
+    site = site_from_text(_with_cray(types), "site.yaml")
+    assert list(site.platforms) == ["cray-mpich-8.1.29", "bare"]
+    platform = site.platforms["cray-mpich-8.1.29"]
+    assert platform.launcher == "srun"
+    assert platform.software == Software(modules=("cray-mpich/8.1.29",))
+    assert isinstance(platform.options, SlurmOptions)
+    assert platform.options.mpi == expected
+
+
+def test_an_mpi_whose_ranks_nothing_starts_is_no_platform_and_says_why() -> None:
+    text = _with_cray(("none",))
+    assert list(site_from_text(text, "site.yaml").platforms) == ["bare"]
+    flat = " ".join(text.replace("\n#", " ").split())
+    assert "Modules cray-mpich/8.1.29 give no platform: Slurm starts the ranks of Cray's MPI" in flat
 
 
 @pytest.fixture

@@ -29,6 +29,9 @@ SENDS = frozenset(
 ) | {"MPI_Psend_init"}
 """What sends one message to one rank."""
 
+BLOCKING_SENDS = frozenset({"MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend"})
+"""Sends that end before their rank goes on; MPI_Sendrecv without a source counts as MPI_Send."""
+
 EXCHANGES = frozenset({"MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Isendrecv", "MPI_Isendrecv_replace"})
 """Receives beside which a message goes the other way."""
 

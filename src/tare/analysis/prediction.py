@@ -13,9 +13,17 @@ import msgspec
 import numpy as np
 
 from tare.analysis.attribution import attributions
-from tare.analysis.collective_steps import RECEIVES, SENDS, has_unknown_steps, may_be_hidden, steps
+from tare.analysis.collective_steps import (
+    BLOCKING_SENDS,
+    RECEIVES,
+    SENDS,
+    has_unknown_steps,
+    may_be_hidden,
+    steps,
+)
 from tare.analysis.forecast_interval import Error, error, forecast
 from tare.analysis.link_bursts import least_seconds, shaped_link, transfer_s
+from tare.analysis.message_chains import chained_share
 from tare.analysis.network_costs import Call, NetworkCosts, Side, nodes_of, paired, side_of
 from tare.analysis.profiled_programs import measured_on, profiled_programs, why_no_programs
 from tare.analysis.profiles import Profiled, mean
@@ -48,7 +56,8 @@ class _Row(NamedTuple):
 
     `with_sends_s` is that time with the one in sends of the same size. A wait for a receive and a send is
     shared between them, and a large send lasts until its receiver has it: ranks that exchange messages wait
-    for what they receive in their sends, too.
+    for what they receive in their sends, too. `longest_s` is the time of a call with its share of blocking
+    sends of the same size, on the rank where it is longest, and `sends` are these sends beside each receive.
     """
 
     function: str
@@ -58,6 +67,8 @@ class _Row(NamedTuple):
     calls: float
     seconds: float
     with_sends_s: float
+    longest_s: float
+    sends: float
 
 
 class _Costed(NamedTuple):
@@ -66,7 +77,8 @@ class _Costed(NamedTuple):
     `spared` is what bursts spare at most on each side, in seconds, where a token bucket shapes its link.
     `in_full_s` is the difference, in seconds, if computation hides none of the calls on the contender, and
     if messages go the other way beside them. `waited` is the share of the calls' cost for which the reference
-    waited, at most 1.
+    waited, at most 1. `chained` are the messages for which each call may wait beside its own (see
+    message_chains).
     """
 
     calls: PredictedCalls
@@ -74,6 +86,7 @@ class _Costed(NamedTuple):
     spared: tuple[float, float]
     in_full_s: float
     waited: float
+    chained: float
 
 
 class _Sides(NamedTuple):
@@ -93,8 +106,8 @@ def predictions(campaign: Campaign, curves: Campaign | None = None) -> list[Pred
     spent in them, and in sends of the same size, over what they cost there, at most 1. The interval, at
     90 %, is that of what as many runs on both sides would measure: the scatter of the program's runs
     (`forecast`) and that over the passes of the curves; half of what is extrapolated or modelled, either
-    way; all that is non-blocking may be hidden; and bursts may pass a shaped link at once
-    (`link_bursts`).
+    way; all that is non-blocking may be hidden; receives may wait for several messages, one after the other
+    (`message_chains`); and bursts may pass a shaped link at once (`link_bursts`).
     """
     programs = profiled_programs(campaign)
     if not programs:
@@ -165,23 +178,43 @@ def _without_steps(runs: Sequence[Profiled]) -> dict[str, float]:
 def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
     """Yield the calls that cross the network, as means over ranks and runs."""
     gathered: dict[tuple[str, int, int], list[Calls]] = {}
-    sent_s: dict[tuple[int, int], float] = defaultdict(float)
+    sent: dict[tuple[int, int], list[Calls]] = defaultdict(list)
     received: dict[tuple[int, int], float] = defaultdict(float)
     for row in (row for run in runs for row in run.profile.functions if row.locality.crosses):
         size = (row.size_class, row.comm_size)
         if row.function in SENDS:
-            sent_s[size] += mean(row.seconds) / len(runs)
+            sent[size].append(row)
         elif steps(row.function, row.n_bytes, max(row.comm_size, 2)):
             gathered.setdefault((row.function, *size), []).append(row)
             received[size] += mean(row.calls) / len(runs) if row.function in RECEIVES else 0.0
     for (function, size_class, comm_size), found in gathered.items():
-        calls = sum(mean(row.calls) for row in found) / len(runs)
-        if calls:
-            n_bytes = sum(row.n_bytes for row in found) / len(found)
-            seconds = sum(mean(row.seconds) for row in found) / len(runs)
-            share = calls / received[size_class, comm_size] if function in RECEIVES else 0.0
-            with_sends_s = seconds + share * sent_s[size_class, comm_size]
-            yield _Row(function, size_class, max(comm_size, 2), n_bytes, calls, seconds, with_sends_s)
+        calls, seconds = _per_rank(runs, found)
+        if calls.any():
+            size = (size_class, comm_size)
+            beside = 1 / received[size] if function in RECEIVES else 0.0  # for each receive of this size
+            share = float(calls.mean()) * beside
+            n_sent, sent_s = _per_rank(runs, [one for one in sent[size] if one.function in BLOCKING_SENDS])
+            with_sends = seconds + share * sent_s
+            yield _Row(
+                function=function,
+                size_class=size_class,
+                comm_size=max(comm_size, 2),
+                n_bytes=sum(row.n_bytes for row in found) / len(found),
+                calls=float(calls.mean()),
+                seconds=float(seconds.mean()),
+                with_sends_s=float(seconds.mean() + share * _per_rank(runs, sent[size])[1].mean()),
+                longest_s=float((with_sends[calls > 0] / calls[calls > 0]).max()),
+                sends=float(n_sent.mean()) * beside,
+            )
+
+
+def _per_rank(runs: Sequence[Profiled], rows: Sequence[Calls]) -> tuple[Floats, Floats]:
+    """Return the calls and the seconds of each rank in `rows`, as means over runs."""
+    calls, seconds = np.zeros((2, max(run.profile.ranks for run in runs)))
+    for row in rows:
+        calls[: len(row.calls)] += row.calls
+        seconds[: len(row.seconds)] += row.seconds
+    return calls / len(runs), seconds / len(runs)
 
 
 def _costed(row: _Row, layout: Layout, both: _Sides) -> _Costed | None:
@@ -213,9 +246,9 @@ def _costed(row: _Row, layout: Layout, both: _Sides) -> _Costed | None:
         spared[at] = weight * (whole - least) if least is not None else 0.0
     beside = both.costs.exchange_s(both.sides[1], row.function, row.n_bytes) or 0.0
     in_full_s = row.calls * (max(other, beside) - one)
-    return _Costed(
-        calls, (before.seconds * weight, after.seconds * weight), (spared[0], spared[1]), in_full_s, waited
-    )
+    costs = (before.seconds * weight, after.seconds * weight)
+    chained = chained_share(row.function, row.longest_s, one, row.sends)
+    return _Costed(calls, costs, (spared[0], spared[1]), in_full_s, waited, chained)
 
 
 def _named(side: Side) -> str:
@@ -291,12 +324,13 @@ def _hidden_ends(one: _Costed) -> tuple[float, float]:
     """Return how far the difference of calls may go down and up from its value.
 
     That of non-blocking ones goes from none to all of it; that of others down to the share for which the
-    reference waited, as what came before it was asked for may do so again. A faster network cannot save more
-    than the time that the reference spent in them.
+    reference waited, as what came before it was asked for may do so again, and on a slower network up to what
+    messages that wait for each other cost. A faster network cannot save more than the time that the
+    reference spent in them.
     """
     calls, value = one.calls, one.calls.difference_s
     if not may_be_hidden(calls.function):
-        return (value * (one.waited - 1) if value > 0 else 0.0), 0.0
+        return (value * (one.waited - 1), value * one.chained) if value > 0 else (0.0, 0.0)
     in_full = max(one.in_full_s, -calls.calls * calls.exposed * calls.reference_call_s)
     return min(in_full, value, 0.0) - value, max(in_full, value, 0.0) - value
 

@@ -20,7 +20,7 @@ def with_latency(campaign: Campaign, found: Tolerance, latency_s: float) -> Boun
     """Return the ratio of wall times that so much more latency a message makes, with its interval at 90 %.
 
     The interval holds the scatter of both sides' runs (`forecast`), and goes down to where all non-blocking
-    messages are hidden, and up to where large ones take three latencies.
+    messages are hidden, and up to where large ones take three latencies and receives wait for several.
     """
     slower = slowdown(found, latency_s)
     return _forecast(slower, _walls(campaign, found))

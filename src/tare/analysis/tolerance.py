@@ -13,6 +13,7 @@ import numpy as np
 
 from tare.analysis.attribution import attributions
 from tare.analysis.collective_steps import has_unknown_steps, may_be_hidden, steps
+from tare.analysis.message_chains import chained_messages
 from tare.analysis.network_costs import NetworkCosts, Side, side_of
 from tare.analysis.profiled_programs import measured_on, profiled_programs
 from tare.analysis.profiles import Profiled, mean
@@ -52,9 +53,9 @@ def tolerances(campaign: Campaign, curves: Campaign | None = None) -> list[Toler
     A program of M messages one after another takes M · L longer with L more latency, and V/B − V/B0 longer
     with a bandwidth B in place of B0, if a node receives V bytes: LogGP, along the rank with most messages,
     all of which count. Non-blocking messages may be hidden by computation; the interval of the latency goes
-    as far as if all of them were, and down to where each large message takes three latencies. Chains of
-    messages through several ranks, as of a token, are not seen, nor are messages of one-sided and
-    neighbourhood calls (`uncounted`).
+    as far as if all of them were, and down to where each large message takes three latencies, and receives
+    wait for several messages (`message_chains`). Longer chains through several ranks, as of a token, are not
+    seen, nor are messages of one-sided and neighbourhood calls (`uncounted`).
     """
     programs = profiled_programs(campaign)
     if not programs:
@@ -113,6 +114,7 @@ def _tolerance(campaign: Campaign, case: Case, runs: Sequence[Profiled], costs: 
         messages=means.messages,
         hidden=means.hidden,
         announced=means.announced,
+        chained=float(np.mean([chained_messages(one.profile, costs, side_of(case)) for one in runs])),
         n_bytes=means.n_bytes,
         link_bytes_per_s=_bytes_per_s(campaign, side_of(case), costs),
         uncounted=_uncounted(runs),
@@ -169,8 +171,11 @@ def _bounded(values: Floats) -> Bounded:
 
 
 def latencies_each(found: Tolerance) -> float:
-    """Return how many latencies a message takes at most, in the mean: three of them if it is announced."""
-    return 1 + 2 * found.announced / found.messages
+    """Return how many latencies a message takes at most, in the mean.
+
+    It takes three if it is announced, and another if its receive waits for one before it.
+    """
+    return 1 + (2 * found.announced + found.chained) / found.messages
 
 
 def _limit(share: float, found: Tolerance, per_message: Bounded, per_byte: Bounded | None) -> Limit:
@@ -249,7 +254,7 @@ def _networks(
 
 
 def _at_most(found: Tolerance, by_latency: Bounded, by_bytes: Bounded) -> float | None:
-    """Return the most that a network costs: large messages take three latencies, and nothing is saved."""
+    """Return the most that a network costs: messages take several latencies, and nothing is saved."""
     if by_latency.high is None or by_bytes.high is None:
         return None
     return max(0.0, by_latency.high) * latencies_each(found) + max(0.0, by_bytes.high)
@@ -296,7 +301,8 @@ class Slowdown(NamedTuple):
 def slowdown(found: Tolerance, latency_s: float) -> Slowdown:
     """Return the slowdown by an added latency.
 
-    It is least with all non-blocking messages hidden, and most with large ones that take three latencies.
+    It is least with all non-blocking messages hidden, and most with large ones that take three latencies, and
+    with receives that wait for several messages.
     """
     value = found.messages * latency_s / found.wall_s
     return Slowdown(value, value * (1 - found.hidden / found.messages), value * latencies_each(found))

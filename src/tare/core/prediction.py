@@ -108,7 +108,8 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
 
     - `wall_s` is the wall time on its own network. `messages` follow one another between nodes, for a rank;
       `hidden` of them are non-blocking, and computation may hide them; `announced` are of more than 64 KiB,
-      and may take three latencies. `n_bytes` a node receives in a run.
+      and may take three latencies; `chained` are others for which its receives may have waited, at most.
+      `n_bytes` a node receives in a run.
     - The slowdown by an added latency L is messages · L / wall; by bandwidth B it is bytes · (1/B − 1/B0) /
       wall, where B0 is the rate of its own link, or else the bandwidth of large messages that its curve has.
     - `uncounted` are functions that send data between nodes in messages whose number is not known, such as
@@ -125,6 +126,7 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
     messages: float = 0.0
     hidden: float = 0.0
     announced: float = 0.0
+    chained: float = 0.0
     n_bytes: float = 0.0
     link_bytes_per_s: float | None = None
     uncounted: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 
 import msgspec
@@ -26,6 +26,7 @@ _SCRIPT = resources.files(__package__).joinpath("modules.sh")
 _LMOD = re.compile(r"Lmod (\S+)|Modules based on Lua: Version (\S+)")
 _TCL = re.compile(r"Modules Release (\S+)|VERSION=(\S+)")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@=/-]*")
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]*")
 _INIT = re.compile(r"/[\w@%+=:,./-]*/versions/([A-Za-z0-9._-]+)/init/lmod/bash", re.ASCII)
 
 
@@ -77,26 +78,47 @@ def read_eessi(records: Mapping[str, str]) -> tuple[tuple[Mpi, ...], ModuleSyste
 
 def read_module_mpis(records: Mapping[str, str]) -> tuple[Mpi, ...]:
     """Return the MPIs of modules in a node's records, in the order in which they were looked at."""
-    found = []
-    for modules, text in _looked_at(records):
-        paths, _, version = text.partition("\n\n")
-        kind, *programs = paths.splitlines()
-        family = identify(version) if kind == "mpirun" else None
-        if family is None or not programs or not programs[0].endswith("/bin/mpirun"):
-            continue
-        own = programs[0].removesuffix("mpirun")
-        found.append(
-            Mpi(
-                family=family[0],
-                version=family[1],
-                launcher=family[2],
-                prefix=programs[0].removesuffix("/bin/mpirun"),
-                programs=tuple(one.removeprefix(own) for one in programs[1:] if one.startswith(own)),
-                modules=modules,
-                origin=f"`module load {' '.join(modules)}` sets {programs[0]}",
-            )
-        )
-    return tuple(found)
+    found = (_mpi(modules, *text.partition("\n\n")[::2]) for modules, text in _looked_at(records))
+    return tuple(one for one in found if one)
+
+
+def _mpi(modules: tuple[str, ...], paths: str, version: str) -> Mpi | None:
+    """Return the MPI of modules that were looked at; None if they set none that Tare knows.
+
+    `paths` are what was found, and lines with its place and its programs; `version` is what it says of
+    itself.
+    """
+    kind, *programs = paths.splitlines()
+    if kind == "cray" and programs and programs[0].endswith("/bin") and _VERSION.fullmatch(version.strip()):
+        return _cray_mpi(modules, programs[0], programs[1:], version.strip())
+    family = identify(version) if kind == "mpirun" else None
+    if family is None or not programs or not programs[0].endswith("/bin/mpirun"):
+        return None
+    own = programs[0].removesuffix("mpirun")
+    return Mpi(
+        family=family[0],
+        version=family[1],
+        launcher=family[2],
+        prefix=programs[0].removesuffix("/bin/mpirun"),
+        programs=tuple(one.removeprefix(own) for one in programs[1:] if one.startswith(own)),
+        modules=modules,
+        origin=f"`module load {' '.join(modules)}` sets {programs[0]}",
+    )
+
+
+def _cray_mpi(modules: tuple[str, ...], own: str, programs: Sequence[str], version: str) -> Mpi:
+    """Return Cray's MPI, whose programs are in the folder `own`: only the batch system starts its ranks."""
+    prefix = own.removesuffix("/bin")
+    return Mpi(
+        family="Cray MPICH",
+        version=version,
+        launcher="srun",
+        prefix=prefix,
+        path=(own,),
+        programs=tuple(one.removeprefix(f"{own}/") for one in programs),
+        modules=modules,
+        origin=f"`module load {' '.join(modules)}` sets CRAY_MPICH_DIR={prefix}, which has no mpirun",
+    )
 
 
 def loaded_modules(records: Mapping[str, str]) -> tuple[str, ...]:

@@ -29,12 +29,21 @@ tare_chains() { # lines of modules that are named like MPIs: those that are seen
   ); done
 }
 
+tare_cray() { # print the MPI of Cray that a module brings: it has no mpirun, since the batch system starts its ranks
+  case "${1##* }" in cray-mpich/*) ;; *) return 1 ;; esac
+  [ -n "$CRAY_MPICH_VERSION" ] && [ -d "$CRAY_MPICH_DIR/bin" ] || return 1
+  local tare_own=$CRAY_MPICH_DIR/bin
+  printf 'cray\n%s\n' "$tare_own"
+  [ ! -x "$tare_own/mpicc" ] || echo "$tare_own/mpicc"
+  printf '\n%s\n' "$CRAY_MPICH_VERSION"
+}
+
 tare_look() { # load modules and print which MPI they make visible
   tare_load "$1" || { printf 'failed\n%s\n' "$tare_words"; return; }
   hash -r
   local tare_mpirun tare_name
-  tare_mpirun=$(type -P mpirun) || { echo none; return; }
-  [ "$tare_mpirun" != "$tare_before" ] || { printf 'same\n%s\n' "$tare_mpirun"; return; }
+  tare_mpirun=$(type -P mpirun) || { tare_cray "$1" || echo none; return; }
+  [ "$tare_mpirun" != "$tare_before" ] || { tare_cray "$1" || printf 'same\n%s\n' "$tare_mpirun"; return; }
   printf 'mpirun\n%s\n' "$tare_mpirun"
   for tare_name in mpicc IMB-MPI1 osu_latency; do type -P "$tare_name"; done
   echo

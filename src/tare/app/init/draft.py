@@ -22,6 +22,8 @@ from tare.discovery.spack import spack_notes
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")  # as a site file takes it
 _PMI = {"openmpi4": "pmix", "openmpi5": "pmix", "mpich": "pmi2"}
 """The type of Slurm's MPI plug-in that a launcher's MPI usually speaks."""
+_PMI_OF_CRAY = ("cray_shasta", "cray", "pmi2", "pmix")
+"""The types that Cray's MPI speaks, the likeliest first."""
 _SMALL_KIB = 4 << 20
 """The memory of less than this is written in MiB: whole GiB would leave out much of it."""
 
@@ -198,16 +200,28 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
             "constraint": constraint,
         }
         batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
+    types = slurm.mpi_types if slurm else ()
     for name, one in named_mpis(found.nodes).items():
-        yield _platform(name, one, one.launcher, batch, f"{one.family} {one.version}: {one.origin}")
+        title = f"{one.family} {one.version}: {one.origin}"
+        if one.launcher == "srun":
+            if pmi := _pmi_of_cray(types):
+                origin = f"{title}; Slurm starts its ranks, and `srun --mpi=list` has {pmi}"
+                yield _platform(name, one, "srun", {"mpi": pmi, **batch}, origin)
+            continue
+        yield _platform(name, one, one.launcher, batch, title)
         pmi = _PMI.get(one.launcher)
-        if slurm and pmi in slurm.mpi_types:
+        if pmi in types:
             origin = f"the same, started by Slurm; `srun --mpi=list` has {pmi}"
             yield _platform(f"{name}-srun", one, "srun", {"mpi": pmi, **batch}, origin)
     options: dict[str, object] = {"launcher": "none"}
     if batch:
         options = {"backend": "slurm", **options, "slurm": batch}
     yield PlatformDraft(name="bare", options=options, origin="for programs without MPI", is_mpi=False)
+
+
+def _pmi_of_cray(types: Sequence[str]) -> str | None:
+    """Return the type of Slurm's MPI plug-in with which it starts ranks of Cray's MPI; None without any."""
+    return next((one for one in _PMI_OF_CRAY if one in types), None)
 
 
 def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], origin: str) -> PlatformDraft:
@@ -288,8 +302,20 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
     if runtimes:
         yield f"Container runtimes: {', '.join(runtimes)} (docs/containers.md)."
     yield from _module_remarks(found)
+    yield from _cray_remarks(found)
     for note in found.notes:
         yield f"Not known: {note}."
+
+
+def _cray_remarks(found: Found) -> Iterator[str]:
+    """Yield which MPIs of Cray are no platforms, since nothing can start their ranks."""
+    if not _pmi_of_cray(found.slurm.mpi_types if found.slurm else ()):
+        for one in common_mpis(found.nodes):
+            if one.launcher == "srun":
+                yield (
+                    f"Modules {' '.join(one.modules)} give no platform: Slurm starts the ranks of Cray's "
+                    f"MPI, and `srun --mpi=list` names none of {', '.join(_PMI_OF_CRAY)}."
+                )
 
 
 def _fault_remarks(partition: Partition) -> Iterator[str]:

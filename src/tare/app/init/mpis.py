@@ -9,7 +9,13 @@ import msgspec
 
 from tare.discovery.facts import Mpi, NodeFacts
 
-_SLUGS = {"Open MPI": "openmpi", "Intel MPI": "intelmpi", "MPICH": "mpich", "MVAPICH": "mvapich"}
+_SLUGS = {
+    "Open MPI": "openmpi",
+    "Intel MPI": "intelmpi",
+    "MPICH": "mpich",
+    "MVAPICH": "mvapich",
+    "Cray MPICH": "cray-mpich",
+}
 
 _MOST_NAMED = 3
 """So many modules are in the name of a platform: the last are the compiler and its MPI."""

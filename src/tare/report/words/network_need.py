@@ -128,6 +128,8 @@ def tolerance_sentence(one: Tolerance) -> str:
     text = f"{subject} stands {latency_words(limit)} more latency for {share}"
     if one.announced > _LEAST_ANNOUNCED * one.messages:
         text += f" (messages of more than {_EAGER} may take three latencies)"
+    if one.chained > _LEAST_ANNOUNCED * one.messages:
+        text += " (receives may wait for several messages, one after the other)"
     if limit.bandwidth is not None and _is_sure_above(limit.bandwidth):
         text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
     if one.uncounted:
