@@ -188,7 +188,7 @@ OF_EACH_NODE = """\
 # Stands for ssh: every host is this machine without programs of its own, and has a storage path of its own.
 export TARE_TEST_HOST=$1 PATH=/usr/bin:/bin
 shift
-exec sh -c "$(printf %s "$*" | sed "s:{scratch}:{scratch}-$TARE_TEST_HOST:g")"
+sed "s:{scratch}:{scratch}-$TARE_TEST_HOST:g" | sh -c "$*"
 """
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -150,7 +150,7 @@ class HostCommands:
         argv = [*self._queries, host, _SHELL]
         _LOG.debug("query", extra=fields(host=host, script=script))
         try:
-            with tempfile.TemporaryFile() as given:
+            with os.fdopen(os.memfd_create("script"), "w+b") as given:  # no folder is full for it
                 given.write(f"{{\n{script}\n}} </dev/null\n".encode(errors="surrogateescape"))
                 given.seek(0)
                 return subprocess.Popen(argv, stdin=given, stdout=output, stderr=output, env=self._env)
