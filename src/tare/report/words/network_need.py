@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tare.analysis.prediction import LEAST_UNCOVERED
 from tare.analysis.tolerance import EAGER_BYTES, latencies_each
 from tare.core.interval import Bounded
@@ -28,8 +30,8 @@ _QUOTED = 0.05
 """The slowdown for which a sentence gives the latency."""
 
 
-_LEAST_ANNOUNCED = 0.01
-"""As a share of the messages: fewer large ones hardly change what the program stands."""
+_LEAST_SEVERAL = 0.01
+"""As a share of the messages: fewer that take several latencies hardly change what the program stands."""
 
 _MEASURED = "measured to be slower"
 """The verdict on a network whose latency and bandwidth are good enough, or undecided, and which is not."""
@@ -126,10 +128,8 @@ def tolerance_sentence(one: Tolerance) -> str:
             why = f"it has fewer than {MIN_BLOCKS} profiled runs"
         return f"{subject}: how much latency it stands is not known, because {why}"
     text = f"{subject} stands {latency_words(limit)} more latency for {share}"
-    if one.announced > _LEAST_ANNOUNCED * one.messages:
-        text += f" (messages of more than {_EAGER} may take three latencies)"
-    if one.chained > _LEAST_ANNOUNCED * one.messages:
-        text += " (receives may wait for several messages, one after the other)"
+    if reasons := "; ".join(_several_latencies(one)):
+        text += f" ({reasons})"
     if limit.bandwidth is not None and _is_sure_above(limit.bandwidth):
         text += f", or by its bytes a bandwidth down to {bandwidth_words(limit)} a node"
     if one.uncounted:
@@ -138,6 +138,14 @@ def tolerance_sentence(one: Tolerance) -> str:
     judged, slower = _judged(one)
     text += f": by latency and bandwidth together, {judged}" if judged else ""
     return f"{text}; as measured, {slower}" if slower else text
+
+
+def _several_latencies(one: Tolerance) -> Iterator[str]:
+    """Yield why messages may take more than one latency each, if so."""
+    if one.announced > _LEAST_SEVERAL * one.messages:
+        yield f"messages of more than {_EAGER} may take three latencies"
+    if one.chained > _LEAST_SEVERAL * one.messages:
+        yield "receives may wait for several messages, one after the other"
 
 
 def _is_sure_above(one: Bounded) -> bool:
