@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from support.curves import Wire, curves_campaign
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.message_chains import chained_share
+from tare.analysis.message_chains import chained_messages, chained_share
+from tare.analysis.network_costs import NetworkCosts
 from tare.analysis.prediction import predictions
+from tare.analysis.profiled_programs import profiled_programs
 from tare.analysis.tolerance import tolerances
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
@@ -62,6 +66,20 @@ def test_there_are_no_more_messages_to_wait_for_than_blocking_sends() -> None:
     assert chained_share("MPI_Recv", 0.5, 1.0, 1.0) == 0.0
     assert chained_share("MPI_Irecv", 5.0, 1.0, 1.0) == 0.0
     assert chained_share("MPI_Allreduce", 5.0, 1.0, 1.0) == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_curve_without_a_time_says_nothing_of_chains(tmp_path: Path) -> None:
+    """Every run of the curves failed at the sizes that the program sends."""
+    curves = curves_campaign(_CURVES)
+    attempts = []
+    for one in curves.attempts:
+        series = [msgspec.structs.replace(each, values=[math.nan] * len(each.values)) for each in one.series]
+        attempts.append(msgspec.structs.replace(one, series=series))
+    nothing = msgspec.structs.replace(curves, attempts=tuple(attempts))
+    campaign = _program(tmp_path, 2)
+    (program,) = profiled_programs(campaign)
+    assert chained_messages(program.runs[0].profile, NetworkCosts(nothing), ("bare", "host")) == 0
 
 
 def test_a_ping_pong_stands_half_of_what_its_receives_say(tmp_path: Path) -> None:

@@ -132,6 +132,13 @@ def test_two_ranks_of_a_collective_that_share_a_node_say_nothing_of_the_network(
     assert cost.remarks == ("Allreduce from 4 to 2 ranks",)
 
 
+def test_ranks_of_a_curve_and_of_a_program_may_both_be_on_unknown_nodes() -> None:
+    curves = _on_one_node(curves_campaign({"host": _HOST}, with_collectives=2), unknown=("nodes",))
+    cost = NetworkCosts(curves).cost(_SIDE, Call("MPI_Allreduce", 8, 2))
+    assert cost is not None
+    assert cost.remarks == ("Allreduce of 2 ranks from unknown nodes",)
+
+
 def test_messages_between_ranks_on_unknown_nodes_are_named() -> None:
     imported = _on_one_node(curves_campaign({"host": _HOST}), unknown=("nodes",))
     cost = NetworkCosts(imported).cost(_SIDE, Call("MPI_Recv", 8, 4, 4))

@@ -162,7 +162,7 @@ def test_an_mpi_without_mpirun_is_found_by_what_its_module_sets(
     assert ("mpich/4.2",) in of_modules(ask_with_loaded(system, tree, "cray-mpich/8.1.29"))
 
 
-def _with_cray(types: tuple[str, ...]) -> str:
+def _with_cray(types: tuple[str, ...], choice: Choice | None = None) -> str:
     """Return the site file of two nodes with Cray's MPI, and of a Slurm with these types of MPI."""
     mpi = Mpi(
         family="Cray MPICH",
@@ -179,7 +179,7 @@ def _with_cray(types: tuple[str, ...]) -> str:
     nodes = tuple(msgspec.structs.replace(facts(i), mpis=(mpi,)) for i in (1, 2))
     slurm = msgspec.structs.replace(found.slurm, mpi_types=types)
     found = msgspec.structs.replace(found, nodes=nodes, slurm=slurm)
-    return site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    return site_text(make_draft(found, choice or Choice(partition=partition())), "login1", "")
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,21 @@ def test_slurm_starts_the_ranks_of_an_mpi_without_mpirun(types: tuple[str, ...],
     assert platform.options.mpi == expected
 
 
-def test_an_mpi_whose_ranks_nothing_starts_is_no_platform_and_says_why() -> None:
-    text = _with_cray(("none",))
+@pytest.mark.parametrize(
+    ("types", "choice", "why"),
+    [
+        (("none",), Choice(partition=partition()), "`srun --mpi=list` names none of cray_shasta, cray"),
+        (("cray_shasta",), Choice(), "these runs are no jobs of Slurm"),
+    ],
+)
+def test_an_mpi_whose_ranks_nothing_starts_is_no_platform_and_says_why(
+    types: tuple[str, ...], choice: Choice, why: str
+) -> None:
+    text = _with_cray(types, choice)
     assert list(site_from_text(text, "site.yaml").platforms) == ["bare"]
     flat = " ".join(text.replace("\n#", " ").split())
-    assert "Modules cray-mpich/8.1.29 give no platform: Slurm starts the ranks of Cray's MPI" in flat
+    assert "Modules cray-mpich/8.1.29 give no platform: Tare starts the ranks of Cray's MPI by srun" in flat
+    assert why in flat
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ def test_cores_and_memory_that_the_system_keeps_are_not_offered() -> None:
 def test_usable_cores_are_known_whether_cpus_are_cores_or_threads_and_in_old_versions() -> None:
     cpus_are_cores = CRAY.replace("CPUEfctv=112 CPUTot=128", "CPUEfctv=56 CPUTot=64")
     before_22_05 = CRAY.replace("CPUEfctv=112 ", "")
-    for line in (CRAY, cpus_are_cores, before_22_05):
+    by_effective_cpus_alone = CRAY.replace("CoreSpecCount=8 ", "")
+    for line in (CRAY, cpus_are_cores, before_22_05, by_effective_cpus_alone):
         assert one("IDLE", line=line).cores == 56
     keeps_none = CRAY.replace("CPUEfctv=112", "CPUEfctv=128").replace("CoreSpecCount=8 ", "")
     assert one("IDLE", line=keeps_none).cores is None

@@ -52,4 +52,5 @@ def _one_s(row: Calls, costs: NetworkCosts, side: Side) -> float:
     """Return what one message of a row takes, in seconds; infinite where no curve says it."""
     function = row.function if is_blocking_receive(row.function) else "MPI_Recv"
     cost = costs.cost(side, Call(function, row.n_bytes, 2, 2))
-    return (float(np.nanmean(cost.seconds)) if cost else 0.0) or math.inf
+    known = cost.seconds[np.isfinite(cost.seconds)] if cost else np.zeros(0)
+    return float(known.mean()) if known.any() else math.inf

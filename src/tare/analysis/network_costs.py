@@ -169,7 +169,7 @@ def _elsewhere(curve: CostCurve, call: Call) -> tuple[str, ...]:
     """Return the remark that ranks of a curve are not known to be on as many nodes as those of a call."""
     if curve.nodes and curve.nodes == call.nodes:
         return ()
-    known = (f"{one} nodes" if one else "unknown nodes" for one in (curve.nodes, call.nodes))
+    known = dict.fromkeys(f"{one} nodes" if one else "unknown nodes" for one in (curve.nodes, call.nodes))
     return (f"{curve.operation} of {curve.ranks} ranks from {' to '.join(known)}",)
 
 

@@ -194,7 +194,7 @@ def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
             beside = 1 / received[size] if function in RECEIVES else 0.0  # for each receive of this size
             share = float(calls.mean()) * beside
             n_sent, sent_s = _per_rank(runs, [one for one in sent[size] if one.function in BLOCKING_SENDS])
-            with_sends = seconds + share * sent_s
+            waited_s = seconds + share * sent_s
             yield _Row(
                 function=function,
                 size_class=size_class,
@@ -203,7 +203,7 @@ def _rows(runs: Sequence[Profiled]) -> Iterator[_Row]:
                 calls=float(calls.mean()),
                 seconds=float(seconds.mean()),
                 with_sends_s=float(seconds.mean() + share * _per_rank(runs, sent[size])[1].mean()),
-                longest_s=float((with_sends[calls > 0] / calls[calls > 0]).max()),
+                longest_s=float((waited_s[calls > 0] / calls[calls > 0]).max()),
                 sends=float(n_sent.mean()) * beside,
             )
 

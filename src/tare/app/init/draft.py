@@ -145,7 +145,10 @@ def _memory(found: Found, kind: NodeClass | None) -> dict[str, Stated]:
         return {}
     origin = f"MemTotal of /proc/meminfo, {found.via}"
     if kind and 0 < kind.memory_mib << 10 < least:
-        least, origin = kind.memory_mib << 10, "scontrol show node: RealMemory without MemSpecLimit"
+        least, origin = (
+            kind.memory_mib << 10,
+            "sinfo: memory of a node; scontrol show node: without MemSpecLimit",
+        )
     size = f"{least >> 20}GiB" if least >= _SMALL_KIB else f"{least >> 10}MiB"
     return {"memory": Stated(size, origin)}
 
@@ -190,7 +193,6 @@ def _parted(networks: Sequence[NetworkFacts]) -> tuple[tuple[NetworkFacts, ...],
 
 
 def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[PlatformDraft]:
-    slurm = found.slurm if choice.partition else None
     batch: dict[str, object] = {}
     if choice.partition:
         wanted = {
@@ -200,7 +202,7 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
             "constraint": constraint,
         }
         batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
-    types = slurm.mpi_types if slurm else ()
+    types = _mpi_types(found, choice.partition) or ()
     for name, one in named_mpis(found.nodes).items():
         title = f"{one.family} {one.version}: {one.origin}"
         if one.launcher == "srun":
@@ -217,6 +219,11 @@ def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[Platfo
     if batch:
         options = {"backend": "slurm", **options, "slurm": batch}
     yield PlatformDraft(name="bare", options=options, origin="for programs without MPI", is_mpi=False)
+
+
+def _mpi_types(found: Found, partition: Partition | None) -> tuple[str, ...] | None:
+    """Return the types of MPI with which Slurm starts ranks; None where runs are not in its jobs."""
+    return found.slurm.mpi_types if found.slurm and partition else None
 
 
 def _pmi_of_cray(types: Sequence[str]) -> str | None:
@@ -302,19 +309,23 @@ def _remarks(found: Found, partition: Partition | None, others: Sequence[NodeCla
     if runtimes:
         yield f"Container runtimes: {', '.join(runtimes)} (docs/containers.md)."
     yield from _module_remarks(found)
-    yield from _cray_remarks(found)
+    yield from _cray_remarks(found, _mpi_types(found, partition))
     for note in found.notes:
         yield f"Not known: {note}."
 
 
-def _cray_remarks(found: Found) -> Iterator[str]:
+def _cray_remarks(found: Found, types: Sequence[str] | None) -> Iterator[str]:
     """Yield which MPIs of Cray are no platforms, since nothing can start their ranks."""
-    if not _pmi_of_cray(found.slurm.mpi_types if found.slurm else ()):
+    if not _pmi_of_cray(types or ()):
+        why = f"`srun --mpi=list` names none of {', '.join(_PMI_OF_CRAY)}"
+        if types is None:
+            why = "these runs are no jobs of Slurm"
         for one in common_mpis(found.nodes):
             if one.launcher == "srun":
+                names = " ".join(one.modules)
                 yield (
-                    f"Modules {' '.join(one.modules)} give no platform: Slurm starts the ranks of Cray's "
-                    f"MPI, and `srun --mpi=list` names none of {', '.join(_PMI_OF_CRAY)}."
+                    f"Modules {names} give no platform: Tare starts the ranks of Cray's MPI by srun, "
+                    f"and {why}."
                 )
 
 
