@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from report.studies import HOSTILE
 from support.curves import Wire, curves_campaign, joined
 from support.profiled import BASE, profiled_campaign, with_more
+from support.synthetic import make_case
 from tare.analysis.attribution import attributions
 from tare.cli.commands import report
 from tare.cli.commands.why import command
@@ -23,7 +24,8 @@ from tare.report.content import content
 from tare.report.report_statistics import ReportStatistics
 from tare.report.section import SectionText
 from tare.report.variants import lay_out
-from tare.report.words.causes import cause_sentence, cause_words, silence
+from tare.report.words.causes import cause_sentence, cause_words
+from tare.report.words.silences import silence
 from tare.storage.campaign import read_campaign
 from tare.terminal.output import plain
 
@@ -234,6 +236,23 @@ def test_runs_without_the_profile_that_differ_the_other_way_are_said(tmp_path: P
     )
     (one,) = attributions(msgspec.structs.replace(campaign, attempts=turned))
     assert silence(one) == "runs without the profile differ the other way, so nothing is attributed"
+
+
+def test_pairs_of_which_nothing_is_said_for_one_reason_share_a_sentence(tmp_path: Path) -> None:
+    """A study of ten networks that cost nothing does not say so ten times; all runs stay one click away."""
+    networks = ["host", *(f"net{number}" for number in range(6))]
+    cases = [make_case(one, workload="synthetic.program") for one in networks]
+    campaign = profiled_campaign(tmp_path, BASE, BASE, cases=cases)
+    made = content(campaign, ReportStatistics.of(campaign))
+    (part,) = [one.part for one in made.sections if one.section.name == "causes"]
+    assert isinstance(part, SectionText)
+    silent = [one for one in part.sentences if "do not differ for certain" in one.text]
+    unsaid = [one for one in attributions(campaign) if not cause_sentence(one, lay_out(campaign, ()))]
+    assert len(unsaid) > 4
+    (said,) = silent
+    assert plain(said.text).startswith("net0 · synthetic.program · 2 nodes, net1 · ")
+    assert f" and {len(unsaid) - 4} more: the wall times" in said.text
+    assert set(said.cases) == {one.contender_case for one in unsaid}
 
 
 def _of(name: str, kind: CauseKind = CauseKind.FUNCTION) -> Cause:

@@ -13,11 +13,12 @@ from tare.analysis.tolerance import tolerances
 from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.report.variants import Variant, Variants
-from tare.report.words.causes import cause_sentence, is_told, silence
+from tare.report.words.causes import cause_sentence, is_told
 from tare.report.words.mean_and_scatter import mean_and_scatter_sentence
 from tare.report.words.network_need import prediction_sentence, tolerance_sentence
 from tare.report.words.numbers import visible
 from tare.report.words.scatter_causes import scatter_sentence
+from tare.report.words.silences import silences
 from tare.stats.intervals import MIN_BLOCKS
 
 
@@ -54,6 +55,7 @@ def why_so_far(campaign: Campaign, variants: Variants) -> Why:
     sentences = [cause_sentence(one, variants, reasons) for one in found]
     lines = [
         *_attributed(found, sentences, variants),
+        *_unsaid([one for one, text in zip(found, sentences, strict=True) if not text], variants),
         *_awaited(campaign, found, variants),
         *_networks(campaign, variants),
     ]
@@ -67,12 +69,21 @@ def _attributed(
         variant, label = variants.variant_of[one.contender_case], variants.case_label(one.contender_case)
         if both := mean_and_scatter_sentence(one, variants):
             yield WhyLine(variant, both)
-        waits = bool(one.refusal) and one.n_blocks < MIN_BLOCKS
-        yield WhyLine(variant, text or f"{label}: {silence(one)}", is_waiting=waits)
+        if text:
+            yield WhyLine(variant, text)
         if scattered := scatter_sentence(one, variants):
             yield WhyLine(variant, f"{label}: {scattered}")
         if one.note:
             yield WhyLine(variant, f"{label}: {visible(one.note)}")
+
+
+def _unsaid(found: Sequence[Attribution], variants: Variants) -> Iterator[WhyLine]:
+    """Yield why nothing is said of the pairs `found`, once for each variant and reason."""
+    for variant in variants.all:
+        own = [one for one in found if variants.variant_of[one.contender_case] == variant]
+        for said in silences(own, variants):
+            waits = any(one.refusal and one.n_blocks < MIN_BLOCKS for one in said.pairs)
+            yield WhyLine(variant, said.text, is_waiting=waits)
 
 
 def _awaited(campaign: Campaign, found: Sequence[Attribution], variants: Variants) -> Iterator[WhyLine]:

@@ -60,11 +60,20 @@ class SectionFacts(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """A sentence without its full stop, with the case whose runs it is based on; `label` names that case."""
+    """A sentence without its full stop, with the case whose runs it is based on; `label` names that case.
+
+    It may be based on runs of `more_cases`, too.
+    """
 
     text: str
     case: str = ""
     label: str = ""
+    more_cases: tuple[str, ...] = ()
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Return all cases whose runs it is based on."""
+        return (self.case, *self.more_cases) if self.case else ()
 
 
 class Cell(NamedTuple):

@@ -105,7 +105,7 @@ def _records(campaign: Campaign, found: Sequence[Attribution]) -> list[dict[str,
 
 def _print_differences(campaign: Campaign, found: Sequence[Attribution]) -> None:
     from tare.report.variants import lay_out
-    from tare.report.words.causes import silence
+    from tare.report.words.silences import silence
 
     variants = lay_out(campaign, ())
     for index, told in enumerate(_told(campaign, found)):

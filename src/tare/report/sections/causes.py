@@ -8,7 +8,7 @@ from tare.core.attribution import Attribution, Cause
 from tare.core.prediction import Prediction, Tolerance
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.variants import Variants
-from tare.report.words.causes import cause_sentence, cause_words, part_words, share_words, silence
+from tare.report.words.causes import cause_sentence, cause_words, part_words, share_words
 from tare.report.words.mean_and_scatter import mean_and_scatter_sentence
 from tare.report.words.network_need import (
     bandwidth_words,
@@ -20,11 +20,14 @@ from tare.report.words.network_need import (
 )
 from tare.report.words.numbers import NARROW, bracket_values, number, percent, quantity, scaled, visible
 from tare.report.words.scatter_causes import is_scatter_told, scatter_sentence
+from tare.report.words.silences import silences
 
 
 def _made(facts: SectionFacts) -> SectionText | None:
     found = facts.statistics
-    sentences = [one for each in found.attributions for one in _sentences(each, facts)]
+    told = {id(one): cause_sentence(one, facts.variants, found.reasons) for one in found.attributions}
+    sentences = [one for each in found.attributions for one in _sentences(each, told[id(each)], facts)]
+    sentences += _unsaid([one for one in found.attributions if not told[id(one)]], facts.variants)
     sentences += [
         Sentence(f"Predicted: {prediction_sentence(one)}", one.case, facts.variants.case_label(one.case))
         for one in found.predictions
@@ -40,16 +43,23 @@ def _made(facts: SectionFacts) -> SectionText | None:
     return SectionText(tuple(sentences), tuple(tables)) if sentences else None
 
 
-def _sentences(one: Attribution, facts: SectionFacts) -> Iterator[Sentence]:
+def _sentences(one: Attribution, text: str, facts: SectionFacts) -> Iterator[Sentence]:
     label = facts.variants.case_label(one.contender_case)
     if both := mean_and_scatter_sentence(one, facts.variants):
         yield Sentence(both, one.contender_case, label)
-    text = cause_sentence(one, facts.variants, facts.statistics.reasons)
-    yield Sentence(text or f"{label}: {silence(one)}", one.contender_case, label)
+    if text:
+        yield Sentence(text, one.contender_case, label)
     if scattered := scatter_sentence(one, facts.variants):
         yield Sentence(f"{label}: {scattered}", one.contender_case, label)
     if one.note:
         yield Sentence(f"{label}: {visible(one.note)}", one.contender_case, label)
+
+
+def _unsaid(found: Sequence[Attribution], variants: Variants) -> Iterator[Sentence]:
+    """Yield why nothing is said of the pairs `found`, once for each reason."""
+    for one in silences(found, variants):
+        first, *others = (pair.contender_case for pair in one.pairs)
+        yield Sentence(one.text, first, one.label, tuple(others))
 
 
 def _table(one: Attribution, variants: Variants) -> SectionTable:

@@ -73,27 +73,6 @@ def is_told(one: Attribution) -> bool:
     return plain.high < 0 if one.difference_s.value < 0 else plain.low > 0
 
 
-def silence(one: Attribution) -> str:
-    """Return why there is no sentence on a pair."""
-    if one.refusal:
-        return visible(one.refusal)
-    if not one.is_decided:
-        return (
-            "the wall times of the profiled runs do not differ for certain, so there is nothing to attribute"
-        )
-    if _is_contrary(one):
-        return "runs without the profile differ the other way, so nothing is attributed"
-    return "runs without the profile do not differ for certain, so nothing is attributed"
-
-
-def _is_contrary(one: Attribution) -> bool:
-    """Return whether runs without the profile differ for certain, in the other direction."""
-    profiled, plain = one.difference_s, one.elapsed_s
-    if profiled is None or plain is None or plain.low is None or plain.high is None:
-        return False
-    return plain.low > 0 if profiled.value < 0 else plain.high < 0
-
-
 def change_said(ratio: Bounded) -> str:
     """Return a change of times: ``62 % [58, 66] longer``; of times several times as long, the ratio.
 
