@@ -112,7 +112,7 @@ def test_a_run_that_came_out_well_is_done_with_its_figures_and_evidence(
     work = tmp_path / attempt.folder
     assert (work / "stdout").read_text() == "value: 2.5\n"
     assert json.loads((work / "command.json").read_text())[0]["argv"] == ["sh", "-c", "echo value: 2.5"]
-    assert not (work / "stderr").exists(), "an empty one is not kept"
+    assert (work / "stderr").read_bytes() == b""
 
 
 ABORT = "Abort(0) on node 3 (rank 3 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 0) - process 3"

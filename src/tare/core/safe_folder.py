@@ -118,10 +118,13 @@ class SafeFolder:
     def read(self, limit: int = MOST_BYTES) -> bytes:
         """Return the whole file. Raises OSError (EFBIG) if it has more than `limit` bytes."""
         with self.reader() as file:
-            if os.fstat(file.fileno()).st_size > limit:
+            size = os.fstat(file.fileno()).st_size
+            if size > limit:
                 raise self._too_large(limit)
-            data = file.read(limit + 1)
-        if len(data) > limit:  # it grew meanwhile
+            data = file.read(size + 1)
+            if len(data) > size:  # it grew meanwhile, or its size is not known, as in /proc
+                data += file.read(limit + 1 - len(data))
+        if len(data) > limit:
             raise self._too_large(limit)
         return data
 
@@ -162,8 +165,7 @@ class SafeFolder:
         The folder is made if necessary. When `is_synced`, the file is on the disk when this returns
         (fsync(2)).
         """
-        SafeFolder(self.root, *self.parts[:-1]).make_folder()
-        with self._opened_parent() as parent:
+        with self._made_parent() as parent:
             draft = f".{self.name[:200]}.{secrets.token_hex(6)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
@@ -183,9 +185,9 @@ class SafeFolder:
 
     def link(self, target: Path) -> None:
         """Make it another name of the file `target` (link(2)); it replaces what had its name."""
-        SafeFolder(self.root, *self.parts[:-1]).make_folder()
-        self.remove()
-        with self._opened_parent() as parent:
+        with self._made_parent() as parent:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.name, dir_fd=parent)
             os.link(target, self.name, dst_dir_fd=parent, follow_symlinks=False)
 
     def rename(self, name: str) -> None:
@@ -195,17 +197,15 @@ class SafeFolder:
 
     def make_folder(self, *, is_fresh: bool = False) -> None:
         """Make the folder and its parents. Raises FileExistsError if `is_fresh` and the folder exists."""
-        for length in range(len(self.parts) + 1):
-            one = SafeFolder(self.root, *self.parts[:length])
-            if not length:
-                self.root.mkdir(parents=True, exist_ok=True)
-                continue
-            with one._opened_parent() as parent:
-                try:
-                    os.mkdir(one.name, dir_fd=parent)
-                except FileExistsError as error:
-                    if is_fresh and length == len(self.parts):
-                        raise one._described(error, parent) from None
+        if not self.parts:
+            self.root.mkdir(parents=True, exist_ok=not is_fresh)
+            return
+        with self._made_parent() as parent:
+            try:
+                os.mkdir(self.name, dir_fd=parent)
+            except FileExistsError as error:
+                if is_fresh:
+                    raise self._described(error, parent) from None
         with self._opened_folder():
             pass  # what is there is a folder, and no link
 
@@ -279,6 +279,17 @@ class SafeFolder:
         if not self.parts:
             raise self._error(errno.EISDIR, _KINDS[stat.S_IFDIR])
         with SafeFolder(self.root, *self.parts[:-1])._opened_folder() as parent:
+            yield parent
+
+    @contextlib.contextmanager
+    def _made_parent(self) -> Iterator[int]:
+        """Open the folder that it is in; first make that and its parents if they do not exist."""
+        with contextlib.ExitStack() as opened:
+            try:
+                parent = opened.enter_context(self._opened_parent())
+            except FileNotFoundError:
+                SafeFolder(self.root, *self.parts[:-1]).make_folder()
+                parent = opened.enter_context(self._opened_parent())
             yield parent
 
     def _described(self, error: OSError, parent: int) -> OSError:

@@ -103,9 +103,9 @@ def _as_infrastructure(attempt: Attempt, fault: str) -> Attempt:
 def n_oom_kills(record: Path = Path("/proc/vmstat")) -> int:
     """Return how many processes the kernel has killed for lack of memory since boot (proc(5), oom_kill)."""
     try:
-        rows = (line.split() for line in record.read_text().splitlines())
-        return next((int(row[1]) for row in rows if row[0] == "oom_kill"), 0)
-    except (OSError, ValueError, IndexError):
+        _, _, rest = f"\n{record.read_text()}".partition("\noom_kill ")
+        return int(rest.partition("\n")[0] or 0)
+    except (OSError, ValueError):
         return 0
 
 

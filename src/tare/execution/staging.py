@@ -188,14 +188,6 @@ def settle_outputs(staged: StagedFolder, work: Path) -> None:
     """
     _folder(work).restore_rights()
     gather(work, staged.stage.name, staged.stdout, staged.stderr)
-    _drop_if_empty(work / staged.stderr)
-
-
-def _drop_if_empty(path: Path) -> None:
-    """Remove an output file if it is empty."""
-    place = SafeFolder(path.parent, path.name)
-    if place.is_file() and place.status().st_size == 0:
-        place.remove()
 
 
 def _prefixes(composed: tuple[tuple[Stage, Invocation], ...]) -> Iterator[str]:

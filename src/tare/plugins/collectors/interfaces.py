@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from tare.probes.traffic import ADAPTERS, INTERFACES
 
 _RX_BYTES, _RX_PACKETS, _TX_BYTES, _TX_PACKETS = 0, 1, 8, 9
 _N_FIELDS = 16  # in a line without one, received counts would be read as sent counts
-_STACKED = re.compile(r"lower_.*|bonding|bridge", re.DOTALL)
-"""The entries of an interface in /sys/class/net that tell on which others it is stacked."""
 
 
 def read_counters(text: str) -> dict[str, Counters]:
@@ -55,7 +52,7 @@ def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
     stacked = []
     for interface in _names(classes / "net"):
         there = classes / "net" / interface
-        stacked += [f"net/{interface}/{name}\n" for name in _names(there) if _STACKED.fullmatch(name)]
+        stacked += [f"net/{interface}/{name}\n" for name in _names(there) if _is_of_stack(name)]
         if (there / "device/infiniband").exists():
             return None
     try:
@@ -64,6 +61,11 @@ def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
         text = ""
     records = {INTERFACES: text, ADAPTERS: "".join(stacked)}
     return {name: text for name, text in records.items() if text}
+
+
+def _is_of_stack(name: str) -> bool:
+    """Return whether an entry of an interface in /sys/class/net tells on which others it is stacked."""
+    return name.startswith("lower_") or name in {"bonding", "bridge"}
 
 
 def _names(folder: Path) -> list[str]:

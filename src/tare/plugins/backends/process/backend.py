@@ -33,7 +33,8 @@ from tare.plugins.backends.process.lingering import Lingering
 from tare.plugins.backends.process.open_outputs import OpenOutputs
 from tare.plugins.backends.process.orphans import Orphans, Survivors, command_of, set_subreaper
 from tare.plugins.backends.process.remote import remote_command, unframe
-from tare.plugins.backends.process.waiting import bound_in, cut, wait_for_end, wait_within
+from tare.plugins.backends.process.spawning import Spawner, Start, StartedJob
+from tare.plugins.backends.process.waiting import bound_in, cut, wait_within
 
 _LOG = log.of("process")
 
@@ -70,6 +71,7 @@ class ProcessBackend:
         self._orphans = Orphans(self._is_connection)
         self._survivors = Survivors()
         self._groups: Path | None = None
+        self._spawner = Spawner(self._env, None, self._orphans.keep)
         self._was_subreaper = False
 
     def __enter__(self) -> ProcessBackend:
@@ -95,6 +97,7 @@ class ProcessBackend:
         )
         self._groups = control_groups.usable()
         self._orphans.adopt()
+        self._spawner = Spawner(self._env, self._groups, self._orphans.keep)
         return self
 
     def __exit__(
@@ -104,6 +107,7 @@ class ProcessBackend:
             self._guard.kill()
             self._guard.communicate()
             self._guard = None
+        self._spawner.close()
         self._reach.close()
         self._orphans.reap_own(with_new=self._reach.folder is not None)
         set_subreaper(self._was_subreaper)
@@ -159,14 +163,14 @@ class ProcessBackend:
         return ended
 
     def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
-        process: subprocess.Popen[bytes] | None = None
+        process: StartedJob | None = None
         try:
             bound = bound_in(job.folder)
             with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
                 process = self._start(job, argv, group)
                 self._orphans.begin(process.pid, job.label)
-            started = time.monotonic()  # the time to join a group is not part of the program's
         except OSError as error:
+            process_labels.end_labelled(job.label)  # what started it may have ended meanwhile
             return _not_started(job, error)
         except BaseException:
             if process is not None:
@@ -177,27 +181,27 @@ class ProcessBackend:
         try:
             try:
                 if job.n_boosted and self._boosts and self._reach.folder is None:
-                    priority.boost_ranks(job, partial(wait_for_end, process))
+                    priority.boost_ranks(job, process.has_ended)
                 members = partial(self._members, process, job, group)
-                lingering = Lingering(partial(wait_for_end, process), process.pid, members)
-                held_up = self._held_up(job, process, lingering, started)
+                lingering = Lingering(process.has_ended, process.pid, members)
+                held_up = self._held_up(job, process, lingering, process.began)
                 waited = wait_within(
                     held_up,
                     job.folder,
                     (job.stdout, job.stderr),
                     bound,
-                    job.timeout_s - (time.monotonic() - started),
+                    job.timeout_s - (time.monotonic() - process.began),
                 )
             except BaseException:
                 self._end(process, job)
                 self._end_leftovers(process, job, group, is_abnormal=False)
                 raise
-            elapsed_s = time.monotonic() - started
+            elapsed_s = time.monotonic() - process.began
             is_ended = waited.is_timeout or bool(waited.excess)
             if is_ended:
                 lingering.look()
                 self._end(process, job)
-                elapsed_s = time.monotonic() - started
+                elapsed_s = time.monotonic() - process.began
             self._end_group(process)
             code = process.wait()
             survivors = self._end_leftovers(process, job, group, is_abnormal=code != 0)
@@ -215,14 +219,14 @@ class ProcessBackend:
             excess=waited.excess,
         )
 
-    def _members(self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None) -> set[int]:
+    def _members(self, process: StartedJob, job: Job, group: ControlGroup | None) -> set[int]:
         """Return the known processes of the job on this machine."""
         if group is not None:
             return set(group.pids())
         return {*process_labels.labelled_pids(job.label), *self._orphans.of(process.pid)}
 
     def _held_up(
-        self, job: Job, process: subprocess.Popen[bytes], wait: Callable[[float], bool], began: float
+        self, job: Job, process: StartedJob, wait: Callable[[float], bool], began: float
     ) -> OpenOutputs:
         """Return a wait for the end of `process`.
 
@@ -309,45 +313,36 @@ class ProcessBackend:
             if parsed is not None and sessions.is_gone(label, campaign):
                 self.clean(str(parsed.session))
 
-    def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
-        cwd = job.folder
+    def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> StartedJob:
         is_boosted = self._boosts and self._reach.folder is None  # with ssh, only ssh itself would be boosted
-
-        def prepare() -> None:
-            """Make system calls only: the child has copies of locks that threads of this process may hold."""
-            if group is not None:
-                group.join()
-            if is_boosted:
-                priority.boost()
-
-        with _output(cwd, job.stdout) as out, _output(cwd, job.stderr) as err:
-            return subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=cwd,
-                env={**self._env, **job.invocation.env, process_labels.VARIABLE: job.label},
-                start_new_session=True,
-                preexec_fn=prepare if group is not None or is_boosted else None,
+        with _output(job.folder, job.stdout) as out, _output(job.folder, job.stderr) as err:
+            return self._spawner.start(
+                Start(
+                    argv=argv,
+                    cwd=job.folder,
+                    env={**job.invocation.env, process_labels.VARIABLE: job.label},
+                    outputs=(out.fileno(), err.fileno()),
+                    group=group,
+                    nice=priority.BOOST if is_boosted else None,
+                )
             )
 
-    def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
+    def _end(self, process: StartedJob, job: Job) -> None:
         """Send SIGTERM to the job's processes, then kill every process that carries its label."""
         if job.host is not None and not self._reach.forwards_signals:
             self._reach.end([job.host], job.label, "TERM")
-            wait_for_end(process, _GRACE_S)
+            process.has_ended(_GRACE_S)
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(process.pid, number)
             except ProcessLookupError:
                 break
-            if wait_for_end(process, _GRACE_S):
+            if process.has_ended(_GRACE_S):
                 break
         self.clean(job.label)
         process.wait()
 
-    def _end_group(self, process: subprocess.Popen[bytes]) -> None:
+    def _end_group(self, process: StartedJob) -> None:
         """Kill what is left of a job's process group.
 
         Its leader is not reaped yet, so the id is still the job's.
@@ -357,7 +352,7 @@ class ProcessBackend:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def _end_leftovers(
-        self, process: subprocess.Popen[bytes], job: Job, group: ControlGroup | None, *, is_abnormal: bool
+        self, process: StartedJob, job: Job, group: ControlGroup | None, *, is_abnormal: bool
     ) -> tuple[str, ...]:
         """End the processes that outlive their job. Return those that do not end, also those of earlier jobs.
 

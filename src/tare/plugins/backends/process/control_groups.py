@@ -33,12 +33,12 @@ class ControlGroup:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._procs = os.fsencode(path / _PROCS)
+        self.processes = path / _PROCS
 
     def join(self) -> None:
         """Put the calling process into the group, if possible. Makes system calls only."""
         with contextlib.suppress(OSError):
-            descriptor = os.open(self._procs, os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.processes, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 os.write(descriptor, b"0")
             finally:
@@ -127,7 +127,7 @@ def _is_usable(parent: Path | None) -> bool:
             stderr=subprocess.DEVNULL,
         )
         try:
-            return f"{tried.pid}\n" in (group.path / _PROCS).read_text() and not group.end()
+            return f"{tried.pid}\n" in group.processes.read_text() and not group.end()
         finally:
             tried.kill()
             tried.wait()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tare.core.job import Job
 from tare.plugins.backends.ownership import process_labels
@@ -32,18 +33,10 @@ except BlockingIOError:  # without CAP_SYS_ADMIN the kernel takes one in a tenth
 """A program of Python that boosts its own session, and fails where its user may not."""
 
 
-def boost(pid: int | None = None) -> None:
-    """Give the session of `pid`, or of this process, priority over all others, if this user may.
-
-    Makes system calls only, so that a child may call it between fork(2) and exec(2).
-    """
+def boost(pid: int) -> None:
+    """Give the session of `pid` priority over all others, if this user may."""
     with contextlib.suppress(OSError):
-        path = b"/proc/%d/autogroup" % pid if pid is not None else b"/proc/self/autogroup"
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(descriptor, b"%d" % BOOST)
-        finally:
-            os.close(descriptor)
+        Path(f"/proc/{pid}/autogroup").write_text(str(BOOST))
 
 
 def may_boost() -> bool:

@@ -1,0 +1,132 @@
+"""Start jobs from a small process of its own: ``python -I -S spawner.py``, with a socket as standard input.
+
+A process as large as Tare pays for a fork(2) with copies of its page tables, and then with a fault for each
+page that it changes: several milliseconds of CPU time a job. This program stays small, and starts jobs by
+vfork(2), or by fork(2) if their session gets a priority. It stands in a job's control group while it starts
+the job, so that the job is born there.
+
+A request is a line of JSON, and so is its answer. ``spawning.Spawner`` sends them. To start a job::
+
+    {"argv": [...], "cwd": ..., "env": {...}, "group": ..., "home": ..., "nice": ...}
+
+and the descriptors of its output and its errors. `env` is added to this program's environment. `group` and
+`home` are the files ``cgroup.procs`` of the job's group and of this program's, or null. `nice` is the nice
+value of the job's session (sched(7), autogroups), or null. The answer is ``{"pid": ..., "at": ...}``, the
+time by ``time.monotonic``, or ``{"errno": ...}``, or ``{"invalid": ...}`` for what no program may be given.
+
+To reap a job that has ended: ``{"wait": PID}``; the answer is ``{"code": ...}`` as in ``subprocess``.
+
+It imports only the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import time
+from functools import cache, partial
+from typing import Any
+
+_CHUNK = 1 << 16
+_AUTOGROUP = "/proc/self/autogroup"
+
+
+def main() -> None:
+    """Answer requests until the other end of the socket is closed."""
+    jobs: dict[int, subprocess.Popen[bytes]] = {}
+    with socket.socket(fileno=0) as channel:
+        while True:
+            line, descriptors = receive(channel)
+            if not line:
+                return
+            request = json.loads(line)
+            if "wait" in request:
+                answer: dict[str, object] = {"code": jobs.pop(request["wait"]).wait()}
+            else:
+                answer = _started(jobs, request, descriptors)
+            for one in descriptors:
+                os.close(one)
+            channel.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+    """Return the next line and the descriptors that came with it; an empty line at the end."""
+    line, descriptors, _, _ = socket.recv_fds(channel, _CHUNK, 2)
+    while line and not line.endswith(b"\n"):
+        more = channel.recv(_CHUNK)
+        if not more:
+            return b"", descriptors
+        line += more
+    return line, descriptors
+
+
+def _started(
+    jobs: dict[int, subprocess.Popen[bytes]], request: dict[str, Any], descriptors: list[int]
+) -> dict[str, object]:
+    out, err = descriptors
+    nice = request["nice"]
+    _enter(request["group"])
+    try:
+        job = subprocess.Popen(
+            request["argv"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            cwd=request["cwd"],
+            env={**os.environ, **request["env"]},
+            start_new_session=True,
+            preexec_fn=partial(_boost, nice) if nice is not None and _may_boost(nice) else None,
+        )
+    except OSError as error:
+        return {"errno": error.errno}
+    except ValueError as error:  # a null byte
+        return {"invalid": str(error)}
+    finally:
+        at = time.monotonic()
+        _enter(request["home"] if request["group"] else None)
+    jobs[job.pid] = job
+    return {"pid": job.pid, "at": at}
+
+
+def _boost(nice: int) -> None:
+    """Give the session of this process a nice value, if possible."""
+    _write(_AUTOGROUP, b"%d" % nice)
+
+
+@cache
+def _may_boost(nice: int) -> bool:
+    """Return whether this user may give a session this nice value, by trying it on this program's own."""
+    try:
+        _write_or_raise(_AUTOGROUP, b"%d" % nice)
+    except BlockingIOError:  # without CAP_SYS_ADMIN the kernel takes one in a tenth of a second
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _enter(processes: str | None) -> None:
+    """Enter the control group with this file ``cgroup.procs``, if possible."""
+    if processes is not None:
+        _write(processes, b"0")
+
+
+def _write(path: str, data: bytes) -> None:
+    """Write one of the kernel's files, if this user may."""
+    with contextlib.suppress(OSError):
+        _write_or_raise(path, data)
+
+
+def _write_or_raise(path: str, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main()
