@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
 from tare.plugins.backends.ownership.sessions import new_session
 from tare.plugins.backends.process import control_groups
+from tare.plugins.backends.process import spawner as spawner_program
 from tare.plugins.backends.process.backend import ProcessBackend
 from tare.plugins.backends.process.spawning import Spawner, Start, StartedJob
 
@@ -139,3 +142,31 @@ def test_nothing_of_it_is_left_after_the_backend(tmp_path: Path) -> None:
         assert Path(f"/proc/{pid}").exists()
     assert not Path(f"/proc/{pid}").exists()
     assert set(Path("/proc/self/fd").iterdir()) == before
+
+
+@pytest.mark.parametrize("nice", [None, -20])
+def test_a_program_that_ends_before_its_starter_goes_on_still_took_its_time(
+    out: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nice: int | None
+) -> None:
+    """On a busy machine, a short program has ended before the process that started it runs again."""
+    popen = subprocess.Popen
+
+    def on_a_busy_machine(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = popen(*arguments, **options)
+        process.wait()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", on_a_busy_machine)
+    request = {
+        "argv": ["sleep", "0.1"],
+        "cwd": str(tmp_path),
+        "env": {},
+        "group": None,
+        "home": None,
+        "nice": nice,
+    }
+    before = time.monotonic()
+    answer = spawner_program._started({}, request, [out, out])
+    at = answer["at"]
+    assert isinstance(at, float)
+    assert before <= at <= time.monotonic() - 0.1

@@ -12,7 +12,8 @@ A request is a line of JSON, and so is its answer. ``spawning.Spawner`` sends th
 and the descriptors of its output and its errors. `env` is added to this program's environment. `group` and
 `home` are the files ``cgroup.procs`` of the job's group and of this program's, or null. `nice` is the nice
 value of the job's session (sched(7), autogroups), or null. The answer is ``{"pid": ..., "at": ...}``, the
-time by ``time.monotonic``, or ``{"errno": ...}``, or ``{"invalid": ...}`` for what no program may be given.
+time by ``time.monotonic`` just before the program, or ``{"errno": ...}``, or ``{"invalid": ...}`` for what no
+program may be given.
 
 To reap a job that has ended: ``{"wait": PID}``; the answer is ``{"code": ...}`` as in ``subprocess``.
 
@@ -23,14 +24,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import socket
+import struct
 import subprocess
 import time
 from functools import cache, partial
 from typing import Any
 
 _CHUNK = 1 << 16
+_CLOCK = struct.Struct("d")
 _AUTOGROUP = "/proc/self/autogroup"
 
 
@@ -70,30 +74,36 @@ def _started(
     nice = request["nice"]
     _enter(request["group"])
     try:
-        job = subprocess.Popen(
-            request["argv"],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            cwd=request["cwd"],
-            env={**os.environ, **request["env"]},
-            start_new_session=True,
-            preexec_fn=partial(_boost, nice) if nice is not None and _may_boost(nice) else None,
-        )
+        with mmap.mmap(-1, _CLOCK.size) as clock:  # shared with the child
+            _CLOCK.pack_into(clock, 0, time.monotonic())
+            job = subprocess.Popen(
+                request["argv"],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=request["cwd"],
+                env={**os.environ, **request["env"]},
+                start_new_session=True,
+                preexec_fn=partial(_boost, nice, clock) if nice is not None and _may_boost(nice) else None,
+            )
+            (began,) = _CLOCK.unpack_from(clock)
     except OSError as error:
         return {"errno": error.errno}
     except ValueError as error:  # a null byte
         return {"invalid": str(error)}
     finally:
-        at = time.monotonic()
         _enter(request["home"] if request["group"] else None)
     jobs[job.pid] = job
-    return {"pid": job.pid, "at": at}
+    return {"pid": job.pid, "at": began}
 
 
-def _boost(nice: int) -> None:
-    """Give the session of this process a nice value, if possible."""
+def _boost(nice: int, clock: mmap.mmap) -> None:
+    """Give the session of this process a nice value, if possible, and then read the clock.
+
+    The child does it just before its program. The parent may go on when a short program has ended.
+    """
     _write(_AUTOGROUP, b"%d" % nice)
+    _CLOCK.pack_into(clock, 0, time.monotonic())
 
 
 @cache
