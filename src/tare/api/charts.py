@@ -27,7 +27,7 @@ def charts(
         import altair
     except ImportError as error:
         raise UsageError("charts need Altair: python -m pip install 'tare-hpc[charts]'") from error
-    selection = Selection(foms, None, tuple(read_request(one, campaign) for one in extra))
+    selection = Selection(foms, None, tuple(read_request(one, campaign, "extra") for one in extra))
     drawn = figures(
         campaign,
         ReportStatistics.of(campaign, None, foms),
