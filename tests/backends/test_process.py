@@ -364,3 +364,27 @@ def test_what_earlier_sessions_of_a_campaign_left_ends_and_nothing_of_another_ho
         for process in started:
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize("boosts", [True, False])
+def test_a_program_that_ends_before_tare_goes_on_still_took_its_time(
+    prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boosts: bool
+) -> None:
+    popen = subprocess.Popen
+
+    def on_a_busy_machine(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = popen(*arguments, **options)
+        if arguments[0][0] == "sleep":
+            process.wait()
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", on_a_busy_machine)
+    job = Job(
+        label=f"{prefix}case/1.1;",
+        invocation=Invocation(argv=("sleep", "0.1"), env={}),
+        host=None,
+        folder=tmp_path,
+        timeout_s=20,
+    )
+    with ProcessBackend(label=prefix, boosts=boosts) as backend:
+        assert backend.run(job).elapsed_s >= 0.1

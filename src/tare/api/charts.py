@@ -51,7 +51,7 @@ def _for_scripts(spec: object) -> dict[str, object]:
     """Return a chart of which no text can end the script of a page, or change how it is read.
 
     Altair writes charts as JSON into scripts of HTML, for pages and notebooks, and escapes nothing. An
-    invisible character parts what HTML looks for there (its *script data state*), so that names look the same.
+    invisible character parts what HTML looks for there (its *script data state*): names look the same.
     """
     safe: dict[str, object] = json.loads(_HTML.sub("<\u2060", json.dumps(spec)))
     return safe

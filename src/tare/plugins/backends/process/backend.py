@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 import msgspec
 
@@ -33,6 +32,7 @@ from tare.plugins.backends.process.lingering import Lingering
 from tare.plugins.backends.process.open_outputs import OpenOutputs
 from tare.plugins.backends.process.orphans import Orphans, Survivors, command_of, set_subreaper
 from tare.plugins.backends.process.remote import remote_command, unframe
+from tare.plugins.backends.process.starting import start
 from tare.plugins.backends.process.waiting import bound_in, cut, wait_for_end, wait_within
 
 _LOG = log.of("process")
@@ -163,9 +163,10 @@ class ProcessBackend:
         try:
             bound = bound_in(job.folder)
             with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
-                process = self._start(job, argv, group)
+                # with ssh, only ssh itself would be boosted
+                is_boosted = self._boosts and self._reach.folder is None
+                process, started = start(job, argv, self._env, group, is_boosted=is_boosted)
                 self._orphans.begin(process.pid, job.label)
-            started = time.monotonic()  # the time to join a group is not part of the program's
         except OSError as error:
             return _not_started(job, error)
         except BaseException:
@@ -176,7 +177,7 @@ class ProcessBackend:
             raise
         try:
             try:
-                if job.n_boosted and self._boosts and self._reach.folder is None:
+                if job.n_boosted and is_boosted:
                     priority.boost_ranks(job, partial(wait_for_end, process))
                 members = partial(self._members, process, job, group)
                 lingering = Lingering(partial(wait_for_end, process), process.pid, members)
@@ -309,29 +310,6 @@ class ProcessBackend:
             if parsed is not None and sessions.is_gone(label, campaign):
                 self.clean(str(parsed.session))
 
-    def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> subprocess.Popen[bytes]:
-        cwd = job.folder
-        is_boosted = self._boosts and self._reach.folder is None  # with ssh, only ssh itself would be boosted
-
-        def prepare() -> None:
-            """Make system calls only: the child has copies of locks that threads of this process may hold."""
-            if group is not None:
-                group.join()
-            if is_boosted:
-                priority.boost()
-
-        with _output(cwd, job.stdout) as out, _output(cwd, job.stderr) as err:
-            return subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=cwd,
-                env={**self._env, **job.invocation.env, process_labels.VARIABLE: job.label},
-                start_new_session=True,
-                preexec_fn=prepare if group is not None or is_boosted else None,
-            )
-
     def _end(self, process: subprocess.Popen[bytes], job: Job) -> None:
         """Send SIGTERM to the job's processes, then kill every process that carries its label."""
         if job.host is not None and not self._reach.forwards_signals:
@@ -385,14 +363,6 @@ def _not_started(job: Job, error: OSError) -> Exit:
     code = 127 if error.errno == errno.ENOENT else 126  # as a shell reports them
     SafeFolder(job.folder, job.stderr).replace(f"{reason}\n".encode(), is_synced=False)
     return Exit(code=code)
-
-
-def _output(folder: Path, name: str) -> BinaryIO:
-    """Return a new file for a job's output.
-
-    It replaces what an earlier job left there, for example a pipe.
-    """
-    return os.fdopen(SafeFolder(folder, name).create(), "wb")
 
 
 def _read(path: Path | None) -> str:
