@@ -375,7 +375,7 @@ def test_a_program_that_ends_before_tare_goes_on_still_took_its_time(
     def on_a_busy_machine(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         process = popen(*arguments, **options)
         if arguments[0][0] == "sleep":
-            process.wait()
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         return process
 
     monkeypatch.setattr(subprocess, "Popen", on_a_busy_machine)
