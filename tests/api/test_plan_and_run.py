@@ -117,9 +117,9 @@ def test_what_cannot_be_run_is_refused_with_the_cure(tmp_path: Path) -> None:
         tare.run_study(STUDY)
     with pytest.raises(tare.UsageError, match="plan_study"):
         tare.run_study(tare.plan_study(STUDY), tmp_path, blocks=3)
-    with pytest.raises(tare.UsageError, match="use 1 or more"):
+    with pytest.raises(tare.UsageError, match="use a whole number, 1 or more"):
         tare.run_study(STUDY, tmp_path, jobs=0)
-    with pytest.raises(tare.UsageError, match="use 1 or more"):
+    with pytest.raises(tare.UsageError, match="use a whole number, 1 or more"):
         tare.plan_study(STUDY, blocks=0)
 
 

@@ -157,7 +157,7 @@ def test_a_program_that_ends_before_its_starter_goes_on_still_took_its_time(
         return process
 
     monkeypatch.setattr(subprocess, "Popen", on_a_busy_machine)
-    request = {
+    request: dict[str, Any] = {
         "argv": ["sleep", "0.1"],
         "cwd": str(tmp_path),
         "env": {},

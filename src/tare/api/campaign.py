@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from tare.api.arguments import redactions, reference_settings, texts
 from tare.api.causes import Attributions, Predictions, Tolerances
+from tare.api.frames import as_text
 from tare.api.results import Comparisons, Estimates, ScalingCurves, cases_frame
 from tare.core import campaign as recorded
 from tare.core.comparison import Correction, Mean
@@ -45,7 +47,7 @@ def open_campaign(
     """
     if mean not in {one.value for one in Mean}:
         raise UsageError(f"mean {mean!r}: choose from {', '.join(one.value for one in Mean)}")
-    found = read_shown(Path(folder), tuple(redact))
+    found = read_shown(Path(folder), redactions(redact))
     return Campaign(msgspec.structs.replace(found, is_unpaired=unpaired, mean=Mean(mean)))
 
 
@@ -103,10 +105,11 @@ class Campaign:
         Columns: `workload`, `fom`, `unit`, `better` (``higher``, ``lower`` or null), and `n_values`, the
         number of their values that count. Figures of telemetry are included.
         """
+        import polars as pl
+
         frame = self.measurements(telemetry=True)
         keys = ["workload", "fom", "unit", "better"]
-        counted = frame.group_by(keys, maintain_order=True).len("n_values")
-        return counted.select(*keys, "n_values")
+        return frame.group_by(keys, maintain_order=True).agg(n_values=pl.len().cast(pl.Int64))
 
     def cases(self) -> pl.DataFrame:
         """Return the cases of the plan, one row for each: its id as `case`, and a column for each setting."""
@@ -116,7 +119,8 @@ class Campaign:
         """Return the planned runs, one row for each, in the order of the plan.
 
         Columns: `case`, `block`, `state` (such as ``done``, ``failed``, ``pending``), `reason`, a sentence if
-        it is not done, and `elapsed_s`, the seconds that its last attempt took; null if it never ran.
+        it is not done, and `elapsed_s`, the seconds that its last attempt took; null if it never ran, or
+        never ended.
         """
         import polars as pl
 
@@ -129,7 +133,7 @@ class Campaign:
                 "block": [one.run.block for one in found],
                 "state": [str(one.state) for one in found],
                 "reason": [one.attempt.reason if one.attempt else "" for one in found],
-                "elapsed_s": [one.attempt.elapsed_s if one.attempt else None for one in found],
+                "elapsed_s": [one.attempt.elapsed_s or None if one.attempt else None for one in found],
             },
             schema={
                 "case": pl.String,
@@ -158,11 +162,11 @@ class Campaign:
         from tare.storage.frame import tidy
 
         if every:
-            return tidy(self._found)
+            return as_text(tidy(self._found))
         frame = tidy(msgspec.structs.replace(self._found, attempts=tuple(counted(self._found))))
-        if telemetry:
-            return frame
-        return frame.filter(~pl.col("fom").cast(pl.String).str.starts_with(PREFIX))
+        if not telemetry:
+            frame = frame.filter(~pl.col("fom").cast(pl.String).str.starts_with(PREFIX))
+        return as_text(frame)
 
     def estimates(self, *, foms: Collection[str] = ()) -> Estimates:
         """Return the level of each figure of merit of each case, with its interval of 95 %.
@@ -189,7 +193,8 @@ class Campaign:
 
         There is one comparison for each figure of merit over all its coordinates, or with `points` one for
         each point of them, such as each message size. `reference` are settings that replace the study's
-        reference, `margin` is a share such as 0.03 that replaces its margin, and `foms` selects figures.
+        reference, with values as in `cases()` or as in the study, such as ``64KiB``. `margin` is a share such
+        as 0.03 that replaces its margin, and `foms` selects figures.
         `correction` is for multiple comparisons: by default Holm's for figures, and the false discovery rate
         for points.
 
@@ -201,16 +206,10 @@ class Campaign:
         self._require(foms)
         if margin is not None and not 0 <= margin < 1:
             raise UsageError(f"margin {margin}: use a share from 0 to less than 1, such as 0.03 for 3 %")
-        if not reference and not self._found.plan.reference:
-            varied = ", ".join(self._found.plan.varied) or "nothing"
-            raise UsageError(
-                f"study {self.study} names no reference; give one as reference={{KEY: VALUE}}, where KEY is "
-                f"one of what varies: {varied}"
-            )
         compute = comparisons if points else aggregates
         found = compute(
             self._found,
-            reference=dict(reference) if reference else None,
+            reference=reference_settings(self._found, reference),
             margin=margin,
             correction=None if correction is None else _correction(correction),
             foms=foms,
@@ -245,7 +244,7 @@ class Campaign:
         """
         from tare.analysis.prediction import predictions
 
-        return Predictions(predictions(self._found, curves._found if curves else None))
+        return Predictions(predictions(self._found, _curves(curves)))
 
     def tolerance(self, *, curves: Campaign | None = None) -> Tolerances:
         """Return how much network profiled programs need, as `tare tolerance` does.
@@ -254,7 +253,7 @@ class Campaign:
         """
         from tare.analysis.tolerance import tolerances
 
-        return Tolerances(tolerances(self._found, curves._found if curves else None))
+        return Tolerances(tolerances(self._found, _curves(curves)))
 
     def charts(
         self, *, foms: Collection[str] = (), extra: Iterable[str] = ()
@@ -270,15 +269,19 @@ class Campaign:
         from tare.api.charts import charts
 
         self._require(foms)
-        return charts(self._found, tuple(foms), tuple(extra))
+        return charts(self._found, tuple(foms), texts("extra", extra))
 
     def _require(self, foms: Collection[str]) -> None:
         """Raise UsageError, with the figures to choose from, unless the campaign has all of `foms`."""
         from tare.analysis.known_figures import require_figures
 
-        if isinstance(foms, str):
-            raise UsageError(f"foms={foms!r}: give a list of names: foms=[{foms!r}]")
-        require_figures(foms, self._found, "foms")
+        require_figures(texts("foms", foms), self._found, "foms")
+
+
+def _curves(given: Campaign | None) -> recorded.Campaign | None:
+    if given is not None and not isinstance(given, Campaign):
+        raise UsageError(f"curves={given!r}: give a campaign: curves=tare.open_campaign({given!r})")
+    return None if given is None else given._found
 
 
 def _correction(name: str) -> Correction:

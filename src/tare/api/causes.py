@@ -5,19 +5,17 @@ Each record is one of `tare.core.attribution` or `tare.core.prediction`, where i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tare.api.frames import Table, frame, plain, spread
-from tare.core.attribution import Attribution
-from tare.core.interval import Bounded
+from tare.api.frames import Table, bounded, fields, frame, numbers, spread
+from tare.core.attribution import Attribution, Cause
 from tare.core.prediction import Prediction, Tolerance
-from tare.core.values import Scalar
 
 if TYPE_CHECKING:
     import polars as pl
 
 _PART = ("kind", "name", "least_bytes", "most_bytes", "reference_s", "contender_s", "is_certain")
+_WHOLE = ("workload", "n_blocks", "is_decided", "contender_case", "reference_case", "note")
 _PREDICTION = (
     *("workload", "case", "reference", "reference_platform", "contender", "contender_platform"),
     *("reference_s", "is_inside", "refusal"),
@@ -41,22 +39,19 @@ class Attributions(Table, tuple[Attribution, ...]):
         - `is_certain` is true if the part differs among all parts of its difference, and `is_decided` if the
           whole difference does.
         """
-        rows = [(one, cause) for one in self for cause in one.causes]
-        fixed = {name: [plain(getattr(cause, name)) for _, cause in rows] for name in _PART}
-        whole = {
-            name: [plain(getattr(one, name)) for one, _ in rows]
-            for name in ("workload", "n_blocks", "is_decided", "contender_case", "reference_case", "note")
+        causes = [cause for one in self for cause in one.causes]
+        wholes = [one for one in self for _ in one.causes]
+        part = {
+            **fields(Cause, causes, _PART),
+            **bounded("difference_s", [cause.difference_s for cause in causes]),
+            **bounded("share", [cause.share for cause in causes]),
         }
-        bounded = {
-            **_bounded("difference_s", [cause.difference_s for _, cause in rows]),
-            **_bounded("share", [cause.share for _, cause in rows]),
-        }
-        taken = {*fixed, *whole, *bounded}
+        whole = fields(Attribution, wholes, _WHOLE)
         settings = {
-            **spread("contender_", [one.contender for one, _ in rows], taken),
-            **spread("reference_", [one.reference for one, _ in rows], taken),
+            **spread("contender_", [one.contender for one in wholes], {*part, *whole}),
+            **spread("reference_", [one.reference for one in wholes], {*part, *whole}),
         }
-        return frame({**settings, **fixed, **bounded, **whole})
+        return frame({**settings, **part, **whole})
 
 
 class Predictions(Table, tuple[Prediction, ...]):
@@ -71,13 +66,16 @@ class Predictions(Table, tuple[Prediction, ...]):
         profiled runs; each has its interval of 90 % in columns with ``_low`` and ``_high``. `remarks` say
         what is extrapolated, and `refusal` why nothing is predicted.
         """
+        import polars as pl
+
+        remarks = pl.Series(["; ".join(one.remarks) for one in self], dtype=pl.String)
         return frame(
             {
-                **{name: [plain(getattr(one, name)) for one in self] for name in _PREDICTION},
-                **_bounded("difference_s", [one.difference_s for one in self]),
-                **_bounded("ratio", [one.ratio for one in self]),
-                **_bounded("measured_ratio", [one.measured_ratio for one in self]),
-                "remarks": ["; ".join(one.remarks) for one in self],
+                **fields(Prediction, self, _PREDICTION),
+                **bounded("difference_s", [one.difference_s for one in self]),
+                **bounded("ratio", [one.ratio for one in self]),
+                **bounded("measured_ratio", [one.measured_ratio for one in self]),
+                "remarks": remarks,
             }
         )
 
@@ -93,20 +91,12 @@ class Tolerances(Table, tuple[Tolerance, ...]):
         `latency_s` is the added latency of a message, and `bandwidth` the bytes per second of a node, that
         cost it, each with its interval of 95 % in columns with ``_low`` and ``_high``.
         """
-        rows = [(one, limit) for one in self for limit in one.limits]
+        limits = [limit for one in self for limit in one.limits]
         return frame(
             {
-                **{name: [plain(getattr(one, name)) for one, _ in rows] for name in _TOLERANCE},
-                "slower_by": [limit.share for _, limit in rows],
-                **_bounded("latency_s", [limit.latency_s for _, limit in rows]),
-                **_bounded("bandwidth", [limit.bandwidth for _, limit in rows]),
+                **fields(Tolerance, [one for one in self for _ in one.limits], _TOLERANCE),
+                "slower_by": numbers([limit.share for limit in limits]),
+                **bounded("latency_s", [limit.latency_s for limit in limits]),
+                **bounded("bandwidth", [limit.bandwidth for limit in limits]),
             }
         )
-
-
-def _bounded(name: str, every: Sequence[Bounded | None]) -> Mapping[str, list[Scalar | None]]:
-    """Return the columns of a value and of the ends of its interval."""
-    return {
-        f"{name}{end}": [None if one is None else getattr(one, part) for one in every]
-        for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-    }

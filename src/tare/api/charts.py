@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from tare.app.timelines import timelines
@@ -14,6 +15,8 @@ from tare.report.report_statistics import ReportStatistics
 
 if TYPE_CHECKING:
     import altair
+
+_HTML = re.compile(r"<(?=/|!--|script)", re.IGNORECASE)
 
 
 def charts(
@@ -27,7 +30,7 @@ def charts(
         import altair
     except ImportError as error:
         raise UsageError("charts need Altair: python -m pip install 'tare-hpc[charts]'") from error
-    selection = Selection(foms, None, tuple(read_request(one, campaign) for one in extra))
+    selection = Selection(foms, None, tuple(read_request(one, campaign, "extra") for one in extra))
     drawn = figures(
         campaign,
         ReportStatistics.of(campaign, None, foms),
@@ -37,6 +40,18 @@ def charts(
     if extra and drawn.faults:
         raise UsageError(" ".join(drawn.faults))
     return {
-        one.name: altair.ConcatChart.from_dict(json.loads(one.joint) | {"title": one.title}, validate=False)
+        one.name: altair.ConcatChart.from_dict(
+            _for_scripts(json.loads(one.joint) | {"title": one.title}), validate=False
+        )
         for one in drawn.figures
     }
+
+
+def _for_scripts(spec: object) -> dict[str, object]:
+    """Return a chart of which no text can end the script of a page, or change how it is read.
+
+    Altair writes charts as JSON into scripts of HTML, for pages and notebooks, and escapes nothing. An
+    invisible character parts what HTML looks for there (its *script data state*): names look the same.
+    """
+    safe: dict[str, object] = json.loads(_HTML.sub("<\u2060", json.dumps(spec)))
+    return safe

@@ -1,21 +1,18 @@
-"""Make frames of records: a column for each field, with one type."""
+"""Make frames of records: a column for each field, of the field's type, also where there is no record."""
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from tare.core.interval import Bounded
 from tare.core.values import Scalar, Settings
 
 if TYPE_CHECKING:
     import polars as pl
-
-_TEXTS = (
-    *("workload", "fom", "unit", "better", "kind", "along", "verdict", "correction", "note"),
-    *("case", "contender_case", "reference_case", "name", "refusal"),
-    *("reference", "contender", "network", "platform", "remarks"),
-)
-"""Columns that are text even if all of their cells are null."""
 
 
 class Table:
@@ -31,35 +28,76 @@ class Table:
         return self.to_polars()._repr_html_()
 
 
-def plain(value: object) -> Scalar | None:
+def fields(
+    kind: type[msgspec.Struct], records: Sequence[msgspec.Struct], names: Iterable[str]
+) -> dict[str, pl.Series]:
+    """Return a column for each field in `names` of `records`, which all are of `kind`."""
+    import polars as pl
+
+    types = {one.name: _column_type(one.type) for one in msgspec.structs.fields(kind)}
+    return {
+        name: pl.Series(name, [_plain(getattr(one, name)) for one in records], types[name]) for name in names
+    }
+
+
+def numbers(values: Sequence[float | None]) -> pl.Series:
+    """Return a column of numbers that are no field."""
+    import polars as pl
+
+    return pl.Series(values=values, dtype=pl.Float64)
+
+
+def bounded(name: str, every: Sequence[object]) -> dict[str, pl.Series]:
+    """Return the columns of values and of the ends of their intervals; null where there is no value."""
+    return {
+        f"{name}{end}": numbers([getattr(one, part, None) for one in every])
+        for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
+    }
+
+
+def spread(prefix: str, every: Sequence[Settings], taken: Iterable[str]) -> dict[str, pl.Series]:
+    """Return a column for each setting; ``PREFIXsetting_NAME`` where the bare name is `taken`.
+
+    It is of numbers, of truth values, or of text if they differ in type.
+    """
+    from tare.storage.frame import column
+
+    known = set(taken)
+    named = {
+        name: f"{prefix}setting_{name}" if prefix + name in known else prefix + name
+        for name in dict.fromkeys(name for one in every for name in one)
+    }
+    return {shown: column(shown, [one.get(name) for one in every]) for name, shown in named.items()}
+
+
+def frame(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Return `columns` as a frame with plain text, so that frames of all kinds can be joined by it."""
+    import polars as pl
+
+    return as_text(pl.DataFrame([one.alias(name) for name, one in columns.items()]))
+
+
+def as_text(found: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame whose text, however it is stored, is plain text."""
+    import polars as pl
+    import polars.selectors as cs
+
+    return found.with_columns(cs.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
+
+
+def _column_type(annotation: object) -> type[pl.DataType]:
+    """Return the type of the column of a field, None being a null: text unless it is a number."""
+    import polars as pl
+
+    known = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, Bounded: pl.Float64}
+    for one in typing.get_args(annotation) or (annotation,):
+        if one in known:
+            return known[one]
+    return pl.String
+
+
+def _plain(value: object) -> Scalar | None:
     """Return a member of an enumeration as its word, and any number as one of Python."""
     if value is None or isinstance(value, (bool, int)):
         return value
     return float(value) if isinstance(value, float) else str(getattr(value, "value", value))
-
-
-def spread(prefix: str, every: Sequence[Settings], taken: Iterable[str]) -> dict[str, list[Scalar | None]]:
-    """Return a column for each setting; ``PREFIXsetting_NAME`` where the bare name is `taken`."""
-    names = dict.fromkeys(name for one in every for name in one)
-    known = set(taken)
-    return {
-        f"{prefix}setting_{name}" if prefix + name in known else prefix + name: [
-            one.get(name) for one in every
-        ]
-        for name in names
-    }
-
-
-def frame(columns: Mapping[str, Sequence[Scalar | None]]) -> pl.DataFrame:
-    """Return `columns` as a frame: each is of numbers, of truth values, or of text if they differ in type."""
-    import polars as pl
-
-    from tare.storage.frame import column
-
-    series = [
-        column(name, values)
-        if name in _TEXTS or any(one is not None for one in values)
-        else pl.Series(name, values, pl.Float64)
-        for name, values in columns.items()
-    ]
-    return pl.DataFrame(series).cast({pl.Categorical: pl.String})

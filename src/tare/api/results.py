@@ -7,24 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tare.api.frames import Table, frame, plain, spread
+from tare.api.frames import Table, as_text, bounded, fields, frame, numbers, spread
 from tare.core.comparison import Comparison, Estimate
 from tare.core.plan import Plan
-from tare.core.scaling import ScalingCurve
+from tare.core.scaling import ScalingCurve, ScalingPoint
 
 if TYPE_CHECKING:
     import polars as pl
 
 _FINDING = (
-    *("n_blocks", "change", "ratio", "low", "high", "confidence", "verdict"),
+    *("ratio", "low", "high", "confidence", "verdict"),
     *("p_value", "p_adjusted", "p_equivalence", "p_equivalence_adjusted", "family", "correction"),
     *("detectable", "more_blocks", "is_primary", "is_answer", "is_paired", "note"),
 )
-_SIDES, _PARTS = ("reference", "contender"), ("value", "low", "high")
 _ESTIMATE = ("n_blocks", "value", "low", "high", "confidence", "cv", "minimum", "maximum", "note")
 _HEAD = ("fom", "unit", "better")
 _POINT = ("scale", "case", "n_blocks")
-_BOUNDED = ("value", "speedup", "efficiency", "gain")
+_CURVE = ("workload", *_HEAD, "kind", "along", "p_ref")
 
 
 class Comparisons(Table, tuple[Comparison, ...]):
@@ -45,23 +44,25 @@ class Comparisons(Table, tuple[Comparison, ...]):
 
         The other columns are fields of `Comparison`.
         """
-        fixed = {name: [plain(getattr(one, name)) for one in self] for name in (*_HEAD, *_FINDING)}
-        cases = {
-            name: [plain(getattr(one, name)) for one in self] for name in ("contender_case", "reference_case")
+        head = fields(Comparison, self, _HEAD)
+        found = {
+            **fields(Comparison, self, ("n_blocks",)),
+            "change": numbers([one.change for one in self]),
+            **fields(Comparison, self, _FINDING),
         }
         levels = {
-            f"{side}_{part}": [plain(getattr(getattr(one, f"{side}_level"), part, None)) for one in self]
-            for side in _SIDES
-            for part in _PARTS
+            f"{side}_{part}": numbers([getattr(getattr(one, f"{side}_level"), part, None) for one in self])
+            for side in ("reference", "contender")
+            for part in ("value", "low", "high")
         }
-        taken = {*fixed, *cases, *levels}
+        cases = fields(Comparison, self, ("contender_case", "reference_case"))
+        taken = {*head, *found, *levels, *cases}
         settings = {
             **spread("at_", [one.at for one in self], taken),
             **spread("contender_", [one.contender for one in self], taken),
             **spread("reference_", [one.reference for one in self], taken),
         }
-        head = {name: fixed.pop(name) for name in _HEAD}
-        return frame({**settings, **head, **fixed, **levels, **cases})
+        return frame({**settings, **head, **found, **levels, **cases})
 
 
 class Estimates(Table, tuple[Estimate, ...]):
@@ -75,10 +76,9 @@ class Estimates(Table, tuple[Estimate, ...]):
         `value` is the mean over the blocks in `unit`, `low` and `high` are its interval, null with fewer than
         three blocks, and `cv` is the coefficient of variation, a share.
         """
-        fixed = {name: [plain(getattr(one, name)) for one in self] for name in ("case", *_HEAD, *_ESTIMATE)}
-        at = spread("at_", [one.at for one in self], set(fixed))
-        head = {name: fixed.pop(name) for name in ("case", *_HEAD)}
-        return frame({**head, **at, **fixed})
+        head, found = fields(Estimate, self, ("case", *_HEAD)), fields(Estimate, self, _ESTIMATE)
+        at = spread("at_", [one.at for one in self], {*head, *found})
+        return frame({**head, **at, **found})
 
 
 class ScalingCurves(Table, tuple[ScalingCurve, ...]):
@@ -93,27 +93,25 @@ class ScalingCurves(Table, tuple[ScalingCurve, ...]):
         in `unit`; `speedup`, `efficiency` and `gain` are shares without a unit. Each has its interval in
         columns with ``_low`` and ``_high``. What was not measured is null.
         """
-        rows = [(curve, point) for curve in self for point in curve.points]
-        of_curve = ("workload", *_HEAD, "kind", "along", "p_ref")
-        fixed = {name: [plain(getattr(curve, name)) for curve, _ in rows] for name in of_curve}
-        points = {name: [plain(getattr(point, name)) for _, point in rows] for name in _POINT}
-        notes = [point.note for _, point in rows]
-        bounded = {
-            f"{name}{end}": [plain(getattr(getattr(point, name), part, None)) for _, point in rows]
-            for name in _BOUNDED
-            for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-        }
-        settings = {
-            **spread("setting_", [curve.settings for curve, _ in rows], ()),
-            **spread("at_", [curve.at for curve, _ in rows], ()),
-        }
-        return frame({**settings, **fixed, **points, **bounded, "note": notes})
+        points = [point for curve in self for point in curve.points]
+        curves = [curve for curve in self for _ in curve.points]
+        return frame(
+            {
+                **spread("setting_", [curve.settings for curve in curves], ()),
+                **spread("at_", [curve.at for curve in curves], ()),
+                **fields(ScalingCurve, curves, _CURVE),
+                **fields(ScalingPoint, points, _POINT),
+                **bounded("value", [point.value for point in points]),
+                **bounded("speedup", [point.speedup for point in points]),
+                **bounded("efficiency", [point.efficiency for point in points]),
+                **bounded("gain", [point.gain for point in points]),
+                **fields(ScalingPoint, points, ("note",)),
+            }
+        )
 
 
 def cases_frame(plan: Plan) -> pl.DataFrame:
     """Return one row for each case of `plan`: its id as `case`, and a column for each setting."""
-    import polars as pl
-
     from tare.storage.frame import settings_frame
 
-    return settings_frame(plan).cast({pl.Categorical: pl.String})
+    return as_text(settings_frame(plan))

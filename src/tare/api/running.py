@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.api.argument_names import options_as_arguments
+from tare.api.arguments import count, options_as_arguments, redactions
 from tare.api.campaign import Campaign
 from tare.api.study_plan import StudyLike, StudyPlan, plan_study
 from tare.app.run_options import RunOptions
@@ -96,14 +96,13 @@ def run_study(
     process runs it, DiskFull, LabError or BackendError if the infrastructure fails. KeyboardInterrupt ends
     all running programs, and they are recorded before it goes on. Handlers of signals are not changed.
     """
-    if jobs < 1:
-        raise UsageError(f"jobs={jobs}: use 1 or more")
+    jobs, redacted = count("jobs", jobs), redactions(redact)
     if isinstance(study, StudyPlan) and blocks is not None:
         raise UsageError("blocks is for a study that is not planned yet; give it to plan_study")
     plan = study if isinstance(study, StudyPlan) else _planned(study, folder, blocks, extend=extend)
     target = _target(study, folder)
     loaded = plan._loaded.with_profile() if profile else plan._loaded
-    entries = merged(loaded.composer.pseudonyms.entries, tuple(redact))
+    entries = merged(loaded.composer.pseudonyms.entries, redacted)
     report = _Reporter(plan, on_event or _ignore)
     with options_as_arguments():
         campaign = run_session(

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare import config
+from tare.api.arguments import count
 from tare.api.results import cases_frame
 from tare.app import planning
 from tare.config.document_text import document_text
-from tare.core.errors import Fault, FileFaults, UsageError
+from tare.core.errors import UsageError
 from tare.core.values import Scalar
 from tare.storage.pseudonymous import PseudonymousView
 
@@ -41,16 +42,9 @@ def plan_study(
     Raises FileFaults with every fault of both, each with its place: line and column in a file, or the keys
     that lead to it in a mapping.
     """
-    if blocks is not None and blocks < 1:
-        raise UsageError(f"blocks={blocks}: use 1 or more")
-    given = _study(study)
-    mappings = {_STUDY} if isinstance(study, Mapping) else set()
-    mappings |= {_SITE} if isinstance(site, Mapping) else set()
+    n_blocks = None if blocks is None else count("blocks", blocks)
     folder = None if campaign is None else Path(campaign)
-    try:
-        return StudyPlan(planning.load(given, blocks, _site(site), folder))
-    except FileFaults as error:
-        raise FileFaults([_placed(one) if one.file in mappings else one for one in error.faults]) from None
+    return StudyPlan(planning.load(_study(study), n_blocks, _site(site), folder))
 
 
 class StudyPlan:
@@ -105,7 +99,7 @@ class StudyPlan:
 def _study(study: StudyLike) -> Path | config.StudySource:
     if not isinstance(study, Mapping):
         return Path(study)
-    return config.StudySource(document_text(study, _STUDY).encode(), _STUDY, Path())
+    return config.StudySource(document_text(study, _STUDY).encode(), _STUDY, Path(), has_lines=False)
 
 
 def _site(site: StudyLike | None) -> Path | config.SiteSource | None:
@@ -114,9 +108,6 @@ def _site(site: StudyLike | None) -> Path | config.SiteSource | None:
     if not isinstance(site, Mapping):
         return config.read_site(os.fspath(site))
     text = document_text(site, _SITE)
-    return config.SiteSource(config.site_from_text(text, _SITE), text, _SITE)
-
-
-def _placed(fault: Fault) -> Fault:
-    """Return a fault of a mapping, which has no lines."""
-    return Fault(fault.file, 0, 0, fault.path, fault.message)
+    return config.SiteSource(
+        config.site_from_text(text, _SITE, has_lines=False), text, _SITE, has_lines=False
+    )

@@ -116,12 +116,20 @@ def _mixed_mpis(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator
 
 def _describe(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
     """Return a result as a line: its place in the study or site file, the fault, and the cure."""
-    file, name = (SITE, one.storage) if one.storage else (STUDY, one.workload)
-    position = _position_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
-    written = next(iter(loaded.study.origins.values()), None) if file == STUDY else None
-    where = f"{written.file if written else folder / file}:{position}: " if position else ""
     hosts = f" on {', '.join(one.hosts)}" if one.hosts else ""
+    place = _place(one, folder, loaded)
+    where = f"{place}: " if place else ""
     return f"{where}{one.workload} on platform {one.platform}: {one.fault}{hosts}; {one.cure}"
+
+
+def _place(one: RehearsalResult, folder: Path, loaded: Loaded) -> str:
+    """Return the file, line and column that name what `one` is about; empty if there is none."""
+    file, name = (SITE, one.storage) if one.storage else (STUDY, one.workload)
+    written = next(iter(loaded.study.origins.values()), None) if file == STUDY else None
+    if written is not None and not written.line:
+        return written.file  # a mapping of Python, which has no lines
+    position = _position_of(loaded.texts.get(file, ""), name, below="storage:" if one.storage else "")
+    return f"{written.file if written else folder / file}:{position}" if position else ""
 
 
 def _position_of(text: str, name: str, below: str = "") -> str:

@@ -48,13 +48,10 @@ def _valid_words(
     """Return `entries` if all of them are valid words or patterns; raise BadParameter otherwise."""
     if not entries:
         return entries
-    from tare.core.pseudonyms import MOST_ENTRIES, fault_of
+    from tare.core.pseudonyms import fault_of_all
 
-    for entry in entries:
-        if fault := fault_of(entry):
-            raise click.BadParameter(f"{entry[:100]!r} {fault}", context, parameter)
-    if len(entries) > MOST_ENTRIES:
-        raise click.BadParameter(f"more than {MOST_ENTRIES}; use patterns", context, parameter)
+    if fault := fault_of_all(entries):
+        raise click.BadParameter(fault, context, parameter)
     return entries
 
 

@@ -28,20 +28,24 @@ START = Position(1, 1)
 
 
 class Faults:
-    """The faults of one file. A value that is aliased many times is reported once."""
+    """The faults of one file. A value that is aliased many times is reported once.
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    Those of a mapping of Python, which `has_lines` False means, have no position but the path of keys.
+    """
+
+    def __init__(self, file: str, *, has_lines: bool = True) -> None:
+        self.file, self._has_lines = file, has_lines
         self.found: dict[tuple[int, int, str], Fault] = {}
 
     def add(self, position: Position, path: Path, message: str) -> None:
         """Record the fault `message` for the text at `position`."""
         key = (position.line, position.column, message)
-        self.found.setdefault(key, Fault(self.file, *key[:2], format_path(path), message))
+        self.found.setdefault(key, self.origin(position, path).fault(message))
 
     def origin(self, position: Position, path: Path) -> Origin:
         """Return `position` in the form that a Study stores, for faults that are found later."""
-        return Origin(self.file, position.line, position.column, format_path(path))
+        line, column = (position.line, position.column) if self._has_lines else (0, 0)
+        return Origin(self.file, line, column, format_path(path))
 
     def raise_any(self, others: Iterable[Fault] = ()) -> None:
         """Raise FileFaults with all faults of this file and `others`, if there is one."""

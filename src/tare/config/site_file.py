@@ -46,15 +46,19 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
 class SiteSource(NamedTuple):
-    """A site, with the text and the name of the file that it was read from."""
+    """A site, with the text and the name of the file that it was read from.
+
+    `has_lines` is False if the text is that of a mapping of Python, whose lines nobody wrote.
+    """
 
     site: Site
     text: str
     file_name: str
+    has_lines: bool = True
 
     def fault(self, path: KeyPath, message: str) -> Fault:
         """Return the fault `message` for the value at `path`, or for the last part of `path` that exists."""
-        faults = Faults(self.file_name)
+        faults = Faults(self.file_name, has_lines=self.has_lines)
         root = read_document(self.text, Faults(self.file_name))
         faults.add(find(root, path) if root is not None else START, path, message)
         return next(iter(faults.found.values()))
@@ -80,9 +84,18 @@ def read_site(
     return SiteSource(site, raw.decode("utf-8-sig"), file_name)
 
 
-def site_from_text(text: str | bytes, file_name: str, environment: Mapping[str, str] | None = None) -> Site:
-    """Return the site in `text`, such as the copy that a campaign stores."""
-    faults = Faults(file_name)
+def site_from_text(
+    text: str | bytes,
+    file_name: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    has_lines: bool = True,
+) -> Site:
+    """Return the site in `text`, such as the copy that a campaign stores.
+
+    Raises FileFaults with every fault; `has_lines` says whether they have positions (see SiteSource).
+    """
+    faults = Faults(file_name, has_lines=has_lines)
     root = _root(text, faults)
     site = None
     if child(root, "study") is not None and child(root, "platforms") is None:

@@ -54,11 +54,15 @@ _COMMON = tuple(name for name in (*DESIGN_SETTINGS, *PROGRAM_SETTINGS) if name !
 
 
 class StudySource(NamedTuple):
-    """The text of a study, the name of its file, and the folder in which it looks for its site."""
+    """The text of a study, the name of its file, and the folder in which it looks for its site.
+
+    `has_lines` is False if the text is that of a mapping of Python, whose lines nobody wrote.
+    """
 
     raw: bytes
     file_name: str
     near: Path
+    has_lines: bool = True
 
     @classmethod
     def of(cls, path: Path) -> StudySource:
@@ -77,7 +81,7 @@ def load_study(
     Raises FileFaults with every fault of both files, UsageError when the file cannot be read.
     """
     given = StudySource.of(path) if isinstance(path, Path) else path
-    faults = Faults(given.file_name)
+    faults = Faults(given.file_name, has_lines=given.has_lines)
     text = decode_text(given.raw, faults)
     root = read_document(text, faults) if text is not None else None
     source, foreign = _read_site(root, given.near, site, faults)

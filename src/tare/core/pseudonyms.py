@@ -81,6 +81,14 @@ class Pseudonyms(msgspec.Struct, frozen=True):
 NO_PSEUDONYMS = Pseudonyms()
 
 
+def fault_of_all(entries: Sequence[str]) -> str | None:
+    """Return what is wrong with the first wrong one of `entries`, or with all; None if they are valid."""
+    if len(entries) > MOST_ENTRIES:
+        return f"more than {MOST_ENTRIES}; use patterns"
+    faults = ((entry, fault_of(entry)) for entry in entries)
+    return next((f"{entry[:100]!r} {fault}" for entry, fault in faults if fault), None)
+
+
 def fault_of(entry: str) -> str | None:
     """Return what is wrong with an entry, with the cure; None for a valid one."""
     if len(entry) > LONGEST_ENTRY:

@@ -33,7 +33,10 @@ Absent where the site does not say how many cores its nodes have."""
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A position in a file; line and column count from 1, and `path` is in terms of the file."""
+    """A position in a file; line and column count from 1, and `path` is in terms of the file.
+
+    Both are 0 if `file` is no file but a mapping of Python.
+    """
 
     file: str
     line: int

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 import msgspec
 
+from tare.analysis.named_settings import values_of_cases
 from tare.cli.comparison_table import describe_verdict, format_ratio, print_comparisons
 from tare.cli.options import mean_option, parse_share, unpaired_option
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.errors import UsageError
-from tare.core.values import Scalar, Settings, is_written
+from tare.core.values import Scalar, Settings
 from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
 
 _PUBLISHED = "published:"
@@ -158,14 +159,12 @@ def read_reference(
                 f"one of what varies: {', '.join(plan.varied) or 'nothing'}"
             )
         return None
-    reference: dict[str, Scalar] = {}
+    named: dict[str, Scalar] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, equals, named[name] = text.partition("=")
         if not equals:
             raise UsageError(f"{option} {text}: write KEY=VALUE, such as network=host")
-        levels = dict.fromkeys(case.settings[name] for case in plan.cases if name in case.settings)
-        reference[name] = next((level for level in levels if is_written(level, value)), value)
-    return reference
+    return values_of_cases(plan, named)
 
 
 def require_known(foms: Sequence[str], campaign: Campaign) -> None:

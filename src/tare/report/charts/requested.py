@@ -58,8 +58,10 @@ _ORDER = 600
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def read_request(text: str, campaign: Campaign) -> ChartRequest:
+def read_request(text: str, campaign: Campaign, option: str = "--chart") -> ChartRequest:
     """Return the chart that `text` asks for: ``FOM:FACTOR``, or the name of a kind of chart.
+
+    `option` is how it was given, for the message.
 
     Raises UsageError, with what there is to choose from, if the campaign has no such figure or factor.
     """
@@ -67,18 +69,18 @@ def read_request(text: str, campaign: Campaign) -> ChartRequest:
     if not colon:
         kinds = [kind.name for kind in chart_kinds()]
         if text not in kinds:
-            raise UsageError(f"--chart {text}: write FOM:FACTOR, or one of {', '.join(kinds)}")
+            raise UsageError(f"{option} {text}: write FOM:FACTOR, or one of {', '.join(kinds)}")
         return ChartRequest(text)
     series = [one for attempt in campaign.attempts for one in (*attempt.series, *attempt.telemetry_series)]
     foms = {one.name for declared in campaign.plan.foms.values() for one in declared}
     known = sorted(foms | {one.fom for one in series})
     if fom not in known:
-        raise UsageError(f"--chart {text}: no figure of merit {fom!r}; {figure_choices(fom, known)}")
+        raise UsageError(f"{option} {text}: no figure of merit {fom!r}; {figure_choices(fom, known)}")
     factors = {name for name in campaign.plan.varied if name != "workload"}
     factors |= {name for one in series if one.fom == fom for name in one.at}
     if factor not in factors:
         choice = ", ".join(sorted(factors)) or "nothing: no setting varies"
-        raise UsageError(f"--chart {text}: {fom} does not vary with {factor!r}; choose from {choice}")
+        raise UsageError(f"{option} {text}: {fom} does not vary with {factor!r}; choose from {choice}")
     return ChartRequest(fom, factor)
 
 

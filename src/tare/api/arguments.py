@@ -1,0 +1,84 @@
+"""Read the arguments of Python's callers as commands read their options, and say errors in terms of them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from tare.analysis.named_settings import values_of_cases
+from tare.core.campaign import Campaign
+from tare.core.errors import UsageError
+from tare.core.pseudonyms import fault_of_all
+from tare.core.values import Scalar
+
+_ARGUMENTS = {
+    "another --out": "another folder",
+    "add --extend": "give extend=True",
+    "tare run --no-rehearsal": "rehearsal=False",
+    "use --no-boost": "give boost=False",
+    "leave out --jobs": "leave out jobs",
+    "with --redact": "with redact",
+}
+"""What stands for a phrase with an option of `tare run`."""
+
+
+@contextmanager
+def options_as_arguments() -> Iterator[None]:
+    """Raise a UsageError that names options of `tare run` with the names of arguments instead."""
+    try:
+        yield
+    except UsageError as error:
+        text = str(error)
+        for option, argument in _ARGUMENTS.items():
+            text = text.replace(option, argument)
+        if type(error) is not UsageError or text == str(error):
+            raise
+        raise UsageError(text) from error
+
+
+def texts(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Return a list of texts. Raises UsageError for a single text, which would count as its letters."""
+    if isinstance(given, str):
+        raise UsageError(f"{argument}={given!r}: give a list of texts: {argument}=[{given!r}]")
+    return tuple(given)
+
+
+def redactions(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the words and patterns of `redact`. Raises UsageError if one is not valid."""
+    entries = texts("redact", given)
+    if fault := fault_of_all(entries):
+        raise UsageError(f"redact: {fault}")
+    return entries
+
+
+def count(argument: str, given: int) -> int:
+    """Return a number of things. Raises UsageError unless it is a whole number of at least 1."""
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise UsageError(f"{argument}={given!r}: use a whole number, 1 or more")
+    return number
+
+
+def reference_settings(campaign: Campaign, given: Mapping[str, Scalar] | None) -> dict[str, Scalar] | None:
+    """Return the settings of `reference` with the values of the cases; None to keep the study's.
+
+    A value may be written as in the study, such as ``64KiB``. Raises UsageError if neither the caller nor the
+    study names a reference.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f"reference={given!r}: give a mapping, such as {{'network': 'host'}}")
+    plan, hide = campaign.plan, campaign.pseudonyms.only
+    if given:
+        shown = {name: hide(value) if isinstance(value, str) else value for name, value in given.items()}
+        return values_of_cases(plan, shown)
+    if not plan.reference:
+        varied = ", ".join(plan.varied) or "nothing"
+        raise UsageError(
+            f"study {plan.study} names no reference; give one as reference={{KEY: VALUE}}, where KEY is "
+            f"one of what varies: {varied}"
+        )
+    return None

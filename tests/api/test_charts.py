@@ -1,0 +1,56 @@
+"""Charts in Python are safe to show and complete to save, whatever a campaign calls its levels."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import altair
+import pytest
+
+import tare
+from support.synthetic import make_campaign, make_case, write_campaign
+from tare.api.campaign import Campaign
+
+HOSTILE = "</script><script>alert(1)</script><!--<script>"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Campaign:
+    made = make_campaign([make_case("host"), make_case(HOSTILE)], ratio=1.3)
+    return tare.open_campaign(write_campaign(made, tmp_path / "c"))
+
+
+def test_no_name_ends_the_script_of_a_page_or_a_notebook(hostile: Campaign) -> None:
+    charts = hostile.charts()
+    assert any("alert(1)" in one.to_json() for one in charts.values())
+    for chart in charts.values():
+        shown = chart._repr_mimebundle_()
+        for page in (chart.to_html(), str(shown)):
+            assert not re.search(r"</script>\s*<script>alert|<!--<script", page)
+
+
+def test_names_look_as_they_are(hostile: Campaign) -> None:
+    texts = [json.dumps(json.loads(one.to_json()), ensure_ascii=False) for one in hostile.charts().values()]
+    assert any(HOSTILE in text.replace("\u2060", "") for text in texts)
+
+
+def test_a_page_saved_inline_needs_no_network(hostile: Campaign, tmp_path: Path) -> None:
+    chart = next(iter(hostile.charts().values()))
+    chart.save(tmp_path / "chart.html", inline=True)
+    assert not re.search(r"<script[^>]* src=|\bimport\(|cdn\.", (tmp_path / "chart.html").read_text())
+    with altair.renderers.enable("svg"):
+        assert "<svg" in str(chart._repr_mimebundle_())
+
+
+def test_a_campaign_that_measured_nothing_or_one_value_has_charts_or_none(tmp_path: Path) -> None:
+    import msgspec
+
+    made = make_campaign([make_case("host"), make_case("overlay")], ratio=1.3)
+    for n_attempts in (0, 1):
+        part = msgspec.structs.replace(made, attempts=made.attempts[:n_attempts])
+        charts = tare.open_campaign(write_campaign(part, tmp_path / str(n_attempts))).charts()
+        assert bool(charts) == bool(n_attempts)
+        for chart in charts.values():
+            assert chart.to_dict()["title"]
