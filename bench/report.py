@@ -40,6 +40,7 @@ def measure() -> Iterator[Row]:
         yield from _million(shape)
     for what in _GROWN:
         yield from _grown(what)
+    yield from _many_runs()
     yield _block_chart()
 
 
@@ -78,6 +79,19 @@ def _grown(what: str) -> Iterator[Row]:
     yield Row(
         f"{name}, memory", f"{many_mib:.0f} MiB", f"{few_mib:.0f} MiB", f"{kib:.1f} KiB a run; under 10"
     )
+
+
+def _many_runs() -> Iterator[Row]:
+    """Compare and report 100,000 runs: 10 cases in 10,000 blocks, with 50 million averages of two of them."""
+    with _campaign(Shape(10_000, 1, 5, 2, n_sizes=1), has_evidence=False) as folder:
+        for step in ("compare", "report"):
+            used_s, used_mib = cpu_s_and_peak_mib([TARE, step, folder], must_succeed=True)
+            yield Row(
+                f"tare {step}, 100,000 runs in 10,000 blocks",
+                f"{used_s:.1f} s",
+                f"{used_mib:.0f} MiB",
+                "1 GB",
+            )
 
 
 def _block_chart() -> Row:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tare.stats import walsh
 from tare.stats.intervals import Floats
 from tare.stats.walsh import walsh_order_statistics
 
@@ -70,3 +73,31 @@ def test_more_samples_than_are_held_at_once_are_each_answered() -> None:
     found = walsh_order_statistics(ranked, [2525])
     for row in (0, 1249, 1250, 1499):
         assert found[row, 0] == pytest.approx(by_sorting(ranked[[row]])[0, 2525], rel=1e-14)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_selection_that_may_hold_few_averages_is_exact(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets are halved until few averages are left, or equal ones."""
+    monkeypatch.setattr(walsh, "_MOST_HELD", 20)
+    for seed in range(5):
+        ranked = sample(shape, 120, seed)
+        averages = by_sorting(ranked)
+        last = averages.shape[1] - 1
+        ranks = [0, 1, last // 3, last // 2, last - 7, last]
+        np.testing.assert_allclose(
+            walsh_order_statistics(ranked, ranks), averages[:, ranks], rtol=1e-14, atol=1e-15
+        )
+
+
+@pytest.mark.parametrize("shape", ["normal", "heavy tails", "ties", "all equal"])
+def test_ten_thousand_values_need_no_memory_for_their_averages(shape: str) -> None:
+    """Of 10,000 blocks there are 50,005,000 averages: 400 MB each time that all of them are held."""
+    ranked = sample(shape, 10_000, seed=1)
+    last = 10_000 * 10_001 // 2 - 1
+    tracemalloc.start()
+    try:
+        walsh_order_statistics(ranked, [40_000, last // 2, last - 40_000])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 50e6

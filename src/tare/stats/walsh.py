@@ -30,9 +30,9 @@ def walsh_order_statistics(ranked: Floats, ranks: Sequence[int]) -> Floats:
     `ranked` is samples × values, each row sorted; the result is samples × ranks. For few values, all n(n +
     1)/2 averages are computed. For more, a bracket around each rank is guessed from the means of groups of
     neighbours. The averages below the bracket are counted in O(n) by merging x with 2a − x (Johnson and
-    Mizoguchi 1978, SIAM J. Comput. 7:147), and only the averages within it are computed. A bracket may miss
-    its rank, for example because of ties. It is then widened to everything, so the result is exact for any
-    guess.
+    Mizoguchi 1978, SIAM J. Comput. 7:147), and only the averages within it are computed. A bracket that
+    misses its rank, or that holds too many averages, for example because of ties, is found by halving
+    instead. So the result is exact for any guess, and is found in little memory.
     """
     found = np.empty((len(ranked), len(ranks)))
     n = ranked.shape[1]
@@ -87,16 +87,40 @@ def _select(ranked: Floats, rank: int, guess: _Guess) -> Floats:
     first = _first_above(ranked, guess.at(better - _SLACK))
     last = _first_above(ranked, guess.at(better + _SLACK))
     n_below, n_up_to = (_above_diagonal(ends).sum(axis=1) for ends in (first, last))
-    is_missed = (n_below > rank) | (n_up_to <= rank)
-    first[is_missed], last[is_missed] = 0, n
-    n_below[is_missed] = 0
+    is_missed = (n_below > rank) | (n_up_to <= rank) | (n_up_to - n_below > _MOST_HELD)
+    for row in np.flatnonzero(is_missed).tolist():
+        first[row], last[row] = _halved(ranked[row : row + 1], rank)
+        n_below[row] = _above_diagonal(first[row : row + 1]).sum()
     begin = _above_diagonal(first) + np.arange(n)
     sizes = np.maximum(last - begin, 0)
     found = np.empty(n_rows)
-    for row, candidates in enumerate(_candidates(ranked, begin, sizes)):
+    for row, (values, starts, counts) in enumerate(zip(ranked, begin, sizes, strict=True)):
+        if counts.sum() > _MOST_HELD:  # after halving: all are equal
+            one = int(np.argmax(counts > 0))
+            found[row] = (values[one] + values[starts[one]]) / 2
+            continue
         position = rank - n_below[row]
-        found[row] = np.partition(candidates, position)[position]
+        found[row] = np.partition(_candidates(values, starts, counts), position)[position]
     return found
+
+
+def _halved(ranked: Floats, rank: int) -> tuple[Ranks, Ranks]:
+    """Return the ends of a bracket around a rank, as of _first_above, for the only row of `ranked`.
+
+    It holds few averages, or those that are equal within the precision of numbers.
+    """
+    low, high = np.nextafter(ranked[:, 0], -np.inf), ranked[:, -1]
+    first, last = (_first_above(ranked, limit) for limit in (low, high))
+    while int((_above_diagonal(last) - _above_diagonal(first)).sum()) > _MOST_HELD:
+        middle = low + (high - low) / 2
+        if not (low < middle).all() or not (middle < high).all():
+            break
+        ends = _first_above(ranked, middle)
+        if int(_above_diagonal(ends).sum()) > rank:
+            high, last = middle, ends
+        else:
+            low, first = middle, ends
+    return first[0], last[0]
 
 
 def _first_above(ranked: Floats, limits: Floats) -> Ranks:
@@ -119,13 +143,13 @@ def _above_diagonal(ends: Ranks) -> Ranks:
     return counts
 
 
-def _candidates(ranked: Floats, begin: Ranks, sizes: Ranks) -> Iterator[Floats]:
-    """Yield the averages of each xᵢ of a row with the `sizes` values from `begin` on."""
-    for values, starts, counts in zip(ranked, begin, sizes, strict=True):
-        ends = np.cumsum(counts)
-        one = np.repeat(np.arange(len(values)), counts)
-        other = np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)
-        yield (values[one] + values[other]) / 2
+def _candidates(values: Floats, starts: Ranks, counts: Ranks) -> Floats:
+    """Return the averages of each xᵢ with the `counts` values from `starts` on."""
+    ends = np.cumsum(counts)
+    one = np.repeat(np.arange(len(values)), counts)
+    other = np.arange(ends[-1]) + np.repeat(starts - ends + counts, counts)
+    averages: Floats = (values[one] + values[other]) / 2
+    return averages
 
 
 def _parts(n_rows: int, n_held: int) -> Iterator[slice]:
