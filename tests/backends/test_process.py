@@ -374,7 +374,7 @@ def test_a_program_that_ends_before_tare_goes_on_still_took_its_time(
 
     def on_a_busy_machine(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         process = popen(*arguments, **options)
-        if arguments[0][0] == "sleep":
+        if arguments[0] == ("sleep", "0.1"):
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         return process
 
