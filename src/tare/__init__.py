@@ -22,21 +22,46 @@ if TYPE_CHECKING:
     from tare.api.results import Comparisons, Estimates, ScalingCurves
     from tare.api.running import EventKind, RunEvent, run_study
     from tare.api.study_plan import StudyPlan, plan_study
-    from tare.core.errors import CampaignError, FileFaults, TareError, UsageError
+    from tare.core.attribution import Attribution
+    from tare.core.comparison import Comparison, Estimate
+    from tare.core.errors import (
+        CampaignError,
+        CampaignLocked,
+        DiskFull,
+        Fault,
+        FileFaults,
+        InfrastructureError,
+        NoCampaign,
+        TareError,
+        UsageError,
+    )
+    from tare.core.prediction import Prediction, Tolerance
+    from tare.core.scaling import ScalingCurve
 
 _PLACES = {
+    "Attribution": "tare.core.attribution",
     "Attributions": "tare.api.causes",
     "Campaign": "tare.api.campaign",
     "CampaignError": "tare.core.errors",
+    "CampaignLocked": "tare.core.errors",
+    "Comparison": "tare.core.comparison",
     "Comparisons": "tare.api.results",
+    "DiskFull": "tare.core.errors",
+    "Estimate": "tare.core.comparison",
     "Estimates": "tare.api.results",
     "EventKind": "tare.api.running",
+    "Fault": "tare.core.errors",
     "FileFaults": "tare.core.errors",
+    "InfrastructureError": "tare.core.errors",
+    "NoCampaign": "tare.core.errors",
+    "Prediction": "tare.core.prediction",
     "Predictions": "tare.api.causes",
     "RunEvent": "tare.api.running",
+    "ScalingCurve": "tare.core.scaling",
     "ScalingCurves": "tare.api.results",
     "StudyPlan": "tare.api.study_plan",
     "TareError": "tare.core.errors",
+    "Tolerance": "tare.core.prediction",
     "Tolerances": "tare.api.causes",
     "UsageError": "tare.core.errors",
     "open_campaign": "tare.api.campaign",
@@ -46,18 +71,29 @@ _PLACES = {
 """The module of each public name, so that `import tare` need not import it."""
 
 __all__ = [
+    "Attribution",
     "Attributions",
     "Campaign",
     "CampaignError",
+    "CampaignLocked",
+    "Comparison",
     "Comparisons",
+    "DiskFull",
+    "Estimate",
     "Estimates",
     "EventKind",
+    "Fault",
     "FileFaults",
+    "InfrastructureError",
+    "NoCampaign",
+    "Prediction",
     "Predictions",
     "RunEvent",
+    "ScalingCurve",
     "ScalingCurves",
     "StudyPlan",
     "TareError",
+    "Tolerance",
     "Tolerances",
     "UsageError",
     "__version__",

@@ -43,7 +43,7 @@ def open_campaign(
     are of, as the options of `tare compare` with these names.
 
     Raises NoCampaign if the folder never held a campaign, CampaignError if it is damaged, and UsageError if
-    there is no such mean.
+    there is no such mean, or if an entry of `redact` is not valid.
     """
     if mean not in {one.value for one in Mean}:
         raise UsageError(f"mean {mean!r}: choose from {', '.join(one.value for one in Mean)}")

@@ -93,8 +93,8 @@ def run_study(
 
     Runs that fail do not raise: look at `runs()` of the campaign. Raises FileFaults with every fault of the
     study, UsageError if the folder holds another campaign or programs are missing, CampaignLocked if another
-    process runs it, DiskFull, LabError or BackendError if the infrastructure fails. KeyboardInterrupt ends
-    all running programs, and they are recorded before it goes on. Handlers of signals are not changed.
+    process runs it, DiskFull or another InfrastructureError if the infrastructure fails. KeyboardInterrupt
+    ends all running programs, and they are recorded before it goes on. Handlers of signals are not changed.
     """
     jobs, redacted = count("jobs", jobs), redactions(redact)
     if isinstance(study, StudyPlan) and blocks is not None:

@@ -56,7 +56,7 @@ def tidy(campaign: Campaign) -> pl.DataFrame:
     coordinates = [column(named[name], values) for name, values in rows.coordinates.items()]
     which = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
     return heads[which].select(
-        *RUN_COLUMNS,
+        *(pl.col(name).cast(pl.Categorical) if name == "case" else name for name in RUN_COLUMNS),
         *(name for name in settings.columns if name != "case"),
         *coordinates,
         *(name for name in VALUE_COLUMNS if name != "value"),
@@ -88,7 +88,7 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
     attempts = [attempt for attempt, _ in heads]
     states, directions = [str(state) for state in State], [str(better) for better in Better]
     started = pl.Series([one.started_at for one in attempts], dtype=pl.Float64)
-    started_at = pl.from_epoch((started * 1000).cast(pl.Int64), time_unit="ms").dt.replace_time_zone("UTC")
+    started_at = pl.from_epoch((started * 1000).cast(pl.Int64), time_unit="ms").dt.cast_time_unit("us")
     return [
         pl.Series("schema_version", [SCHEMA_VERSION] * len(heads), pl.Int32),
         pl.Series(
@@ -96,12 +96,12 @@ def _head_columns(campaign: Campaign, heads: Sequence[tuple[Attempt, Series]]) -
             [campaign.pseudonyms.only(campaign.folder.resolve().name)] * len(heads),
             pl.Categorical,
         ),
-        pl.Series("case", [one.case for one in attempts], pl.Categorical),
+        pl.Series("case", [one.case for one in attempts], pl.String),
         pl.Series("block", [one.block for one in attempts], pl.Int32),
         pl.Series("attempt", [one.attempt for one in attempts], pl.Int32),
         pl.Series("session", [one.session for one in attempts], pl.Int32),
         pl.Series("state", [str(one.state) for one in attempts], pl.Enum(states)),
-        started_at.alias("started_at"),
+        started_at.dt.replace_time_zone("UTC").alias("started_at"),
         pl.Series("fom", [series.fom for _, series in heads], pl.Categorical),
         pl.Series("unit", [series.unit for _, series in heads], pl.Categorical),
         pl.Series(
@@ -117,7 +117,7 @@ def settings_frame(plan: Plan) -> pl.DataFrame:
     settings = [case.settings for case in plan.cases]
     names = list(dict.fromkeys(name for one in settings for name in one))
     named = _renamed(names, "setting_", {*RUN_COLUMNS, *VALUE_COLUMNS})
-    ids = pl.Series("case", [case.id for case in plan.cases], pl.Categorical)
+    ids = pl.Series("case", [case.id for case in plan.cases], pl.String)  # frames are joined by it
     return pl.DataFrame([ids, *(column(named[name], [one.get(name) for one in settings]) for name in names)])
 
 
