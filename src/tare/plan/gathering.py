@@ -145,6 +145,7 @@ class Gathering:
         yield from ((_INPUTS, reason) for reason in input_faults(study.inputs, names))
         stages = self.workloads[case.workload].stages(case) if has_stages and study.inputs else ()
         theirs = [name for one in stages for name in (*one.files, *(copy.name for copy in one.copies))]
+        theirs += [f"{one.name}.{output}" for one in stages for output in ("stdout", "stderr")]
         for given in study.inputs:
             if fault := input_name_fault(given.name, theirs):
                 yield _INPUTS, fault
