@@ -92,6 +92,20 @@ def test_a_reference_may_name_a_level_of_each_factor_that_loads_software(tmp_pat
     assert [plan.reference_of(one) for one in plan.cases if one is not reference] == [reference] * 3
 
 
+def test_a_reference_that_leaves_out_a_factor_that_loads_software_is_told_so(tmp_path: Path) -> None:
+    more = (
+        "factors:\n"
+        "  compiler: [{name: GNU 12, modules: gcc/12}, {name: GNU 13, modules: gcc/13}]\n"
+        "  mpi: [{name: MPICH, modules: mpich/4}, {name: Open MPI, modules: openmpi/5}]\n"
+        "reference: {compiler: GNU 12}\n"
+    )
+    (fault,) = faults(tmp_path, more)
+    assert fault.startswith(
+        "study.yaml:11:12: reference: no case is the reference modules=gcc/12; modules is "
+    )
+    assert fault.endswith("; software adds up: name a level of mpi in the reference, too")
+
+
 def test_only_what_the_study_writes_is_part_of_a_case(tmp_path: Path) -> None:
     (plain,) = read(tmp_path).plan.cases
     bare = SITE.replace("setup: [module use /opt/modules]\n", "").replace(", modules: slurm", "")
