@@ -13,6 +13,7 @@ import pytest
 from cli.conftest import Tare
 from tare.analysis.confounding import confounders
 from tare.core.attempt import Attempt, State
+from tare.core.inputs import input_name_fault
 from tare.storage.campaign import read_campaign
 from tare.storage.inputs import read_inputs_record
 
@@ -126,16 +127,52 @@ def test_any_printable_name_inside_the_folder_will_do(tare_here: Tare, tmp_path:
     assert name in seen(tmp_path)
 
 
+def test_whatever_tare_writes_into_a_run_s_folder_is_no_name_for_an_input(
+    tare_here: Tare, tmp_path: Path
+) -> None:
+    write(
+        tmp_path,
+        "inputs: {mesh.dat: mesh.dat}\nsetup: export A=1\nprologue: [echo one]\nepilogue: [echo two]",
+    )
+    done = tare_here("run", "study.yaml", "--no-boost", "--out", "c")
+    folder = tmp_path / "c" / only_attempt(tmp_path).folder
+    names = {one.name for one in folder.iterdir()}
+    assert {"software.sh", "prologue-1.stdout", "epilogue-1.stdout", "command.json"} <= names, done.stderr
+    assert {name for name in names if input_name_fault(name, ()) is None} == set()
+
+
+def test_a_file_that_a_workload_writes_may_not_have_a_name_of_tare_s_own(
+    tare_here: Tare, tmp_path: Path
+) -> None:
+    write(tmp_path, own="    files: {mesh.dat: '1', software.sh: 'echo mine'}")
+    done = tare_here("plan", "study.yaml")
+    assert done.returncode == 2
+    assert "workloads.solve.files.software.sh: 'software.sh' is a file of the run itself" in done.stderr
+
+
+def test_empty_folders_are_copied_too(tare_here: Tare, tmp_path: Path) -> None:
+    """As solvers want them that write their results there and do not make the folder."""
+    (tmp_path / "case/results/later").mkdir(parents=True)
+    (tmp_path / "case/results/up").symlink_to("..")
+    write(tmp_path, "inputs: {mesh.dat: mesh.dat, case: case}\nprologue: [test -d case/results/later]")
+    done = tare_here("run", "study.yaml", *RUN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    only_attempt(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("inputs", "fault"),
     [
         ('{"../mesh.dat": mesh.dat}', "inputs.'../mesh.dat': '../mesh.dat' is outside the working folder"),
         ("{/etc/mesh.dat: mesh.dat}", "'/etc/mesh.dat' is outside the working folder"),
         ("{a/../../mesh.dat: mesh.dat}", "'a/../../mesh.dat' is outside the working folder"),
-        (r'{"a\nb": mesh.dat}', r'"a\nb" is outside the working folder'),
+        (r'{"a\nb": mesh.dat}', r'"a\nb" has characters that do not print; leave them out'),
         ("{.: mesh.dat}", "'.' is outside the working folder; use a relative name inside it"),
         ("{stdout: mesh.dat}", "'stdout' is a file of the run itself; use another name"),
         ("{command.json/x: mesh.dat}", "'command.json/x' is a file of the run itself"),
+        ("{software.sh: mesh.dat}", "'software.sh' is a file of the run itself; use another name"),
+        ("{./job.sh: mesh.dat}", "'./job.sh' is a file of the run itself; use another name"),
+        ("{hostfile: mesh.dat}", "'hostfile' is a file of the run itself; use another name"),
         ("{a: mesh.dat, ./a: mesh.dat}", "another file is called './a' already; use another name"),
         ("{a: mesh.dat, a/b: mesh.dat}", "'a/b' and 'a' cannot both be there; use another name"),
         ("{a: {path: mesh.dat, sha256: abc}}", "'abc' is no SHA-256 checksum; give the 64 digits"),

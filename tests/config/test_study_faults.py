@@ -279,6 +279,14 @@ margin: lots
     assert lines == [1, 2, 4, 5, 7, 8, 9, 9, 10, 11, 12]
 
 
+def test_settings_of_programs_are_read_where_all_workloads_are_faulty() -> None:
+    """`true` without quotes is no text, and then no workload is left that has an executable."""
+    text = "study: s\nworkloads: {w: {command: [true]}}\nworkload: w\nexecutable: ./solver\nargs: a 'b\n"
+    faults = faults_of(text)
+    assert any("expected text, not true; put it in quotes" in one for one in faults), faults
+    assert any(one.startswith("study.yaml:5:7: args: ") for one in faults), faults
+
+
 def test_a_fault_under_an_alias_is_reported_once() -> None:
     text = (
         HEAD

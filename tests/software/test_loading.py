@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from tare.core.workload import Stage
 from tare.plugins.collectors.facts import collect_facts, facts_script
 from tare.plugins.collectors.source import Subject
 from tare.probes.records import read_records
-from tare.probes.software import asking, faults_in, loaded, with_script
+from tare.probes.software import asking, faults_in, loaded, read_fault, with_script
 
 SYSTEMS = pytest.mark.parametrize("system", [lmod, environment_modules])
 System = Callable[[], Path]
@@ -36,6 +37,9 @@ def tree(tmp_path: Path) -> Path:
     write_module(tree / "core", "gcc/12", f"setenv COMPILER gcc-12\nprepend-path MODULEPATH {tree}/gcc12")
     write_module(tree / "gcc13", "openmpi/5.0", "prepend-path PATH /opt/mpi/bin\nsetenv OMP_NUM_THREADS 1")
     write_module(tree / "core", "loud/1", 'puts stderr "Welcome to loud"')
+    write_module(tree / "core", "licence/1", 'puts stderr "no licence here"\nexit 1')
+    write_module(tree / "core", "app/1", "module unload gcc/13\nmodule load gcc/12")
+    write_module(tree / "core", "compiler/latest", "module load gcc/13")
     return tree
 
 
@@ -108,6 +112,56 @@ def test_a_module_that_makes_another_inactive_is_a_fault(work: Path, tree: Path)
 
 
 @SYSTEMS
+def test_a_module_file_that_exits_is_a_fault(system: System, work: Path, tree: Path) -> None:
+    """Lmod returns 0 then, without a word, and has loaded nothing."""
+    done = run(work, using(system, tree, "licence/1"), "echo", "never")
+    assert (done.stdout, done.returncode) == ("", 1)
+    (found,) = faults_in(work)
+    assert found.describe().startswith("module load licence/1 failed on ")
+    if system is lmod:
+        words = "it reported no error, but licence/1 is not loaded; it had printed: no licence here"
+        assert found.sentence == f"module load licence/1 failed: {words}"
+
+
+@SYSTEMS
+def test_a_module_that_unloads_another_one_is_a_fault(system: System, work: Path, tree: Path) -> None:
+    """The level is a compiler, and the application's module replaces it by another one."""
+    done = run(work, using(system, tree, "gcc/13", "app/1"), "echo", "never")
+    assert (done.stdout, done.returncode) == ("", 1)
+    (found,) = faults_in(work)
+    assert found.sentence == (
+        "module load app/1 failed: it unloaded gcc/13, which was asked for before it; leave one of them out"
+    )
+
+
+@SYSTEMS
+@pytest.mark.parametrize(
+    "modules", [("gcc/12", "gcc/13"), ("gcc",), ("gcc/",), ("compiler/latest", "gcc/13"), ("gcc/13", "gcc")]
+)
+def test_a_module_may_be_named_again(
+    system: System, work: Path, tree: Path, modules: tuple[str, ...]
+) -> None:
+    done = run(work, using(system, tree, *modules), *SHOW)
+    assert done.stdout.startswith("gcc-13"), [one.describe() for one in faults_in(work)]
+
+
+def test_a_warning_of_lmod_is_no_fault(work: Path, tree: Path) -> None:
+    """`module load` returns 1 with it, and loads the module."""
+    (tree / "core/old").mkdir()
+    (tree / "core/old/1.lua").write_text('LmodWarning("deprecated")\nsetenv("COMPILER", "old")\n')
+    done = run(work, using(lmod, tree, "old/1"), *SHOW)
+    assert done.stdout.startswith("old"), [one.describe() for one in faults_in(work)]
+    assert "deprecated" in (work / "software/run.log").read_text()
+
+
+def test_what_lmod_says_of_its_files_is_left_out_of_a_fault(work: Path, tree: Path) -> None:
+    write_module(tree / "core", "wrong/1", 'error "not on this host"')
+    run(work, using(lmod, tree, "wrong/1"), "true")
+    (found,) = faults_in(work)
+    assert found.describe().endswith("not on this host")
+
+
+@SYSTEMS
 def test_what_is_printed_meanwhile_is_kept_apart(system: System, work: Path, tree: Path) -> None:
     layers = (*using(system, tree, "loud/1"), Software(setup="echo banner; echo warning >&2"))
     done = run(work, layers, "echo", "42")
@@ -130,13 +184,90 @@ def test_what_was_loaded_is_recorded(system: System, tree: Path) -> None:
         ("exit 3", "setup (which ended the shell) failed on "),
         ("if ; then", "setup failed on "),
         ("nonexistent-command", "nonexistent-command failed on "),
+        ("echo 'no licence'; exit 0", "setup did not come to its end on "),
+        ("trap 'echo bye' EXIT; exit 3", "setup did not come to its end on "),
+        ("exec echo instead", "setup did not come to its end on "),
+        ("kill -9 $$", "setup did not come to its end on "),
+        ("set -n", "setup did not come to its end on "),
     ],
 )
 def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) -> None:
     done = run(work, (Software(setup=setup),), "echo", "never")
-    assert (done.stdout, done.returncode != 0) == ("", True)
+    assert done.stdout == ""
     (found,) = faults_in(work)
     assert found.describe().startswith(fault)
+
+
+@pytest.mark.parametrize("setup", ["exit 0", "exit 3", "exit 255", "exec echo instead", "kill -9 $$"])
+def test_a_host_that_is_asked_tells_which_step_ended_its_shell(setup: str) -> None:
+    """Its exit code 255 would look like ssh's own: a host that could not be reached."""
+    script = asking("echo never", (Software(setup=f"echo 'no licence'; {setup}"),))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    fault = read_fault(read_records(done.stdout)["software.fault"])
+    assert (done.returncode, "never" in done.stdout) == (0, False)
+    assert fault.sentence.startswith("setup ")
+    assert "instead" in fault.sentence or fault.sentence.endswith("no licence")
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "set -eu",
+        "set -x",
+        "set -v",
+        "set -Cf",
+        "cd /",
+        "trap 'echo trapped' DEBUG",
+        "trap 'echo trapped' EXIT",
+        "exec >/dev/null 2>&1",
+        "cat() { echo mine; }; rm() { echo mine; }; tail() { echo mine; }",
+        "IFS=,",
+    ],
+)
+def test_a_setup_line_changes_nothing_but_the_environment(work: Path, setup: str) -> None:
+    layers = (Software(setup=setup), Software(setup="export COMPILER=mine"))
+    done = run(work, layers, "sh", "-c", "echo $COMPILER; pwd")
+    assert (done.stdout, done.stderr, done.returncode) == (f"mine\n{Path.cwd()}\n", "", 0)
+    asked = subprocess.run(
+        ["sh", "-c", asking("echo asked $COMPILER$tare_fault_text", layers)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (asked.stdout, asked.stderr) == ("asked mine\n", "")
+
+
+def test_a_setup_line_that_spoils_path_leaves_no_other_words_than_of_the_program(work: Path) -> None:
+    done = run(work, (Software(setup="unset PATH"),), "echo", "never")
+    assert (done.stdout, done.returncode) == ("", 127)
+    (line,) = done.stderr.strip().splitlines()
+    assert line.endswith("/echo: No such file or directory")
+    assert not list((work / "software").glob("printed.*"))
+
+
+def test_a_process_in_the_background_holds_no_output(work: Path) -> None:
+    layers = (Software(setup="sleep 600 &"),)
+    script = asking("echo asked", layers)
+    asked = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert asked.stdout == "asked\n"
+    setup = f"sleep 600 & echo $! >{work}/pid"
+    assert run(work, (Software(setup=setup),), "echo", "ran").stdout == "ran\n"
+    os.kill(int((work / "pid").read_text()), signal.SIGKILL)
+
+
+def test_a_file_that_a_line_reads_does_not_get_the_programs_arguments(work: Path, tmp_path: Path) -> None:
+    (tmp_path / "setvars.sh").write_text('[ $# = 0 ] || { echo "unknown argument $1"; return 3; }\n')
+    done = run(work, (Software(setup=f". {tmp_path}/setvars.sh"),), "echo", "two words", "*")
+    assert done.stdout == "two words *\n", [one.describe() for one in faults_in(work)]
+
+
+def test_ranks_that_were_ended_while_they_loaded_are_blamed_only_for_a_timeout(work: Path) -> None:
+    """A launcher ends all ranks when one of them has failed: that one has the reason."""
+    (work / "software").mkdir(parents=True)
+    (work / "software/printed.rank.n1.7").write_text("module load gcc/13\nn1\n\n")
+    assert faults_in(work) == []
+    (fault,) = faults_in(work, is_timeout=True)
+    assert fault.describe() == "module load gcc/13 did not come to its end on n1, and nothing was printed"
 
 
 def test_a_condition_that_does_not_hold_is_no_fault(work: Path) -> None:

@@ -64,6 +64,48 @@ def test_site_platform_study_levels_and_workload_add_up_in_this_order(tmp_path: 
     assert settings_of(case.software) == {"setup": "export A=1\nexport B=2", "modules": "gcc/13 mkl app/1"}
 
 
+def test_what_the_study_s_only_workload_loads_comes_last_and_is_added_to_what_the_study_loads(
+    tmp_path: Path,
+) -> None:
+    """As `workload: {gromacs.water: {spack: gromacs}}` has it, beside factors of compilers and MPIs."""
+    more = "modules: tools\nfactors:\n  modules: [gcc/12, gcc/13]\n  mpi: [{name: MPICH, modules: mpich/4}]\n"
+    study = STUDY.replace("workload: app\n", "workload: {app: {modules: solver/2, setup: export A=1}}\n")
+    found = [settings_of(one.software) for one in read(tmp_path, more, study=study).plan.cases]
+    assert [one["modules"] for one in found] == [
+        "tools gcc/12 mpich/4 solver/2",
+        "tools gcc/13 mpich/4 solver/2",
+    ]
+    assert [one["setup"] for one in found] == ["export A=1"] * 2
+
+
+def test_a_reference_may_name_a_level_of_each_factor_that_loads_software(tmp_path: Path) -> None:
+    more = (
+        "modules: tools\nfactors:\n"
+        "  compiler: [{name: GNU 12, modules: gcc/12}, {name: GNU 13, modules: gcc/13}]\n"
+        "  mpi: [{name: MPICH, modules: mpich/4}, {name: Open MPI, modules: openmpi/5}]\n"
+        "reference: {compiler: GNU 12, mpi: Open MPI}\n"
+    )
+    plan = read(tmp_path, more).plan
+    (reference,) = [one for one in plan.cases if plan.is_reference(one)]
+    assert reference.names == {"compiler": "GNU 12", "mpi": "Open MPI"}
+    assert plan.reference == {"modules": "tools gcc/12 openmpi/5"}
+    assert [plan.reference_of(one) for one in plan.cases if one is not reference] == [reference] * 3
+
+
+def test_a_reference_that_leaves_out_a_factor_that_loads_software_is_told_so(tmp_path: Path) -> None:
+    more = (
+        "factors:\n"
+        "  compiler: [{name: GNU 12, modules: gcc/12}, {name: GNU 13, modules: gcc/13}]\n"
+        "  mpi: [{name: MPICH, modules: mpich/4}, {name: Open MPI, modules: openmpi/5}]\n"
+        "reference: {compiler: GNU 12}\n"
+    )
+    (fault,) = faults(tmp_path, more)
+    assert fault.startswith(
+        "study.yaml:11:12: reference: no case is the reference modules=gcc/12; modules is "
+    )
+    assert fault.endswith("; software adds up: name a level of mpi in the reference, too")
+
+
 def test_only_what_the_study_writes_is_part_of_a_case(tmp_path: Path) -> None:
     (plain,) = read(tmp_path).plan.cases
     bare = SITE.replace("setup: [module use /opt/modules]\n", "").replace(", modules: slurm", "")

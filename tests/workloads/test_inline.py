@@ -52,6 +52,51 @@ def test_a_figure_is_read_by_regex() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "regex", "part", "number"),
+    [
+        ("t=1.5e-05 s", r"t=([0-9.]+)", "1.5", "1.5e-05"),
+        ("t=0.15D-04", r"t=([0-9.]+)", "0.15", "0.15D-04"),
+        ("t=1,234.5", r"t=([0-9.]+)", "1", "1,234.5"),
+        ("t=1234.5", r"t=(\d+)", "1234", "1234.5"),
+        ("t=12345", r"t=.*(\d+)", "5", "12345"),
+        ("t=12.5", r"t=.*?(\d\.\d)", "2.5", "12.5"),
+        ("t=1.25", r"t=.*\.(\d+)", "25", "1.25"),
+    ],
+)
+def test_a_part_of_a_number_is_a_problem_and_never_a_number(
+    line: str, regex: str, part: str, number: str
+) -> None:
+    parsed = parse(f"{line}\n", fom(regex))
+    assert values(parsed) == []
+    assert parsed.problems[0].startswith(f"time is '{part}', which the regex cut out of '{number}'; let its ")
+
+
+@pytest.mark.parametrize(
+    ("line", "regex"),
+    [
+        ("t=5s", r"t=(\d+)"),
+        ("t=5,6,700", r"t=(\d+)"),
+        ("row,5,700,9", r"row,(\d+)"),
+        ("took 5. Done", r"took (\d+)"),
+        ("took 5 1", r"took (\d+)"),
+        ("took 5d3h", r"took (\d+)"),
+        ("took 5.25 s", r"took (\d+)\.\d+ s"),
+        ("run-5", r"run-(\d+)"),
+        ("at 12:5", r"at \d+:(\d+)"),
+        ("3,5", r"3,(\d+)"),
+    ],
+)
+def test_what_stands_beside_a_whole_number_is_none_of_it(line: str, regex: str) -> None:
+    assert values(parse(f"{line}\n", fom(regex))) == [5.0]
+
+
+@pytest.mark.parametrize("text", ["nan", "-inf", "Infinity", "***", "1e400", "1e-400", "0.0001e-500"])
+def test_a_number_that_no_computer_holds_is_quoted_as_it_was_printed(text: str) -> None:
+    parsed = parse(f"t={text}\n", fom(r"t=(\S*)"))
+    assert (values(parsed), parsed.problems) == ([], (f"time is {text!r}, which is no measurement",))
+
+
+@pytest.mark.parametrize(
     ("text", "value"), [("-3", -3.0), ("+.5", 0.5), ("1.", 1.0), ("1e-3", 0.001), ("2.5E+2", 250.0)]
 )
 def test_numbers_are_read_as_programs_write_them(text: str, value: float) -> None:

@@ -53,6 +53,15 @@ def test_a_missing_file_and_a_figure_that_is_not_in_its_file_are_problems(tmp_pa
     assert not parsed.is_complete
 
 
+def test_a_glob_that_matches_two_files_is_a_problem_and_never_a_number(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    for number in (1, 2):
+        (tmp_path / f"log-{number}").write_text(f"t: {number}\n")
+    parsed = parse(tmp_path, fom("t", regex=r"t: (\S+)", file="log-*"))
+    assert parsed.measurements == ()
+    assert parsed.problems == ("log-* matches 2 files, such as log-1, log-2; name one of them",)
+
+
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("t: 1\n")

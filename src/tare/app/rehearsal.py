@@ -177,9 +177,13 @@ _KERNEL = (
     # e_machine of ELF(5), compared with that of the running shell
     '7f454c46) [ "$(of "$found" 18 2)" = "$(of /proc/self/exe 18 2)" ] || echo foreign ;; '
     '2321*) read -r line <"$found"; line=${line#??}; set -- $line; '
-    '[ -e "$1" ] || echo "interpreter $1" ;; esac 2>/dev/null; '
+    'case $1 in *"$(printf "\\r")") echo carriage ;; *) [ -e "$1" ] || echo "interpreter $1" ;; esac ;; '
+    "esac 2>/dev/null; "
 )
-"""Shell code that prints why the kernel cannot start the program `found`: processor type or interpreter."""
+"""Shell code that prints why the kernel cannot start the program `found`: processor type or interpreter.
+
+To the kernel, a carriage return belongs to the interpreter's name.
+"""
 
 
 def _script(name: str, platform: Platform) -> str:
@@ -192,7 +196,7 @@ def _script(name: str, platform: Platform) -> str:
         f"{_extended('PATH', path)}{_extended('LD_LIBRARY_PATH', libraries)}"
         f"found=$(command -v -- {quoted}); case $found in "
         f"'') case {quoted} in /*) [ ! -e {quoted} ] || echo denied ;; esac; echo missing ;; "
-        '/*) [ -x "$found" ] || echo denied; echo "found $found"; '
+        '/*) [ ! -d "$found" ] || echo folder; [ -x "$found" ] || echo denied; echo "found $found"; '
         f'{_KERNEL}ldd "$found" 2>/dev/null | grep "not found" ;; '
         '*) echo "found $found" ;; esac; true'  # this case is a builtin of the shell
     )
@@ -220,7 +224,9 @@ def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_uns
         for line in text
         if line.startswith("interpreter ")
     }
-    foreign = [host for host, text in lines.items() if "foreign" in text]
+    foreign, carriage, folder = (
+        [host for host, text in lines.items() if word in text] for word in ("foreign", "carriage", "folder")
+    )
     libraries = {
         line.split()[0]: host for host, text in lines.items() for line in text if "not found" in line
     }
@@ -229,6 +235,11 @@ def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_uns
         return result(tuple(lacking), f"{name} is not found", cure)
     if denied:
         return result(tuple(denied), f"{name} cannot be executed", f"make it executable: chmod +x {name}")
+    if folder:
+        return result(tuple(folder), f"{name} is a folder", "name the program in it")
+    if carriage:
+        fault = f"{name} is a script whose lines end with carriage returns"
+        return result(tuple(carriage), fault, f"remove them: sed -i 's/\\r$//' {name}")
     if foreign:
         return result(tuple(foreign), f"{name} is built for another processor", "build it for this one")
     if absent:

@@ -15,7 +15,7 @@ from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.settings import convert
 from tare.config.software import read_software
 from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
-from tare.core.inputs import name_fault
+from tare.core.inputs import name_fault, own_name_fault
 from tare.core.program import SHELL_WORDS, unexpanded
 from tare.core.study import DESIGN_SETTINGS
 from tare.core.templates import LATER, TOKEN
@@ -127,7 +127,7 @@ class _Definition:
         names.append((self.file.output, ("output",)))
         names += [(one.file, ("foms", n, "file")) for n, one in enumerate(self.file.foms) if one.file]
         for name, where in names:
-            if fault := name_fault(name):
+            if fault := name_fault(name) or (own_name_fault(name) if name in self.file.files else None):
                 self._fault(where, fault)
 
     def _parameter(self, name: str, file: Scalar | ParameterFile) -> Parameter:

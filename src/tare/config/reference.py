@@ -20,6 +20,7 @@ class ReferenceReader:
         self.vocabulary = vocabulary
         self.faults = faults
         self.factors = {factor.name: factor for factor in factors}
+        self.named_levels: dict[str, str] = {}
         self._written: dict[str, dict[Scalar, None]] = {}
         for level in levels:
             for name, value in level.settings.items():
@@ -68,6 +69,7 @@ class ReferenceReader:
         text = node.text if isinstance(node, ScalarNode) else ""
         named = {level.name: level for level in factor.levels if level.name is not None}
         if text in named:
+            self.named_levels[factor.name] = text
             return dict(named[text].settings)
         message = f"factor {factor.name} has no level named {shown(text)}; "
         message += nearest(text, named) if named else "give its levels a 'name', or refer to their settings"

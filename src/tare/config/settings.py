@@ -156,7 +156,9 @@ class Vocabulary:
         return _one_of(node, kind, site_names(site, name), f"site {site.name} has no {kind}")
 
     def _shared(self, name: str, node: ScalarNode) -> Scalar:
-        values = {repr(value): value for value in (_checked(one, node) for one in self.parameters[name])}
+        # If all workloads of a study are faulty, it has no parameters; programs have their settings always.
+        parameters = self.parameters.get(name) or [PROGRAM_SETTINGS[name]]
+        values = {repr(value): value for value in (_checked(one, node) for one in parameters)}
         if len(values) > 1:
             raise ValueError(
                 f"{node.text} means different things to the workloads that have {shown(name)}; "

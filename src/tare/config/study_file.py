@@ -172,12 +172,15 @@ class _StudyReader:
         reader = LevelReader(vocabulary, self.faults)
         factors = reader.factors(child(root, "factors"), ("factors",))
         cases = reader.cases(child(root, "cases"), ("cases",))
-        common = self._common(root, reader)
+        own = self._workload(root, reader)
+        own_software = {name: own.pop(name) for name in tuple(own) if vocabulary.is_software(name)}
+        common = {**own, **self._common(root, reader)}
         levels = [*levels_of(factors, cases), Level(settings=common)]
         conditions = ConditionReader(vocabulary, self.faults, levels)
         exclude = conditions.exclusions(child(root, "exclude"), ("exclude",))
         where = conditions.read(child(root, "where"), ("where",))
-        reference = ReferenceReader(vocabulary, self.faults, factors, levels).read(child(root, "reference"))
+        references = ReferenceReader(vocabulary, self.faults, factors, levels)
+        reference = references.read(child(root, "reference"))
         if not any(True for _ in named_workloads(root)):
             message = "no workload is named; add one, such as 'factors: {workload: [imb.pingpong]}'"
             self.faults.add(root, (), message)
@@ -194,6 +197,8 @@ class _StudyReader:
             exclude=exclude,
             where=where,
             reference=reference,
+            own_software=own_software,
+            named_levels=references.named_levels,
             repeats=self._repeats(root, file.repeats),
             warmup=int(file.warmup),
             margin=file.margin,
@@ -224,17 +229,19 @@ class _StudyReader:
         origins = (self.faults.origin(find(root, path), path) for path in paths)
         return {origin.path: origin for origin in origins}
 
-    def _common(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:
-        """Return the settings that all cases share: the design settings at the top of the file."""
-        common: dict[str, Scalar] = {}
+    def _workload(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:
+        """Return the settings of the workload that the study names at its top."""
         node = child(root, "workload")
         levels = reader.workload(node, ("workload",)) if node is not None else []
         if len(levels) > 1:
             self.faults.add(
                 node or root, ("workload",), "a list is not allowed here; use 'factors: {workload: [...]}'"
             )
-        for level in levels[:1]:
-            common.update(level.settings)
+        return dict(levels[0].settings) if levels else {}
+
+    def _common(self, root: MapNode, reader: LevelReader) -> dict[str, Scalar]:
+        """Return the settings that all cases share: the design settings at the top of the file."""
+        common: dict[str, Scalar] = {}
         for name in _COMMON:
             node = _joined(child(root, name)) if name in PROGRAM_SETTINGS else child(root, name)
             # Counts and bindings are checked by the decoder, whose type is complete for them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 import msgspec
@@ -13,15 +14,43 @@ from tare.core.templates import fill, template_faults
 from tare.core.values import Settings
 from tare.core.workload import Input
 
-_OWN = frozenset({"command.json", "stdout", "stderr"})
-"""Files of every run; an input of the same name would be overwritten."""
+_OWN = (
+    *("command.json", "stdout", "stderr", "prologue-*", "epilogue-*", "SHA256SUMS*"),
+    *("software.sh", "software", "bind.sh", "placement_probe.sh", "ranks", "transport"),
+    *("telemetry.*", "packets.*", "profile", "profile.json", "profile-build*", "libtare_profile.*"),
+    *(
+        "job",
+        "job.*",
+        "hostfile",
+        "progress",
+        "landed",
+        "before.*",
+        "after.*",
+        "storage.left",
+        "manifests.yaml",
+    ),
+)
+"""Patterns of what Tare, or a job of a batch system, writes into the folder of a run.
+
+An input or a file of the same name would be overwritten.
+"""
 
 
 def name_fault(name: str) -> str | None:
     """Return why no file of a working folder can have this name, with the cure; None if one can."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or not name.isprintable():
+    if not name.isprintable():
+        return f"{shown(name)} has characters that do not print; leave them out"
+    if path.is_absolute() or ".." in path.parts or not path.parts:
         return f"{shown(name)} is outside the working folder; use a relative name inside it"
+    return None
+
+
+def own_name_fault(name: str) -> str | None:
+    """Return why a run would overwrite a file of this name, with the cure; None if it would not."""
+    first = _parts(name)[0]
+    if any(fnmatchcase(first, pattern) for pattern in _OWN):
+        return f"{shown(name)} is a file of the run itself; use another name"
     return None
 
 
@@ -30,8 +59,8 @@ def input_name_fault(name: str, others: Iterable[str]) -> str | None:
     if fault := name_fault(name):
         return fault
     parts = _parts(name)
-    if parts[0] in _OWN:
-        return f"{shown(name)} is a file of the run itself; use another name"
+    if fault := own_name_fault(name):
+        return fault
     for other in others:
         theirs = _parts(other)
         n_both = min(len(parts), len(theirs))

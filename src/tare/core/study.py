@@ -163,8 +163,10 @@ class Study(Design, frozen=True, kw_only=True):
     that makes it: a workload's own level, then a level that sets several things, then a plain factor, then
     `common`. If it `is_aa`, it is an A/A study: the reference is compared with itself. `exclude` may hold an
     Exclusion, which gives a reason. `prologue` and `epilogue` are commands before and after each run's
-    programs; `inputs` are copied into its folder first. `origins` says where the top entries of its file and
-    all inputs are, by their paths in the file.
+    programs; `inputs` are copied into its folder first. `own_software` are the settings by which the workload
+    that the study names at its top loads software. `named_levels` are the levels that the reference names, by
+    their factors. `origins` says where the top entries of its file and all inputs are, by their paths in the
+    file.
     """
 
     name: str
@@ -179,6 +181,8 @@ class Study(Design, frozen=True, kw_only=True):
     prologue: tuple[tuple[str, ...], ...] = ()
     epilogue: tuple[tuple[str, ...], ...] = ()
     inputs: tuple[Input, ...] = ()
+    own_software: Settings = {}
+    named_levels: Mapping[str, str] = {}
     origins: Mapping[str, Origin] = {}
 
     def fault(self, origin: Origin | None, message: str) -> Fault:

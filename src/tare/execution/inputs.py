@@ -64,13 +64,16 @@ def drop_copy(path: Path, copy: SafeFolder) -> None:
 
 def _take(path: Path, to: SafeFolder | None) -> Content:
     """Read the files at `path`, and copy them if `to` is given."""
-    names = file_names(path)
-    if names == [""]:
+    if not path.is_dir():
         n_bytes, digest = _take_file(path, to)
         return Content(n_files=1, n_bytes=n_bytes, sha256=digest)
+    names = sorted(_below(path, "", ()), key=os.fsencode)
     if to is not None:
         to.make_folder()
+        for folder in filter(_is_folder, names):  # some are empty
+            (to / folder.removesuffix("/")).make_folder()
     total, listed = 0, hashlib.sha256()
+    names = [name for name in names if not _is_folder(name)]
     for name in names:
         n_bytes, digest = _take_file(path / name, to / name if to else None)
         total += n_bytes
@@ -107,14 +110,23 @@ def file_names(path: Path) -> list[str]:
     """Return the names of the files below the folder `path`, in the order of their bytes; [""] for a file."""
     if not path.is_dir():
         return [""]
-    return sorted(_below(path, "", ()), key=os.fsencode)
+    return sorted((name for name in _below(path, "", ()) if not _is_folder(name)), key=os.fsencode)
+
+
+def _is_folder(name: str) -> bool:
+    return name.endswith("/")
 
 
 def _below(folder: Path, name: str, above: tuple[str, ...]) -> Iterator[str]:
-    """Yield the names of all but folders below `folder`. Links are followed, but not back up."""
+    """Yield the names of what is below `folder`, and its own; those of folders end with a slash.
+
+    Links are followed, but not back up.
+    """
     real = os.path.realpath(folder)
     if real in above:
         return
+    if name:
+        yield name
     with os.scandir(folder) as entries:
         for one in entries:
             if one.is_dir():

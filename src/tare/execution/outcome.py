@@ -32,6 +32,7 @@ from tare.execution.failure_reasons import (
     reason_of,
     refusal_of_loader,
 )
+from tare.execution.loading_fault import loading_fault
 from tare.execution.parsing import parse_output
 from tare.execution.placement import check_placement
 from tare.execution.printed_settings import anchored, requested_settings, with_contradictions
@@ -40,7 +41,6 @@ from tare.execution.transport import Needs, prove
 from tare.execution.transport_reports.gathering import read_reports
 from tare.execution.transport_reports.verdict import confirms, contradiction, describe, named_devices
 from tare.probes.placement import ranks_folder, sampling_stride
-from tare.probes.software import faults_in
 
 _FATAL = (
     signal.SIGILL,
@@ -107,7 +107,7 @@ def judge(
     """
     workload = composer.workloads[case.workload]
     attempt = msgspec.structs.replace(attempt, elapsed_s=end.exit.elapsed_s)
-    outcome = judge_clocks(attempt) or judge_software(case, composer, work)
+    outcome = judge_clocks(attempt) or judge_software(case, composer, work, end.exit)
     outcome = outcome or judge_exit(end, timeout_s, work, workload.output)
     network = NetworkEvidence()
     parsed = Parsed()
@@ -187,13 +187,10 @@ def judge_clocks(attempt: Attempt) -> Outcome | None:
     return Outcome(State.FAILED, reason, "clock", is_infrastructure=True) if reason else None
 
 
-def judge_software(case: Case, composer: Composer, work: Path) -> Outcome | None:
+def judge_software(case: Case, composer: Composer, work: Path, ended: Exit) -> Outcome | None:
     """Return an infrastructure failure if software of the run could not be loaded; else None."""
-    faults = faults_in(work) if composer.software(case) else []
-    if not faults:
-        return None
-    others = f"; so did {len(faults) - 1} more of its processes" if len(faults) > 1 else ""
-    return Outcome(State.FAILED, f"{faults[0].describe()}{others}", "software", is_infrastructure=True)
+    reason = loading_fault(work, ended) if composer.software(case) else ""
+    return Outcome(State.FAILED, reason, "software", is_infrastructure=True) if reason else None
 
 
 def judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str = "") -> Outcome | None:

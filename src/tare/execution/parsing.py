@@ -29,8 +29,8 @@ def parse_output(workload: Workload, work: Path) -> Parsed:
 
 def _joined(parsed: Parsed, name: str, other: Parsed) -> Parsed:
     """Return `parsed` with what was found in the file `name`."""
-    own = f"the program wrote no {name}"
-    problems = tuple(one if one == own else f"{name}: {one}" for one in other.problems)
+    named = (f"the program wrote no {name}", f"{name} ")  # these problems name the file themselves
+    problems = tuple(one if one.startswith(named) else f"{name}: {one}" for one in other.problems)
     return msgspec.structs.replace(
         parsed,
         measurements=(*parsed.measurements, *other.measurements),
@@ -43,7 +43,13 @@ def _parse_one(workload: Workload, work: Path) -> Parsed:
     folder, _, name = workload.output.rpartition("/")
     place = SafeFolder(work, *([folder] if folder else []))
     # The name may be a pattern, since some programs put the date into the name of their report.
-    found = place.files(name)[-1] if place.files(name) else place / name
+    matching = place.files(name)
+    if len(matching) > 1:
+        names = ", ".join(one.name for one in matching[:_MOST_NAMED])
+        return Parsed(
+            problems=(f"{workload.output} matches {len(matching)} files, such as {names}; name one of them",)
+        )
+    found = matching[0] if matching else place / name
     try:
         with os.fdopen(found.open(), encoding="utf-8", errors="replace") as lines:
             return _parse(workload, lines)
@@ -51,6 +57,9 @@ def _parse_one(workload: Workload, work: Path) -> Parsed:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
     except OSError as error:
         return Parsed(problems=(f"{workload.output} cannot be read: {error.strerror}",))
+
+
+_MOST_NAMED = 3
 
 
 def parse_file(workload: Workload, path: Path) -> Parsed:

@@ -9,17 +9,20 @@ with every fault. It starts and opens nothing::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from tare.core.bounds import Link
+from tare.core.case import Case
 from tare.core.collection import no_collection
 from tare.core.errors import Fault, FileFaults
 from tare.core.plan import Edition, LeftOut, Plan
 from tare.core.program import all_parameters
 from tare.core.site import Site
+from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import Exclusion, Study
+from tare.core.values import Settings
 from tare.core.workload import ParameterKind, Workload
 from tare.plan.checks import check_crossing, check_reference, check_use, site_notes
 from tare.plan.combinations import all_factors, combinations
@@ -66,7 +69,7 @@ def _plan(gathering: Gathering) -> Plan:
     networks = {case.network for case in cases}
     kinds = {name: {one.name: one.kind for one in workloads[name].parameters} for name in used}
     return Plan(
-        **study.design(),
+        **{**study.design(), "reference": _reference(study, cases)},
         study=study.name,
         site=gathering.site.name,
         cases=cases,
@@ -126,6 +129,17 @@ def _raise_any(faults: Iterable[Fault]) -> None:
     found = list(faults)
     if found:
         raise FileFaults(found)
+
+
+def _reference(study: Study, cases: Sequence[Case]) -> Settings:
+    """Return the reference with all that its cases load: software adds up over the levels that it names."""
+    named = [case for case in cases if study.named_levels.items() <= case.names.items()]
+    reference = dict(study.reference)
+    for name in SOFTWARE_SETTINGS:
+        loaded = {case.setting(name) for case in named} if name in reference and study.named_levels else set()
+        if len(loaded) == 1 and (value := loaded.pop()) is not None:
+            reference[name] = value
+    return reference
 
 
 def _sizes(kinds: Mapping[str, Mapping[str, ParameterKind]]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from tare.core.errors import Fault
 from tare.core.plan import Plan
 from tare.core.program import PROGRAM_SETTINGS
 from tare.core.site import Site
+from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import Study
 from tare.core.templates import TOKEN
 from tare.core.workload import InlineDefinition
@@ -36,7 +37,7 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
     contenders = [case for case in plan.cases if not plan.is_reference(case)]
     if len(contenders) == len(plan.cases):
         found = "; ".join(_levels(plan, name) for name in plan.reference)
-        return [study.fault(origin, f"no case is the reference {wanted}; {found}")], []
+        return [study.fault(origin, f"no case is the reference {wanted}; {found}{_unnamed(study)}")], []
     strange = [name for name, common, _ in plan.across_workloads() if not common]
     if strange:
         workload = plan.reference["workload"]
@@ -60,6 +61,19 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
     what = "1 case has" if len(alone) == 1 else f"{len(alone)} cases have"
     message = f"{what} no reference, so they are measured and not compared: {shown}{more}"
     return [], [*across, study.fault(origin, message)]
+
+
+def _unnamed(study: Study) -> str:
+    """Return the cure where a reference names levels, but not those of all factors that load software."""
+    loading = [
+        factor.name
+        for factor in study.factors
+        if any(not level.settings.keys().isdisjoint(SOFTWARE_SETTINGS) for level in factor.levels)
+    ]
+    others = [name for name in loading if name not in study.named_levels]
+    if not others or not study.named_levels.keys() & set(loading):
+        return ""
+    return f"; software adds up: name a level of {' and of '.join(others)} in the reference, too"
 
 
 def across_workloads(plan: Plan) -> Iterator[str]:

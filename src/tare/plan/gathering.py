@@ -145,6 +145,7 @@ class Gathering:
         yield from ((_INPUTS, reason) for reason in input_faults(study.inputs, names))
         stages = self.workloads[case.workload].stages(case) if has_stages and study.inputs else ()
         theirs = [name for one in stages for name in (*one.files, *(copy.name for copy in one.copies))]
+        theirs += [f"{one.name}.{output}" for one in stages for output in ("stdout", "stderr")]
         for given in study.inputs:
             if fault := input_name_fault(given.name, theirs):
                 yield _INPUTS, fault
@@ -285,12 +286,14 @@ class Gathering:
         yield from (one for one in program_settings(workload) if one.name in self._program_settings)
 
     def _software(self, workload: Workload, combination: Combination) -> Layers:
-        """Return what the study loads: for all cases, then by levels, then for the workload that it declares.
+        """Return what the study loads: for all cases, then by levels, then for the workload.
 
         Software adds up, while of other settings the most special one wins.
         """
         own = [one.name for one in workload.parameters]
         places = [self.study.common, *(level.settings for level in combination.ranked)]
+        if workload.name == self.study.common.get("workload"):
+            places.append(self.study.own_software)
         declared = [one.software for one in self.study.workloads if one.name == workload.name]
         return layers_of([*(software_of(place, without=own) for place in places), *declared])
 
@@ -368,7 +371,8 @@ def _has_marks(factor: Factor) -> bool:
 def _set_names(study: Study) -> set[str]:
     """Return the names of all settings that `study` sets."""
     levels = itertools.chain(study.cases, *(factor.levels for factor in study.factors))
-    return {*study.common, *study.reference, *(name for level in levels for name in level.settings)}
+    places = (study.common, study.own_software, study.reference, *(level.settings for level in levels))
+    return {name for place in places for name in place}
 
 
 def _used_workloads(study: Study, workloads: Mapping[str, Workload]) -> Iterator[tuple[str, Workload]]:

@@ -29,8 +29,10 @@ FOLDER = "software"
 _SHELL = "/bin/bash"
 _N_WORDS = 5  # that `loaded` puts before a command
 _MARK = "TARE_SOFTWARE"
+_COMMANDS = Path(__file__).with_name("module_commands.sh")
 _FUNCTIONS = Path(__file__).with_name("software.sh")
 _MOST_QUOTED = 300
+_MOST_ASKED_S = 25  # less than hosts may take to answer
 _MOST_FAULTS = 100
 
 _RUN = f"""\
@@ -38,6 +40,8 @@ _RUN = f"""\
 tare_role=$1 tare_folder=$2 tare_names=$3
 shift 3
 [ "${{{_MARK}-}}" != "$tare_hash" ] || exec "$@"
+tare_program=("$@")
+set -- # a file that a step reads must not take the program's arguments for its own
 tare_kept=()
 for tare_name in ${{tare_names//,/ }}; do
   [ -z "${{!tare_name+set}}" ] || tare_kept+=("$tare_name=${{!tare_name}}")
@@ -47,39 +51,56 @@ done
 _BECOME = f"""\
 trap - EXIT
 [ -z "$tare_failed" ] || {{ tare_report; exit 1; }}
-tare_clean
+PATH=$tare_path command rm -f -- "$tare_said"
 [ "${{#tare_kept[@]}}" = 0 ] || export -- "${{tare_kept[@]}}"
 export {_MARK}="$tare_hash"
-case $1 in
-  */*) ;;
-  *) case $tare_role in launcher.*) set -- "$(type -P -- "$1" || printf %s "$1")" "${{@:2}}" ;; esac ;;
+case $tare_role:$tare_program in
+  launcher.*:*/*) ;;
+  launcher.*) tare_program=$(type -P -- "$tare_program" || printf %s "$tare_program") ;;
 esac
-exec {{tare_in}}<&- {{tare_out}}>&- {{tare_err}}>&-
-exec "$@"
+exec "${{tare_program[@]}}"
 """
 """A launcher is started by its full path, by which Open MPI finds its daemons on other nodes (mpirun(1))."""
 
+
+_LMOD = re.compile(r"following error:\s*(.*?)(?:\n\s*\n|\nWhile processing the following|\Z)", re.DOTALL)
+"""How Lmod reports an error."""
 
 _INACTIVE = re.compile(r"^Inactive Modules:\n((?:[ \t]+\d+\).*\n?)+)", re.MULTILINE)
 """How Lmod says that it has unloaded modules which the new hierarchy does not have."""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A step that failed: the command, the node, its exit code, and what it printed."""
+    """A step that failed: the command, the node, its exit code, and what it printed.
+
+    A step that did not end has no code: it hung, or it ended or replaced its shell.
+    """
 
     step: str
     node: str
     code: str
     printed: str
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the step came to its end."""
+        return self.code != ""
+
     def describe(self) -> str:
         """Return the fault as a sentence: ``module load openmpi/9 failed on n1: Unable to locate …``."""
-        return f"{_short(self.step)} failed on {self.node}: {_short(self._words)}"
+        return self._sentence(f" on {self.node}")
 
     @property
     def sentence(self) -> str:
         """Return the fault without its node."""
-        return f"{_short(self.step)} failed: {_short(self._words)}"
+        return self._sentence("")
+
+    def _sentence(self, where: str) -> str:
+        if self.has_ended:
+            return f"{_short(self.step)} failed{where}: {_short(self._words)}"
+        printed = words_of(self.printed)
+        said = f"; it had printed: {_short(printed)}" if printed else ", and nothing was printed"
+        return f"{_short(self.step)} did not come to its end{where}{said}"
 
     @property
     def _words(self) -> str:
@@ -93,9 +114,7 @@ def with_script(stage: Stage, layers: Layers) -> Stage:
     """Return `stage` with the script that loads `layers`; unchanged if they load nothing."""
     if not layers:
         return stage
-    text = "\n".join(
-        [f"tare_hash={digest_of(layers)}", _RUN, _FUNCTIONS.read_text(), *_steps(layers), "", _BECOME]
-    )
+    text = "\n".join([f"tare_hash={digest_of(layers)}", _RUN, *_functions(), *_steps(layers), "", _BECOME])
     return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: text, f"{FOLDER}/.keep": ""})
 
 
@@ -132,17 +151,34 @@ def asking(script: str, layers: Layers) -> str:
         return script
     text = "\n".join(
         [
-            f"tare_hash={digest_of(layers)} tare_role=ask tare_folder=",
-            _FUNCTIONS.read_text(),
+            f"tare_hash={digest_of(layers)} tare_role=ask tare_folder=$1; shift",
+            *_functions(),
             *_steps(layers),
             "trap - EXIT",
-            'if [ -n "$tare_failed" ]; then tare_report; else tare_clean; fi',
-            "exec {tare_in}<&- {tare_out}>&- {tare_err}>&-",
+            'tare_fault_text=$(PATH=$tare_path; [ -z "$tare_failed" ] || command cat -- "$tare_folder"/*)',
+            '(PATH=$tare_path; command rm -f -- "$tare_folder"/*)',
             f"{_MARK}=$tare_hash",
             script,
         ]
     )
-    return f"{_SHELL} -c {shlex.quote(text)}\n"
+    return _ASK.format(seconds=_MOST_ASKED_S, shell=_SHELL, text=shlex.quote(text))
+
+
+_ASK = """\
+tare_asked=$(mktemp -d) || exit
+timeout -s KILL {seconds} {shell} -c {text} bash "$tare_asked" &
+tare_group=$!
+wait "$tare_group"
+kill -- "-$tare_group" 2>/dev/null
+for tare_left in "$tare_asked"/*; do
+  [ ! -f "$tare_left" ] || {{ printf '\\036software.fault\\036\\n'; head -c 4096 -- "$tare_left"; }}
+done
+rm -rf -- "$tare_asked"
+"""
+"""Whatever a step does to its shell, this one tells which step it was: the file that names it is left behind.
+
+timeout(1) makes a process group of its own, so what steps have started in the background ends, too.
+"""
 
 
 def with_functions(script: str) -> str:
@@ -150,43 +186,55 @@ def with_functions(script: str) -> str:
 
     These define ``module`` and ``spack`` as for the steps of a software environment.
     """
-    lines = [
-        "tare_hash= tare_role=ask tare_folder=",
-        _FUNCTIONS.read_text(),
-        "trap - EXIT",
-        "tare_clean",
-        "exec {tare_in}<&- {tare_out}>&- {tare_err}>&-",
-        script,
-    ]
-    return "\n".join(lines)
+    return f"{_COMMANDS.read_text()}\n{script}"
+
+
+def _functions() -> tuple[str, str]:
+    return _COMMANDS.read_text(), _FUNCTIONS.read_text()
 
 
 def _steps(layers: Layers) -> Iterator[str]:
     """Yield the shell lines that load `layers`, at the top level of the script."""
     for one in layers:
         if one.setup:
-            yield f"if tare_begin {shlex.quote('setup')}; then"
-            yield 'trap \'tare_error $? "${FUNCNAME[0]-}" "$BASH_COMMAND"\' ERR'
-            text = f"{one.setup}\n:"
-            yield f"eval {shlex.quote(text)}\ntare_end $?\ntrap - ERR; fi"
+            yield from _step("setup", f"{one.setup}\n\ntare_through 0\ntrap - DEBUG ERR RETURN", _WATCH)
         for name in one.modules:
-            yield f"if tare_begin {shlex.quote(f'module load {name}')}; then"
-            yield f"module load {shlex.quote(name)}\ntare_end $?; fi"
+            yield from _step(f"module load {name}", f"module load {shlex.quote(name)}\ntare_through $?")
         if one.spack:
             words = shlex.join(one.spack)
-            yield f"if tare_begin {shlex.quote(f'spack load {words}')}; then"
-            yield f"tare_find_spack && spack load {words}\ntare_end $?; fi"
+            yield from _step(f"spack load {words}", f"tare_find_spack && spack load {words}\ntare_through $?")
 
 
-def faults_in(work: Path) -> list[Fault]:
-    """Return the faults that the launcher and the ranks of an attempt in `work` have left there."""
+_WATCH = 'trap \'tare_error $? "${FUNCNAME[0]-}" "$BASH_COMMAND"\' ERR\n'
+
+
+def _step(what: str, lines: str, before: str = "") -> Iterator[str]:
+    """Yield one step. What it starts in the background inherits no output but the step's own."""
+    yield f"if tare_begin {shlex.quote(what)}; then"
+    yield f'{before}eval {shlex.quote(lines)} </dev/null >>"$tare_said" 2>&1'
+    yield "tare_end $?; fi"
+
+
+def faults_in(work: Path, *, is_timeout: bool = False) -> list[Fault]:
+    """Return the faults that the launcher and the ranks of an attempt in `work` have left there.
+
+    Steps that did not end come last. Those of ranks count only if the run timed out: otherwise the launcher
+    has ended the ranks, for another reason.
+    """
+    folder = SafeFolder(work.parents[2], *work.parts[-3:], FOLDER)
+    unended = [one for one in folder.files("printed.*") if is_timeout or not one.name.startswith(_OF_RANK)]
     found = []
-    for file in SafeFolder(work.parents[2], *work.parts[-3:], FOLDER).files("fault.*")[:_MOST_FAULTS]:
+    for file in (*folder.files("fault.*")[:_MOST_FAULTS], *unended[:_MOST_FAULTS]):
         try:
-            found.append(read_fault(file.read().decode(errors="replace")))
+            with file.reader() as text:
+                found.append(read_fault(text.read(_MOST_READ).decode(errors="replace")))
         except OSError:
             continue
-    return found
+    return [one for one in found if one.step]
+
+
+_OF_RANK = "printed.rank."
+_MOST_READ = 1 << 16
 
 
 def read_fault(text: str) -> Fault:
@@ -198,7 +246,7 @@ def read_fault(text: str) -> Fault:
 def words_of(printed: str) -> str:
     """Return the error in what a module system, Spack or a setup line printed, on one line."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", printed)
-    if found := re.search(r"following error:\s*(.*?)(?:\n\s*\n|\Z)", text, re.DOTALL):  # Lmod
+    if found := _LMOD.search(text):
         return _one_line(found[1])
     if found := re.search(r"ERROR:(?:\d+:)?\s*(.*)", text):  # environment-modules
         return _one_line(found[1])

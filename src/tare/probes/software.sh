@@ -1,22 +1,42 @@
 # Load a software environment into this bash. The generated lines below run each step at the top level, between
-# tare_begin and tare_end. What the steps print goes to $tare_log, never to the program's output. The variables
-# tare_role, tare_folder and tare_hash are set before.
+# tare_begin and tare_end. What a step prints goes to $tare_said, never to the program's output. While a step runs,
+# this file names it: if it is left behind, the step has not come to its end. The variables tare_role, tare_folder and
+# tare_hash are set before.
 
 tare_begin() { # tare_begin WHAT: begin a step; false if an earlier one has failed
   [ -z "$tare_failed" ] || return 1
-  tare_what=$1 tare_line='' tare_codes=0
-  : >"$tare_said"
-  exec </dev/null >"$tare_said" 2>&1
+  tare_failed=1 # until it has ended well
+  tare_what=$1 tare_line='' tare_codes=0 tare_is_through='' tare_listed=${LOADEDMODULES-}
+  printf '%s\n%s\n\n' "$tare_what" "$tare_node" >"$tare_said"
+}
+
+tare_through() { # tare_through CODE: at the end of a step, undo what it must not leave to the next: options, folder
+  tare_is_through=1
+  eval "$tare_options"
+  trap 'tare_exit $?' EXIT
+  cd -- "$tare_cwd" || return
+  return "$1"
 }
 
 tare_end() { # tare_end CODE: end the step
-  exec <&"$tare_in" >&"$tare_out" 2>&"$tare_err"
-  { printf '$ %s\n' "$tare_what" && cat -- "$tare_said"; } >>"$tare_log"
-  if [ "$1" != 0 ] || [ "$tare_codes" != 0 ]; then
+  local PATH=$tare_path
+  tare_keep
+  if [ "$tare_codes" = 0 ] && [ -n "$tare_is_through" ] && tare_is_done "$1"; then
+    tare_failed=''
+  else
     tare_fail "$1"
-  elif [ "${tare_what%% *}" = module ] && grep -qE '^[^ ]*ERROR:|^Inactive Modules' "$tare_said"; then
-    tare_fail "$1" # these return 0: environment-modules before 4 with an error, and Lmod when it makes others inactive
   fi
+}
+
+tare_is_done() { # tare_is_done CODE: whether a step that has returned CODE has done what it is for
+  case $tare_what in
+    'module load '*) tare_check_module "${tare_what#module load }" "$1" ;;
+    *) [ "$1" = 0 ] ;;
+  esac
+}
+
+tare_keep() { # append what the step has printed to the log
+  { printf '$ %s\n' "$tare_what" && command tail -n +4 -- "$tare_said"; } >>"$tare_log"
 }
 
 tare_error() { # in an ERR trap: remember the first command of setup lines that failed, but not one in a file that they read
@@ -26,76 +46,75 @@ tare_error() { # in an ERR trap: remember the first command of setup lines that 
 }
 
 tare_fail() { # tare_fail CODE: report that the step has failed
-  tare_failed=1
   local code=$1
   [ "$tare_codes" = 0 ] || code=$tare_codes
   {
-    printf '%s\n%s\n%s\n' "${tare_line:-$tare_what}" "${TARE_NODE:-$HOSTNAME}" "$code" | cat
-    tail -c 4096 -- "$tare_said"
+    printf '%s\n%s\n%s\n' "${tare_line:-$tare_what}" "$tare_node" "$code" | command cat
+    command tail -n +4 -- "$tare_said" | command tail -c 4096
   } >"$tare_fault"
+  command rm -f -- "$tare_said"
 }
 
-tare_exit() { # in an EXIT trap: a setup line has ended this shell
-  exec <&"$tare_in" >&"$tare_out" 2>&"$tare_err"
-  [ -n "$tare_failed" ] || { tare_line="$tare_what (which ended the shell)" && tare_fail "$1"; }
-  cat -- "$tare_said" >>"$tare_log"
-  tare_report
-  [ "$tare_role" != ask ] || printf '\036software.fault\036\n%s\n' "$tare_fault_text"
+tare_exit() { # tare_exit CODE, in an EXIT trap: a step has ended this shell, or a signal has: then its file stays behind
+  local PATH=$tare_path
+  eval "$tare_options"
+  [ "$1" != 0 ] && [ "$1" -le 128 ] || exit 1
+  tare_line="$tare_what (which ended the shell)"
+  tare_keep
+  tare_fail "$1"
+  exit 1
 }
 
-tare_report() { # what is left to do when a step has failed
-  if [ "$tare_role" = ask ]; then
-    tare_fault_text=$(cat -- "$tare_fault")
-  else
-    printf 'tare: %s failed on %s; see software/ in the folder of the run\n' "${tare_line:-$tare_what}" "${TARE_NODE:-$HOSTNAME}" >&2
+tare_report() { # tell a reader of the program's output that a step has failed
+  [ "$tare_role" = ask ] ||
+    printf 'tare: %s failed on %s; see software/ in the folder of the run\n' "${tare_line:-$tare_what}" "$tare_node" >&2
+}
+
+tare_check_module() { # tare_check_module NAME CODE: false if 'module load', which returned CODE, did not do what it was asked for
+  local entry last one
+  # These return 0: environment-modules before 4 with an error, and Lmod when it makes others inactive.
+  ! command grep -qE '^[^ ]*ERROR:|^Inactive Modules' "$tare_said" || return
+  # Lmod returns 1 with a mere warning.
+  [ "$2" = 0 ] || { command grep -q '^Lmod Warning:' "$tare_said" && ! command grep -q 'following error:' "$tare_said"; } || return
+  [ -n "${LMOD_CMD-}${MODULES_CMD-}${LOADEDMODULES-}" ] || return 0 # a module system that does not tell
+  entry=$(tare_entry "${1%/}")
+  if [ -z "$entry" ]; then # Lmod returns 0 if a module file in Tcl exits
+    last=$(command tail -n +4 -- "$tare_said" | command grep . | command tail -n 1)
+    tare_say "it reported no error, but $1 is not loaded${last:+; it had printed: $last}"
+    return 1
   fi
-  tare_clean
-}
-
-tare_clean() {
-  rm -f -- "$tare_said"
-  [ "$tare_role" != ask ] || rm -f -- "$tare_fault"
-}
-
-tare_find_module() { # define 'module' as a login shell does; the folders of PATH stay first
-  local path=$PATH file
-  unset -f module ml
-  if [ -r /etc/profile ]; then
-    . /etc/profile
-    [ "$PATH" = "$path" ] || PATH=$path:$PATH
-  fi
-  for file in "${LMOD_PKG:-/usr/share/lmod/lmod}/init/bash" "${MODULESHOME:-/usr/share/modules}/init/bash"; do
-    if ! declare -F module >/dev/null && [ -r "$file" ]; then . "$file"; fi
+  for one in "${tare_loaded[@]}"; do
+    if [ "${one%/*}" != "${entry%/*}" ] && ! tare_is_listed "$one"; then
+      tare_say "it unloaded $one, which was asked for before it; leave one of them out"
+      return 1
+    fi
   done
-  declare -F module >/dev/null || {
-    echo "no 'module' command: neither /etc/profile nor Lmod's or environment-modules' usual place defines it;" \
-      "read its init/bash in 'setup'"
-    return 127
-  }
+  tare_loaded+=("$entry")
 }
 
-# Until a setup line defines them, or the environment does, the first call finds them.
-declare -F module >/dev/null || module() { tare_find_module && module "$@"; }
-declare -F ml >/dev/null || ml() { tare_find_module && ml "$@"; }
-
-tare_find_spack() { # define 'spack' as a shell function, which alone can load packages into this shell
-  declare -F spack >/dev/null && return
-  local root=${SPACK_ROOT:-}
-  [ -n "$root" ] || { root=$(type -P spack) && root=$(readlink -f -- "$root") && root=${root%/bin/spack}; }
-  [ -z "$root" ] || [ ! -r "$root/share/spack/setup-env.sh" ] || . "$root/share/spack/setup-env.sh"
-  declare -F spack >/dev/null || {
-    echo "no shell support of Spack; read its setup-env.sh in 'setup': . /opt/spack/share/spack/setup-env.sh"
-    return 127
-  }
+tare_entry() { # tare_entry NAME: print the entry of LOADEDMODULES that NAME stands for; nothing if it is not loaded
+  local entries one
+  IFS=: read -ra entries <<<"${LOADEDMODULES-}"
+  for one in "${entries[@]}"; do
+    case $one in "$1" | "$1"/*) printf %s "$one" && return ;; esac
+  done
+  if [ "${LOADEDMODULES-}" != "$tare_listed" ] && [ "${#entries[@]}" != 0 ]; then
+    printf %s "${entries[-1]}"
+  elif module is-loaded "$1" >/dev/null 2>&1; then
+    printf %s "$1"
+  fi
 }
 
-exec {tare_in}<&0 {tare_out}>&1 {tare_err}>&2
-tare_failed='' tare_what='' tare_line='' tare_codes=0
-if [ "$tare_role" = ask ]; then
-  tare_said=$(mktemp) && tare_fault=$(mktemp) || exit
-  tare_log=/dev/null
-else
-  tare_said=$tare_folder/printed.$HOSTNAME.$$ tare_fault=$tare_folder/fault.$HOSTNAME.$$
-  case $tare_role in rank) tare_log=/dev/null ;; *) tare_log=$tare_folder/$tare_role.log ;; esac
-fi
+tare_is_listed() { # tare_is_listed ENTRY: whether LOADEDMODULES has this entry, or it is another name that is loaded
+  case :${LOADEDMODULES-}: in *":$1:"*) ;; *) module is-loaded "$1" >/dev/null 2>&1 ;; esac
+}
+
+tare_say() { # tare_say WORDS: end what the step has printed with the reason of its fault
+  printf '\n%s\n' "$1" >>"$tare_said"
+}
+
+tare_path=$PATH tare_cwd=$PWD tare_node=${TARE_NODE:-$HOSTNAME} tare_options=$(set +o)
+tare_failed='' tare_what='' tare_line='' tare_codes=0 tare_loaded=()
+tare_said=$tare_folder/printed.$tare_role.$HOSTNAME.$$ tare_fault=$tare_folder/fault.$tare_role.$HOSTNAME.$$
+case $tare_role in ask | rank) tare_log=/dev/null ;; *) tare_log=$tare_folder/$tare_role.log ;; esac
 trap 'tare_exit $?' EXIT

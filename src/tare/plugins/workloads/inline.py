@@ -24,13 +24,13 @@ from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.csv_column import CsvColumn
+from tare.plugins.workloads.common.declared_figure import DeclaredFigure, number_around, shown
 from tare.plugins.workloads.common.text import figure
 
 _SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
 """Placeholders of a command that starts its own processes: how many to start, and where."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
-_SHOWN = 120  # characters of an output line that a problem quotes
 
 
 class InlineWorkload:
@@ -142,7 +142,7 @@ class InlineWorkload:
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the figures and make the checks (see core.workload.Workload.parse)."""
         findings = Findings(self._own, is_any_number_possible=True)
-        figures = {fom.name: _Figure(fom, findings) for fom in self._own}
+        figures = {fom.name: DeclaredFigure(fom, findings) for fom in self._own}
         unmet = list(self._must)
         document = _Document()
         torn: list[str] = []
@@ -156,9 +156,7 @@ class InlineWorkload:
                 unmet = [pattern for pattern in unmet if not pattern.search(line)]
             for pattern in self._must_not:
                 if pattern.search(line):
-                    findings.problem(
-                        f"the output has a line that matches {pattern.pattern!r}: {_shown(line)}"
-                    )
+                    findings.problem(f"the output has a line that matches {pattern.pattern!r}: {shown(line)}")
         if self._paths:
             _read_json(document.lines, self._paths, figures, findings)
             if document.is_cut:
@@ -193,44 +191,7 @@ def _lasting(value: object) -> object:
     return [_lasting(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _shown(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
 # Figures
-
-
-class _Figure:
-    """The values of one figure of merit, as text, by coordinates; None if there are several values."""
-
-    def __init__(self, fom: Fom, findings: Findings) -> None:
-        self.fom = fom
-        self._findings = findings
-        self.values: dict[tuple[Scalar, ...], str | None] = {}
-
-    def add(self, text: str, at: tuple[Scalar, ...] = ()) -> None:
-        if at in self.values:
-            self.values[at] = None
-        else:
-            self.values[at] = text
-            self._findings.keep()
-
-    def report(self, *, is_torn: bool) -> None:
-        """Add the values that are single numbers to the findings, and a problem for each other value."""
-        findings = self._findings
-        if not self.values:
-            torn = ", whose last line has no end and was left out: it may be cut short" if is_torn else ""
-            findings.problem(f"{self.fom.name} is not in the output{torn}")
-        for coordinates, text in self.values.items():
-            at = dict(zip(self.fom.by, coordinates, strict=True))
-            where = "".join(f" at {name} {value}" for name, value in at.items())
-            if text is None:
-                cure = "" if at else "; list what distinguishes them in 'by', and name it as a regex group"
-                findings.problem(f"{self.fom.name}{where} is in the output more than once{cure}")
-            elif (value := figure(text)) is not None:
-                findings.measure(self.fom.name, value, **at)
-            else:
-                findings.problem(f"{self.fom.name}{where} is {_shown(text)!r}, which is not a number")
 
 
 class _FomRegex:
@@ -254,9 +215,11 @@ class _FomRegex:
             )
         self._value = groups[0]
 
-    def read(self, line: str, into: _Figure) -> None:
+    def read(self, line: str, into: DeclaredFigure) -> None:
         for match in self._pattern.finditer(line):
-            into.add(match[self._value] or "", tuple(_coordinate(match[name] or "") for name in self.fom.by))
+            at = tuple(_coordinate(match[name] or "") for name in self.fom.by)
+            value = match[self._value] or ""
+            into.add(value, at, number=number_around(match, self._value) if value else "")
 
 
 class _FomColumn:
@@ -266,10 +229,10 @@ class _FomColumn:
         self.fom = fom
         self._column = CsvColumn(column, fom.by)
 
-    def read(self, line: str, into: _Figure, findings: Findings) -> None:
+    def read(self, line: str, into: DeclaredFigure, findings: Findings) -> None:
         problem = self._column.read(line, lambda text, at: into.add(text, tuple(map(_coordinate, at))))
         if problem:
-            findings.problem(f"{self.fom.name}: {problem}: {_shown(line)}")
+            findings.problem(f"{self.fom.name}: {problem}: {shown(line)}")
 
 
 def _compile(workload: str, regex: str) -> re.Pattern[str]:
@@ -314,7 +277,7 @@ class _Document:
 def _read_json(
     lines: list[str],
     paths: Iterable[tuple[Fom, str]],
-    figures: Mapping[str, _Figure],
+    figures: Mapping[str, DeclaredFigure],
     findings: Findings,
 ) -> None:
     """Add the values at `paths` in all JSON documents in `lines`."""
