@@ -17,9 +17,10 @@ from pathlib import Path
 import msgspec
 
 from tare.app.init.dialogue import Dialogue
-from tare.app.init.draft import Choice, class_nodes, node_class
+from tare.app.init.draft import Choice
 from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
+from tare.app.init.node_choice import class_nodes, node_class
 from tare.app.init.slurm_choice import account_of, partition_of, qos_of
 from tare.core.errors import BackendError, CampaignError, UsageError
 from tare.core.units import whole_number
