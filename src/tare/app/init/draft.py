@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from tare.app.init.job_limits import JobLimits
 from tare.app.init.kubernetes_draft import KubernetesChoice, kubernetes_draft
 from tare.app.init.mpis import loaded, named_mpis
 from tare.app.init.network_drafts import network_drafts
 from tare.app.init.node_choice import class_nodes, host_ranges, node_class, slots_of
 from tare.app.init.pmi import PMI, mpi_types, pmi_of_cray
 from tare.app.init.remarks import remarks_on
-from tare.app.init.site_draft import PlatformDraft, SiteDraft, Stated
+from tare.app.init.site_draft import JobSize, PlatformDraft, SiteDraft, Stated
+from tare.app.init.slurm_request import Request, job_memory_mib, request_of
+from tare.app.platform_checks import job_minutes
 from tare.discovery.facts import Folder, Found, Mpi, NodeClass, Partition
 from tare.discovery.file_systems import SHARED
 from tare.discovery.networks import NetworkFacts, find_networks
@@ -26,12 +29,13 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen of what was found: a partition, an account, and the folder where nodes keep files.
 
     With `kubernetes`, the runs are in the cluster that was found.
-    `origins` say where account and QoS come from.
+    `limits` are those of one job in the partition. `origins` say where account and QoS come from.
     """
 
     partition: Partition | None = None
     account: str = ""
     qos: str = ""
+    limits: JobLimits = JobLimits()
     origins: tuple[str, ...] = ()
     staging: str = ""
     kubernetes: KubernetesChoice | None = None
@@ -53,7 +57,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         cores, origin = _cores_of_hosts(found)
         keys["nodes"] = Stated(host_ranges(names), _origin_of_hosts(found))
     keys["slots_per_node"] = Stated(cores, origin)
-    keys |= _memory(found, kind)
+    keys |= _memory(found, partition, kind)
     keys |= _more(found, choice, bool(partition))
     all_networks = find_networks(found.nodes) if partition or found.hosts else ()
     networks, control = _parted(all_networks)
@@ -61,15 +65,33 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         keys["management"] = Stated(
             [one.interface for one in control], "nodes are reached by it: start-up, no data"
         )
+    request = _request(found, choice)
+    limits = choice.limits
+    n_nodes = min(len(names), limits.max_nodes.value) if limits.max_nodes else len(names)
     return SiteDraft(
         keys=keys,
-        n_nodes=len(names),
+        n_nodes=max(n_nodes, 1),
+        job=JobSize(nodes=limits.nodes(min(2, len(names))), minutes=_minutes(limits)),
         cores=cores,
-        platforms=tuple(_platforms(found, choice, constraint)),
+        platforms=tuple(_platforms(found, choice, request.options)),
         networks=network_drafts(networks, control),
         storage=_storage(found),
-        remarks=(*(f"In 'slurm:', {one}." for one in choice.origins), *remarks_on(found, partition, others)),
+        remarks=(
+            *(f"In 'slurm:', {one}." for one in (*choice.origins, *request.origins)),
+            *remarks_on(found, partition, others),
+        ),
     )
+
+
+def _request(found: Found, choice: Choice) -> Request:
+    """Return what Slurm's jobs ask for; nothing where there are none."""
+    if found.slurm is None or choice.partition is None:
+        return Request(options={})
+    return request_of(found.slurm, choice.partition, choice.limits, choice.account, choice.qos)
+
+
+def _minutes(limits: JobLimits) -> int:
+    return job_minutes(limits.max_minutes.value if limits.max_minutes else None)
 
 
 def _name(found: Found) -> Stated:
@@ -96,7 +118,7 @@ def _origin_of_hosts(found: Found) -> str:
     return "named by --hosts" if found.hosts else "this machine"
 
 
-def _memory(found: Found, kind: NodeClass | None) -> dict[str, Stated]:
+def _memory(found: Found, partition: Partition | None, kind: NodeClass | None) -> dict[str, Stated]:
     """Return the memory of the node with the least, or what Slurm gives jobs of it if that is less."""
     least = min((one.memory_kib for one in found.nodes if one.memory_kib), default=0)
     if not least or (found.slurm and not found.via):
@@ -107,6 +129,10 @@ def _memory(found: Found, kind: NodeClass | None) -> dict[str, Stated]:
             kind.memory_mib << 10,
             "sinfo: memory of a node; scontrol show node: without MemSpecLimit",
         )
+    is_allotted = found.slurm is not None and found.slurm.allots_memory
+    most = job_memory_mib(partition, kind) if partition and is_allotted else None
+    if most and most << 10 < least:
+        least, origin = most << 10, "scontrol show partition: MaxMemPerNode or MaxMemPerCPU"
     size = f"{least >> 20}GiB" if least >= _SMALL_KIB else f"{least >> 10}MiB"
     return {"memory": Stated(size, origin)}
 
@@ -150,16 +176,8 @@ def _parted(networks: Sequence[NetworkFacts]) -> tuple[tuple[NetworkFacts, ...],
     return tuple(sorted(rest, key=lambda one: (one.provider == "tcp", -(one.rate_mbit_per_s or 0)))), control
 
 
-def _platforms(found: Found, choice: Choice, constraint: str) -> Iterator[PlatformDraft]:
-    batch: dict[str, object] = {}
-    if choice.partition:
-        wanted = {
-            "partition": choice.partition.name,
-            "account": choice.account,
-            "qos": choice.qos,
-            "constraint": constraint,
-        }
-        batch = {key: value for key, value in wanted.items() if value} | {"exclusive": True, "in_flight": 1}
+def _platforms(found: Found, choice: Choice, batch: Mapping[str, object]) -> Iterator[PlatformDraft]:
+    """Yield the platforms; with `batch`, the options of their `slurm:`, they send runs through Slurm."""
     types = mpi_types(found, choice.partition) or ()
     for name, one in named_mpis(found.nodes).items():
         title = f"{one.family} {one.version}: {one.origin}"

@@ -6,7 +6,6 @@ import getpass
 import grp
 import os
 import secrets
-import shlex
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +18,13 @@ import msgspec
 from tare.app.init.dialogue import Dialogue
 from tare.app.init.draft import Choice
 from tare.app.init.hosts_survey import HostsSurvey
+from tare.app.init.job_limits import limits_of
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
-from tare.app.init.node_choice import class_nodes, node_class
+from tare.app.init.node_choice import node_class
 from tare.app.init.slurm_choice import account_of, partition_of, qos_of
+from tare.app.init.slurm_request import request_of
+from tare.app.init.slurm_survey import SlurmSurvey
 from tare.core.errors import BackendError, CampaignError, UsageError
-from tare.core.units import whole_number
 from tare.discovery.allocations import find_allocation
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
@@ -32,11 +33,10 @@ from tare.discovery.file_systems import candidates, read_mounts
 from tare.discovery.kubernetes_contexts import find_contexts
 from tare.discovery.kubernetes_facts import Context
 from tare.discovery.node_probe import probe_script
-from tare.discovery.nodes import JOB_MINUTES, ask_slurm, ask_this_machine, srun_command
+from tare.discovery.nodes import ask_this_machine
 from tare.discovery.slurm import find_slurm
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
 
-_WAIT_S = 300
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
 
@@ -175,8 +175,11 @@ class _Surveyor:
             self.dialogue.say(f"chosen   {why}")
         account = account_of(slurm, partition, self.wishes.account, choose)
         qos = qos_of(slurm, partition, account.value, self.wishes.qos, choose)
-        origins = filter(None, (why, account.origin, qos.origin))
-        return Choice(partition=partition, account=account.value, qos=qos.value, origins=tuple(origins))
+        limits = limits_of(slurm, partition, node_class(partition)[0], account.value, qos.value)
+        origins = tuple(filter(None, (why, account.origin, qos.origin)))
+        return Choice(
+            partition=partition, account=account.value, qos=qos.value, limits=limits, origins=origins
+        )
 
     def _looked(
         self, slurm: SlurmFacts | None, choice: Choice, allocation: Allocation | None, marker: Path
@@ -190,41 +193,28 @@ class _Surveyor:
         if allocation and (within := hosts.of_allocation(found, allocation)):
             return within
         if slurm and choice.partition:
-            nodes, via, may_try = self._ask_slurm(choice, marker)
+            nodes, via, may_try = self._ask_slurm(slurm, choice, marker)
             return msgspec.structs.replace(found, nodes=nodes, via=via), may_try
         with self.dialogue.busy("this machine"):
             nodes = ask_this_machine(self.commands, script(""), self.origins, self.notes.append)
         return msgspec.structs.replace(found, nodes=nodes, via="this machine"), True
 
-    def _ask_slurm(self, choice: Choice, marker: Path) -> tuple[tuple[NodeFacts, ...], str, bool]:
+    def _ask_slurm(
+        self, slurm: SlurmFacts, choice: Choice, marker: Path
+    ) -> tuple[tuple[NodeFacts, ...], str, bool]:
         partition = choice.partition
-        constraint = node_class(partition)[1] if partition else ""
-        most = whole_number(partition.limits.get("MaxNodes", "")) if partition else None
-        n_nodes = min(2, len(class_nodes(partition)) if partition else 2, most or 2)
-        options = {
-            "partition": partition.name if partition else None,
-            "constraint": constraint or None,
-            "account": choice.account or None,
-            "qos": choice.qos or None,
-        }
-        command = srun_command(n_nodes, options, _WAIT_S)
-        self.dialogue.say(
-            "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
-            f"{n_nodes} node{'s' if n_nodes > 1 else ''}, for {JOB_MINUTES} minutes at most:",
-            f"  {shlex.join(command)} sh -c …",
-        )
-        if not self._may("run this job"):
-            self.notes.append("networks, folders and MPIs of compute nodes, since no job was run")
+        if partition is None:
             return (), "", False
-        with self.dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"):
-            script = self._script("", marker)
-            nodes = ask_slurm(self.commands, command, _WAIT_S, script, self.origins, self.notes.append)
+        request = request_of(slurm, partition, choice.limits, choice.account, choice.qos)
+        survey = SlurmSurvey(self.commands, self.dialogue, self._may, self.origins, self.notes)
+        script = self._script("", marker)
+        nodes, may_try = survey.of_partition(slurm, partition, choice.limits, request, script)
         for one in nodes:
             if not one.sees_folder:
                 self.notes.append(
                     f"{one.node} does not see {self.wishes.folder}: campaigns must lie where it does"
                 )
-        return nodes, "in a job of Slurm", bool(nodes)
+        return nodes, "in a job of Slurm" if nodes else "", may_try
 
     def _may(self, what: str) -> bool:
         return self.wishes.allows_jobs and self.dialogue.confirm(f"May tare init {what}?")
