@@ -22,9 +22,10 @@ GOLDEN = Path(__file__).with_name("goldens") / "two-tasks.sh"
 MESH = Step(
     name="mesh", invocation=Invocation(argv=("mesher", "-n", "4")), stdout="mesh.stdout", stderr="mesh.stderr"
 )
-HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "new\nline", "`id`", "; exit 9", "ünï", "")
+HOSTILE = ("a!b !word", "$(touch pwned)", "it's", 'a "b"', "new\nline", "`id`", "; exit 9", "ünï", "")
 SOLVE = Step(
-    name="run", invocation=Invocation(argv=("solver", *HOSTILE[:2]), env={"OMP_NUM_THREADS": "2", "X": "a b"})
+    name="run",
+    invocation=Invocation(argv=("solver", *HOSTILE[1:3]), env={"OMP_NUM_THREADS": "2", "X": "a b"}),
 )
 
 

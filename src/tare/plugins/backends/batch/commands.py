@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.log import fields
 from tare.plugins.backends.batch.queue import Queue
+from tare.plugins.backends.hosts.login_shell import for_login_shell
 from tare.plugins.backends.hosts.own_storage import remove_from
 
 _TIMEOUT_S = 60.0
@@ -45,7 +45,7 @@ class Reach(NamedTuple):
         """
         began = time.monotonic()
         done = subprocess.run(
-            [*self.way, shlex.join(argv)] if self.way else list(argv),
+            [*self.way, for_login_shell(argv)] if self.way else list(argv),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
