@@ -1,7 +1,7 @@
 """Write a command as one line that every login shell reads alike, csh too. Pure.
 
 ssh and its like pass a line to the user's login shell. Within single quotes, csh ends a word at a newline,
-and replaces ``!word`` by a command of its history (csh(1), "History substitution"). Shells of POSIX do neither.
+and replaces ``!word`` by a command of its history (csh(1), "History substitution"). POSIX shells do neither.
 """
 
 from __future__ import annotations
