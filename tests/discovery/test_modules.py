@@ -290,7 +290,7 @@ def test_the_loaded_module_that_brings_mpirun_is_named_with_the_compiler_that_it
 
 @pytest.fixture
 def two_compilers(tree: Path) -> Path:
-    """The tree with a second compiler, behind which Open MPI has the same name, and with none beside the first."""
+    """The tree with more compilers: one with an Open MPI of the same name, and one without any."""
     intel = tree.parent / "intel/bin"
     intel.mkdir(parents=True)
     (intel / "mpirun").write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.6'\n")

@@ -17,6 +17,7 @@ from tare.plugins.backends.hosts.login_shell import for_login_shell
 from tare.plugins.backends.hosts.own_storage import remove_from
 
 _TIMEOUT_S = 60.0
+_NOT_FOUND = 127  # env(1)
 _CHANGES = {"sbatch", "scancel", "qsub", "qdel", "bsub", "bkill"}
 
 
@@ -88,18 +89,27 @@ class CommandQueue(Queue):
     def _call(self, argv: Sequence[str], *, name: str = "") -> str:
         """Return the output of a command. Raises BackendError with its message if it fails."""
         done = self._run(argv)
+        if done.returncode == _NOT_FOUND and argv[0] == "env":
+            raise BackendError(f"{_program(argv)}: command not found; is {self.system} installed here?")
         if done.returncode != 0:
-            raise BackendError(f"{name or argv[0]}: {' '.join(message_of(done).split())}")
+            raise BackendError(f"{name or _program(argv)}: {' '.join(message_of(done).split())}")
         return done.stdout.decode(errors="replace")
 
     def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
         try:
             return self._reach.run(argv, self._logger)
         except subprocess.TimeoutExpired as error:
-            raise BackendError(f"{argv[0]} did not answer within {error.timeout:g} s") from error
+            raise BackendError(f"{_program(argv)} did not answer within {error.timeout:g} s") from error
         except OSError as error:
             program = self._reach.way[0] if self._reach.way else argv[0]
             raise BackendError(f"{program}: {error.strerror}; is {self.system} installed here?") from error
+
+
+def _program(argv: Sequence[str]) -> str:
+    """Return the program that a command runs, which env(1) may start."""
+    if argv[0] != "env":
+        return argv[0]
+    return next(word for word in argv[1:] if not word.startswith("-") and "=" not in word)
 
 
 def message_of(done: subprocess.CompletedProcess[bytes]) -> str:
