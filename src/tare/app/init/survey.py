@@ -82,11 +82,8 @@ class _Surveyor:
         with self.dialogue.busy("batch systems"):
             allocation = None if self._names_other_place() else find_allocation(os.environ, self.commands)
             is_elsewhere = allocation or self._names_other_place()
-            slurm = None if is_elsewhere else find_slurm(self.commands, self.user, self.notes.append)
+            slurm = None if is_elsewhere else self._slurm()
             others = tuple(find_batch_systems(self.commands, self.notes.append))
-        if slurm and not any(one.is_up and one.nodes for one in slurm.partitions):
-            self.notes.append("Slurm answers, but has no partition that is up")
-            slurm = None
         self._say_batch_systems(slurm, others)
         contexts = () if allocation else self._contexts()
         context = self._place(slurm, contexts)
@@ -101,6 +98,24 @@ class _Surveyor:
             found, batch_systems=others, contexts=contexts, notes=tuple(self.notes)
         )
         return Survey(found=found, choice=choice, may_try=may_try)
+
+    def _slurm(self) -> SlurmFacts | None:
+        """Return the Slurm that is here. Raises BackendError if the user means one that does not answer."""
+        n_known = len(self.notes)
+        slurm = find_slurm(self.commands, self.user, self.notes.append)
+        if slurm and any(one.is_up and one.nodes for one in slurm.partitions):
+            return slurm
+        if slurm and slurm.partitions:
+            self.notes.append("Slurm answers, but has no partition that is up")
+        reasons = "; ".join(self.notes[n_known:])
+        if reasons:
+            why = f"Slurm is installed here, and does not answer: {reasons}"
+            if slurm:
+                why = f"Slurm has no partition for runs: {reasons}"
+            if self.wishes.partition or self.wishes.account or self.wishes.qos:
+                raise BackendError(f"{why}; does scontrol ping answer?")
+            self.dialogue.say(f"         {why}")
+        return None
 
     def _say_batch_systems(self, slurm: SlurmFacts | None, others: Sequence[BatchSystem]) -> None:
         if slurm:
