@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discovery.test_slurm import NODES, SLURM, RecordedCommands
+from discovery.test_slurm import SLURM, RecordedCommands
 from tare.app.init.survey import Wishes, survey
 from tare.core.errors import BackendError
 from tare.discovery.commands import Output
@@ -59,11 +59,8 @@ def test_a_partition_of_a_controller_that_does_not_answer_is_not_replaced_by_thi
 
 
 def test_partitions_that_are_not_told_are_not_said_to_be_down(tmp_path: Path) -> None:
-    outputs = {
-        **SLURM,
-        "sinfo --all --Node": NODES,
-        "scontrol --all show partition": Output(1, "", "timed out"),
-    }
+    refused = Output(1, "", "timed out")
+    outputs: dict[str, Output | str] = {**SLURM, "scontrol --all show partition": refused}
     found = survey(RecordedCommands(outputs), Wishes(folder=tmp_path), Listener()).found
     assert not any("no partition that is up" in note for note in found.notes)
     assert any("scontrol --all show: timed out" in note for note in found.notes)
