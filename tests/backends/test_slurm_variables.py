@@ -68,7 +68,17 @@ def test_the_number_of_a_job_is_found_below_a_banner(tmp_path: Path) -> None:
         submit(slurm_whose(tmp_path, "sbatch", "echo Welcome"), tmp_path)
 
 
-def test_a_machine_without_slurm_says_so(tmp_path: Path) -> None:
-    (tmp_path / "env").symlink_to("/usr/bin/env")
-    with pytest.raises(BackendError, match="squeue: command not found; is Slurm installed here"):
-        Slurm((), None, {"PATH": str(tmp_path)}).jobs()
+def test_variables_of_the_login_node_override_nothing_either(tmp_path: Path) -> None:
+    slurm_whose(tmp_path, "sbatch", "echo 12")
+    agent = tmp_path / "agent"
+    variables = " ".join(f"{name}={value}" for name, value in OF_A_USER.items())
+    agent.write_text(f'#!/bin/sh\nshift\nPATH={tmp_path}:/usr/bin:/bin {variables} exec sh -c "$*"\n')
+    agent.chmod(0o755)
+    assert submit(Slurm([str(agent)], "login1", {}), tmp_path) == "12"
+    assert "SBATCH_PARTITION" not in (tmp_path / "env").read_text()
+
+
+def test_a_machine_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BackendError, match="squeue: No such file or directory; is Slurm installed here"):
+        Slurm((), None, {}).jobs()

@@ -17,7 +17,6 @@ from tare.plugins.backends.hosts.login_shell import for_login_shell
 from tare.plugins.backends.hosts.own_storage import remove_from
 
 _TIMEOUT_S = 60.0
-_NOT_FOUND = 127  # env(1)
 _CHANGES = {"sbatch", "scancel", "qsub", "qdel", "bsub", "bkill"}
 
 
@@ -38,20 +37,23 @@ class Reach(NamedTuple):
         """
         return cls((*agent, login) if login else (), {**os.environ, **env})
 
-    def run(self, argv: Sequence[str], logger: logging.Logger) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to its end, whatever its exit code.
+    def run(
+        self, argv: Sequence[str], logger: logging.Logger, unset: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command without the variables `unset` to its end, whatever its exit code.
 
         It runs in its own session, so that Ctrl-C in a terminal goes to Tare alone: an interrupted submission
         may already have been accepted. Raises OSError and subprocess.TimeoutExpired.
         """
         began = time.monotonic()
+        own = ["env", *(f"--unset={name}" for name in unset), *argv] if unset else argv
         done = subprocess.run(
-            [*self.way, for_login_shell(argv)] if self.way else list(argv),
+            [*self.way, for_login_shell(own)] if self.way else list(argv),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             timeout=_TIMEOUT_S,
-            env=dict(self.env),
+            env={name: value for name, value in self.env.items() if self.way or name not in unset},
             cwd="/",
             start_new_session=True,
         )
@@ -86,30 +88,24 @@ class CommandQueue(Queue):
 
         return remove_from(ask, [None], folder)
 
-    def _call(self, argv: Sequence[str], *, name: str = "") -> str:
-        """Return the output of a command. Raises BackendError with its message if it fails."""
-        done = self._run(argv)
-        if done.returncode == _NOT_FOUND and argv[0] == "env":
-            raise BackendError(f"{_program(argv)}: command not found; is {self.system} installed here?")
+    def _call(self, argv: Sequence[str], *, name: str = "", unset: Sequence[str] = ()) -> str:
+        """Return the output of a command. Raises BackendError with its message if it fails.
+
+        It does not see the variables `unset` of the user's shell.
+        """
+        done = self._run(argv, unset)
         if done.returncode != 0:
-            raise BackendError(f"{name or _program(argv)}: {' '.join(message_of(done).split())}")
+            raise BackendError(f"{name or argv[0]}: {' '.join(message_of(done).split())}")
         return done.stdout.decode(errors="replace")
 
-    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, argv: Sequence[str], unset: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
         try:
-            return self._reach.run(argv, self._logger)
+            return self._reach.run(argv, self._logger, unset)
         except subprocess.TimeoutExpired as error:
-            raise BackendError(f"{_program(argv)} did not answer within {error.timeout:g} s") from error
+            raise BackendError(f"{argv[0]} did not answer within {error.timeout:g} s") from error
         except OSError as error:
             program = self._reach.way[0] if self._reach.way else argv[0]
             raise BackendError(f"{program}: {error.strerror}; is {self.system} installed here?") from error
-
-
-def _program(argv: Sequence[str]) -> str:
-    """Return the program that a command runs, which env(1) may start."""
-    if argv[0] != "env":
-        return argv[0]
-    return next(word for word in argv[1:] if not word.startswith("-") and "=" not in word)
 
 
 def message_of(done: subprocess.CompletedProcess[bytes]) -> str:

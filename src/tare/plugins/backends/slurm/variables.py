@@ -6,8 +6,8 @@ Those of squeue(1) and sinfo(1) leave out jobs and nodes.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
 
 _DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
 _NEVER = ("SBATCH_ARRAY_INX", "SBATCH_WAIT", "SBATCH_ERROR", "SBATCH_INPUT")
@@ -18,26 +18,15 @@ _OTHER_NAMES = {
     "mem": ("SBATCH_MEM_PER_NODE", "SBATCH_MEM_PER_CPU", "SBATCH_MEM_PER_GPU"),
     "threads-per-core": ("SBATCH_THREADS_PER_CORE", "SBATCH_HINT", "SLURM_HINT"),
 }
-_FILTERS = (
+FILTERS = (
     *(f"SQUEUE_{name}" for name in ("ACCOUNT", "LICENSES", "NAMES", "PARTITION", "QOS", "USERS")),
     "SINFO_PARTITION",
 )
+"""Those that leave out jobs or nodes."""
 
 
-def submitting(argv: Sequence[str], script: str) -> list[str]:
-    """Return the command without variables that would override what `script`, a text, states."""
-    return _without([*_NEVER, *_overriding(script)], argv)
-
-
-def asking(argv: Sequence[str]) -> list[str]:
-    """Return the command without variables that would leave out jobs or nodes."""
-    return _without(_FILTERS, argv)
-
-
-def _overriding(script: str) -> Iterator[str]:
-    for option in dict.fromkeys(_DIRECTIVE.findall(script)):
-        yield from _OTHER_NAMES.get(option, (f"SBATCH_{option.upper().replace('-', '_')}",))
-
-
-def _without(names: Sequence[str], argv: Sequence[str]) -> list[str]:
-    return ["env", *(f"--unset={name}" for name in names), *argv]
+def overriding(script: str) -> tuple[str, ...]:
+    """Return the variables that would override what `script`, a text, states, or what sbatch does with it."""
+    options = dict.fromkeys(_DIRECTIVE.findall(script))
+    own = (_OTHER_NAMES.get(one, (f"SBATCH_{one.upper().replace('-', '_')}",)) for one in options)
+    return (*_NEVER, *itertools.chain.from_iterable(own))
