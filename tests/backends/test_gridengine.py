@@ -249,7 +249,7 @@ class SaidAtTheSeam(GridEngine):
         super().__init__((), None, {})
         self._answer = code, said
 
-    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, argv: Sequence[str], unset: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
         code, said = self._answer
         return subprocess.CompletedProcess(list(argv), code, said.encode(), b"")
 

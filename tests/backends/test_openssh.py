@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -20,6 +21,7 @@ from backends.real_ssh import sshd
 from tare.core.errors import BackendError
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
+from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.hosts.commands import HostCommands
 from tare.plugins.backends.hosts.openssh import OpenSsh, wrapper_script
 from tare.plugins.backends.ownership import process_labels, stray_processes
@@ -451,3 +453,39 @@ def test_scripts_and_jobs_are_those_of_sh_where_the_login_shell_is_csh(tmp_path:
         job = Job(label=f"{prefix}c/1;", invocation=invocation, host="one", folder=tmp_path, timeout_s=20)
         assert backend.run(job).code == 7
     assert (tmp_path / "stdout").read_text() == "it's $HOME\n"
+
+
+ODD = (
+    "new\nline",
+    "!word a!b",
+    "!",
+    "it's!",
+    'say "hi"',
+    "$HOME `id` $(id)",
+    "back\\slash \\n",
+    "*",
+    "ünï",
+    "",
+)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "tcsh"])
+def test_every_argument_arrives_as_it_is_whatever_the_login_shell(
+    tmp_path: Path, prefix: str, shell: str
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    agent = tmp_path / "agent"
+    agent.write_text(f'#!/bin/sh\nshift\nexec {shell} -c "$*"\n')
+    agent.chmod(0o755)
+    show = ("python3", "-c", "import os, sys; print(ascii(sys.argv[1:])); print(ascii(os.environ['ODD']))")
+    work = tmp_path / "a!b"
+    work.mkdir()
+    with ProcessBackend(label=prefix, agent=(str(agent),), hosts=["one"]) as backend:
+        invocation = Invocation(argv=(*show, *ODD), env={"ODD": "".join(ODD)})
+        job = Job(label=f"{prefix}c/1;", invocation=invocation, host="one", folder=work, timeout_s=20)
+        assert backend.run(job).code == 0, (work / "stderr").read_text()
+    assert (work / "stdout").read_text() == f"{[*ODD]!a}\n{''.join(ODD)!a}\n"
+    reach = Reach.of((str(agent),), "one", {})
+    done = reach.run(["printf", "%s\\0", *ODD], logging.getLogger())
+    assert done.stdout.decode().split("\0")[:-1] == [*ODD]

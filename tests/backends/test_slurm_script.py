@@ -22,9 +22,10 @@ GOLDEN = Path(__file__).with_name("goldens") / "two-tasks.sh"
 MESH = Step(
     name="mesh", invocation=Invocation(argv=("mesher", "-n", "4")), stdout="mesh.stdout", stderr="mesh.stderr"
 )
-HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "new\nline", "`id`", "; exit 9", "ünï", "")
+HOSTILE = ("a!b !word", "$(touch pwned)", "it's", 'a "b"', "new\nline", "`id`", "; exit 9", "ünï", "")
 SOLVE = Step(
-    name="run", invocation=Invocation(argv=("solver", *HOSTILE[:2]), env={"OMP_NUM_THREADS": "2", "X": "a b"})
+    name="run",
+    invocation=Invocation(argv=("solver", *HOSTILE[1:3]), env={"OMP_NUM_THREADS": "2", "X": "a b"}),
 )
 
 
@@ -82,6 +83,21 @@ def test_a_job_asks_for_what_the_largest_of_its_tasks_needs_and_the_time_of_all(
     assert "--time=14" in options  # 90 s and 600 s, and a minute each to start and end, rounded up
 
 
+def test_a_job_has_the_partition_s_fewest_nodes_although_its_runs_need_less() -> None:
+    one = task(Path("/c/attempts/a/1.1"), SOLVE, nodes=1)
+    assert "--nodes=4" in list(sbatch_options([one], SlurmOptions(min_nodes=4)))
+    assert "--nodes=1" in list(sbatch_options([one], SlurmOptions()))
+
+
+def test_daemons_of_mpis_are_not_bound_to_a_hardware_thread() -> None:
+    """sbatch hands --threads-per-core on to each srun, where it implies --cpu-bind=threads (srun(1))."""
+    one = task(Path("/c/attempts/a/1.1"), SOLVE)
+    script = render([one], SlurmOptions(threads_per_core=1))
+    assert "#SBATCH --threads-per-core=1\n" in script
+    assert "unset SLURM_THREADS_PER_CORE SLURM_HINT\n" in script
+    assert "SLURM_HINT" not in render([one], SlurmOptions())
+
+
 @pytest.fixture
 def fake_srun(tmp_path: Path) -> dict[str, str]:
     """Stands for srun where only a shell is needed to try the script: runs the command once, here."""
@@ -129,6 +145,22 @@ def test_the_first_node_is_filled_in_when_the_job_knows_it(tmp_path: Path, fake_
     env = fake_srun | {"SLURM_JOB_NODELIST": "c7,c8"}
     run(render([task(work, step)], SlurmOptions()), env, tmp_path)
     assert (work / "stdout").read_text() == "--to=c7-ib0 c7\n{node1}\n{work}\n"
+
+
+def test_ranks_start_on_the_first_nodes_of_a_job_that_has_more(
+    tmp_path: Path, fake_srun: dict[str, str]
+) -> None:
+    """Slurm itself chooses those of the job's nodes that have the least to do."""
+    work = tmp_path / "work"
+    work.mkdir()
+    words = ("printf", "%s\n", "--nodelist={nodes:2}", "a {nodes:2}")
+    env = fake_srun | {"SLURM_JOB_NODELIST": "c7,c8,c9"}
+    run(
+        render([task(work, Step(name="run", invocation=Invocation(argv=words)))], SlurmOptions()),
+        env,
+        tmp_path,
+    )
+    assert (work / "stdout").read_text() == "--nodelist=c7,c8\na {nodes:2}\n"
 
 
 def test_a_failed_step_stops_its_task_and_not_the_next_one(tmp_path: Path, fake_srun: dict[str, str]) -> None:

@@ -83,6 +83,17 @@ def test_no_file_is_overwritten_unless_it_is_forced(
     assert found["found"]["nodes"][0]["cores"] >= 1
 
 
+def test_a_file_that_a_quota_cuts_off_is_not_in_the_way_of_the_next_call(
+    tmp_path: Path, bare_machine: dict[str, str]
+) -> None:
+    command = ["prlimit", "--fsize=300", TARE, "init", "here", "--yes"]
+    env = {**os.environ, **bare_machine}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "File too large" in done.stderr
+    assert list((tmp_path / "here").iterdir()) == []
+
+
 def test_hosts_that_are_no_names_are_refused(tare_here: Tare) -> None:
     for hosts in ("-oProxyCommand=x", "n1,$(reboot)", "n[2-1]"):
         done = tare_here("init", f"--hosts={hosts}")

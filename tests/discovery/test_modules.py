@@ -288,6 +288,52 @@ def test_the_loaded_module_that_brings_mpirun_is_named_with_the_compiler_that_it
     assert not [note for note in found.module_system.notes if "openmpi/5.0" in note]
 
 
+@pytest.fixture
+def two_compilers(tree: Path) -> Path:
+    """The tree with more compilers: one with an Open MPI of the same name, and one without any."""
+    intel = tree.parent / "intel/bin"
+    intel.mkdir(parents=True)
+    (intel / "mpirun").write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.6'\n")
+    (intel / "mpirun").chmod(0o755)
+    for name, folder in (("gcc/13", "gcc13"), ("intel/2024", "intel24"), ("llvm/18", "llvm18")):
+        write_module(tree / "core", name, f"family compiler\nprepend-path MODULEPATH {tree}/{folder}")
+    write_module(tree / "intel24", "openmpi/5.0", f"prepend-path PATH {intel}")
+    write_module(tree / "llvm18", "mpich/4.3", f"prepend-path PATH {tree.parent}/mpich/bin")
+    return tree
+
+
+@pytest.mark.parametrize("loaded", [(), ("gcc/13",), ("gcc/13", "openmpi/5.0")])
+def test_mpis_behind_each_compiler_are_found_whichever_is_loaded(
+    two_compilers: Path, loaded: tuple[str, ...]
+) -> None:
+    mpis = of_modules(ask_with_loaded(lmod, two_compilers, *loaded))
+    assert {modules: one.version for modules, one in mpis.items()} == {
+        ("mpich/4.2",): "4.2.1",
+        ("gcc/13", "openmpi/5.0"): "5.0.3",
+        ("intel/2024", "openmpi/5.0"): "4.1.6",
+        ("llvm/18", "mpich/4.3"): "4.2.1",
+    }
+
+
+def test_a_compiler_that_makes_a_loaded_mpi_inactive_is_loaded_after_the_others_are_unloaded(
+    two_compilers: Path,
+) -> None:
+    """Lmod unloads the Open MPI that was loaded, for which llvm/18 has none: a run would fail there."""
+    mpis = of_modules(ask_with_loaded(lmod, two_compilers, "gcc/13", "openmpi/5.0"))
+    assert mpis["llvm/18", "mpich/4.3"].setup == "module purge"
+    assert mpis["intel/2024", "openmpi/5.0"].setup == ""
+    assert mpis["gcc/13", "openmpi/5.0"].setup == ""
+    unloaded = of_modules(ask(lmod, two_compilers))
+    assert unloaded["llvm/18", "mpich/4.3"].setup == ""
+
+
+def test_mpis_that_only_a_loaded_module_shows_are_found(tree: Path) -> None:
+    """As at sites whose standard environment sets the MODULEPATH: without it, there is nothing to load."""
+    write_module(tree / "site", "StdEnv/1", f"prepend-path MODULEPATH {tree}/core")
+    mpis = of_modules(ask_with_loaded(lmod, tree, "StdEnv/1", MODULEPATH=str(tree / "site")))
+    assert {one[-2:] for one in mpis} == {("mpich/4.2",), ("gcc/13", "openmpi/5.0")}
+
+
 @SYSTEMS
 def test_a_module_that_needs_no_other_is_named_alone(system: System, tree: Path) -> None:
     found = ask_with_loaded(system, tree, "gcc/13", "mpich/4.2")

@@ -110,6 +110,13 @@ def test_a_default_partition_that_takes_no_jobs_of_the_user_is_passed_over_with_
     assert partition_of(site_with(shut), "", (), default)[0].name == "main", "there is no other"
 
 
+def test_a_default_partition_that_is_too_small_for_its_own_jobs_is_passed_over_with_the_reason() -> None:
+    site = site_with(queue("large", is_default=True, MinNodes="4"), queue("std"))
+    found, why = partition_of(site, "", (), default)
+    assert found.name == "std"
+    assert "Slurm's partition large runs no job of Tare: jobs need 4 nodes or more (MinNodes=4" in why
+
+
 def test_slurm_s_own_default_or_what_the_user_names_needs_no_reason() -> None:
     site = site_with(queue("main", is_default=True), queue("std"))
     assert partition_of(site, "", (), default) == (site.partitions[0], "")

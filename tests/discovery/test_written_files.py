@@ -137,7 +137,7 @@ def test_only_a_platform_that_started_its_ranks_is_said_to_have() -> None:
     bare = Finding(name="bare", is_met=True, found="starts programs without MPI")
     assert how_tried(draft, [untried, bare]) == "Nothing shows that one of them starts two ranks."
     good = Finding(name="openmpi-4.1.4-srun", is_met=True, found="2 ranks on n1 and n2")
-    assert how_tried(draft, [untried, good, bare]).endswith("two: openmpi-4.1.4-srun.")
+    assert how_tried(draft, [untried, good, bare]).endswith("on two nodes: openmpi-4.1.4-srun.")
 
 
 def test_nodes_that_are_one_machine_bind_no_ranks() -> None:

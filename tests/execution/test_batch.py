@@ -6,6 +6,7 @@ import errno
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from execution.test_execution import SITE, DoubleLauncher, DoubleRuntime
@@ -152,6 +153,14 @@ def test_a_later_run_does_not_find_the_figures_of_the_one_that_made_its_mesh(tmp
     assert (scheduler.steps, scheduler.found) == (["run"], ["out/mesh"])
     assert second.state is State.INVALID
     assert "wrote no out/figures" in second.reason
+
+
+def test_a_job_on_one_node_asks_for_the_ranks_of_the_run_and_not_of_its_compiler() -> None:
+    stages = (Stage(name="compile", argv=("mpicc",), layout=Layout()), Stage(argv=("solver",)))
+    workloads = {"double": DoubleWorkload(stage_list=stages)}
+    composer = Composer(SITE, workloads, lambda _: DoubleLauncher(), lambda _: DoubleRuntime())
+    case = msgspec.structs.replace(CASE, layout=Layout(ranks=8, ranks_per_node=8))
+    assert composer.widest(case) == case.layout
 
 
 def landed(began_at: float, queued_s: float | None = None) -> JobResult:

@@ -11,6 +11,7 @@ from tare.core.errors import UsageError
 from tare.core.launch import Invocation, Placement
 from tare.core.site import Network, Platform
 from tare.plugins import registry
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 MPIS = tuple(name for name in LAUNCHERS if name not in ("none", "srun"))
 ODD_VALUES = ("", "two words", "a,b;c", "it's", 'say "hi"', "x=y", "$HOME `id` \\", "two\nlines", "µ")
@@ -56,6 +57,16 @@ def test_a_launcher_is_pure(name: str) -> None:
 def test_any_value_reaches_all_ranks(name: str, value: str) -> None:
     program = msgspec.structs.replace(PROGRAM, env={"ODD": value})
     assert rank_env(registry.launcher(name).launch(program, TWO_NODES))["ODD"] == value
+
+
+def test_ranks_that_slurm_starts_have_cores_of_their_own_where_the_site_says_one_thread_of_each() -> None:
+    """Slurm gives `--ntasks=4 --cpus-per-task=1` four hardware threads: two cores (srun(1), --exact)."""
+    one = SITUATIONS["allocated"]
+    platform = Platform(backend="slurm", options=SlurmOptions(threads_per_core=1))
+    placement = msgspec.structs.replace(one, platform=platform)
+    launched = registry.launcher("srun").launch(PROGRAM, placement).argv
+    assert "--threads-per-core=1" in launched
+    assert not [word for word in registry.launcher("srun").launch(PROGRAM, one).argv if "threads-per" in word]
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)

@@ -36,7 +36,7 @@ timeout: {timeout_s} s
 """
 _TIMEOUT_S = 120
 JOB_MINUTES = minutes_of([_TIMEOUT_S])
-"""The time limit of the job of a batch system in which a platform is tried."""
+"""The time limit of the job of a batch system in which a platform is tried, where jobs may be that long."""
 _PROGRAMS = {
     "tare.p2p": "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
     "imb.pingpong": "{imb.pingpong: {max_bytes: 1MiB}}",
@@ -81,10 +81,21 @@ def _without_mpi(site: Site, name: str) -> Finding:
     return Finding(name=name, is_met=True, found="starts programs without MPI")
 
 
+def job_minutes(most: int | None) -> int:
+    """Return the time limit of that job where jobs end after `most` minutes; None is no limit."""
+    return minutes_of([_timeout_s(most)])
+
+
+def _timeout_s(most_minutes: int | None) -> int:
+    """Return the time-out of the run, which leaves a job its minute to start and end (see minutes_of)."""
+    return _TIMEOUT_S if most_minutes is None else max(min(_TIMEOUT_S, (most_minutes - 1) * 60), 60)
+
+
 def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], folder: Path) -> Attempt:
     """Run the workload once in `folder`, as a campaign does."""
     site = source.site
-    nodes = min(2, len(site.nodes))
+    options = site.platforms[name].options
+    nodes = min(2, len(site.nodes), options.max_nodes or 2)
     network = f"network: {next(iter(site.networks))}" if site.networks else ""
     study, site_file = folder / planning.STUDY, folder / planning.SITE
     study.write_text(
@@ -94,7 +105,7 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
             network=network,
             nodes=nodes,
             ranks_per_node=2 // nodes,
-            timeout_s=_TIMEOUT_S,
+            timeout_s=_timeout_s(options.max_minutes),
         )
     )
     site_file.write_text(source.text)

@@ -37,6 +37,21 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
         return 1
 
     @property
+    def max_nodes(self) -> int | None:
+        """Return how many nodes a run may have; None where nothing but the site's nodes limits it."""
+        return None
+
+    @property
+    def max_minutes(self) -> int | None:
+        """Return after how many minutes the batch system ends a job; None where it sets no limit."""
+        return None
+
+    @property
+    def threads_per_core(self) -> int | None:
+        """Return how many hardware threads of a core ranks may use; None leaves it to the batch system."""
+        return None
+
+    @property
     def is_packed(self) -> bool:
         """Return whether runs that follow each other share one allocation."""
         return False

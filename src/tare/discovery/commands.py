@@ -15,10 +15,12 @@ from tare.core import log
 from tare.core.log import fields
 
 _LOG = log.of("discovery")
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 60.0  # a controller with many jobs may need half a minute
 _GRACE_S = 5.0
 _OF_A_JOB = tuple(f"SLURM_{name}" for name in ("JOB", "STEP", "MEM_", "CPU", "NTASKS", "NNODES", "TRES"))
 """How variables of a job of Slurm begin. In one, srun(1) starts a step of that job, and no job of its own."""
+_FILTERS = ("SINFO_", "SQUEUE_", "SACCT_")
+"""How variables begin that make Slurm's commands leave out partitions and jobs (sinfo(1), squeue(1))."""
 _TIMED_OUT = 124  # as timeout(1)
 
 Report = Callable[[str], None]
@@ -51,7 +53,9 @@ class OwnCommands:
     """Runs commands on this machine, without input. An interrupt ends the command, too."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        known = {name: text for name, text in os.environ.items() if not name.startswith(_OF_A_JOB)}
+        known = {
+            name: text for name, text in os.environ.items() if not name.startswith((*_OF_A_JOB, *_FILTERS))
+        }
         self._env = {**known, **(env or {}), "LC_ALL": "C"}
 
     def run(self, argv: Sequence[str], timeout_s: float = _TIMEOUT_S) -> Output | None:

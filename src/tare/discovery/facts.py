@@ -59,19 +59,30 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """An account that this user may charge, in all partitions or in one, and the QoS that it may use.
 
-    `default_qos` is what jobs get that name none; empty where Slurm states none.
+    `default_qos` is what jobs get that name none; empty where Slurm states none. `limits` are those that
+    sacctmgr names: MaxTRES, MaxWall and others.
     """
 
     name: str
     partition: str = ""
     qos: tuple[str, ...] = ()
     default_qos: str = ""
+    limits: dict[str, str] = {}
+
+
+class Qos(msgspec.Struct, frozen=True, kw_only=True):
+    """A QoS, and its limits and flags as sacctmgr names them: MaxTRES, MaxTRESPU, MaxWall, Flags …"""
+
+    name: str
+    limits: dict[str, str] = {}
 
 
 class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A Slurm. `binds_ranks` says whether its task plug-in can bind; None where that is unknown.
 
-    `default_account` is what jobs charge that name none.
+    `default_account` is what jobs charge that name none. `enforces_limits` says whether limits of QoS and
+    associations hold (AccountingStorageEnforce), and `allots_memory` whether jobs get only the memory that
+    they ask for (SelectTypeParameters).
     """
 
     version: str
@@ -79,6 +90,9 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[Partition, ...] = ()
     accounts: tuple[Account, ...] = ()
     default_account: str = ""
+    qos: tuple[Qos, ...] = ()
+    enforces_limits: bool = False
+    allots_memory: bool = False
     mpi_types: tuple[str, ...] = ()
     binds_ranks: bool | None = None
 

@@ -22,6 +22,8 @@ MOST = 12
 EESSI = "eessi "
 """What the names of the records of EESSI's modules begin with."""
 
+_PURGE = "module purge"
+
 _SCRIPT = resources.files(__package__).joinpath("modules.sh")
 _LMOD = re.compile(r"Lmod (\S+)|Modules based on Lua: Version (\S+)")
 _TCL = re.compile(r"Modules Release (\S+)|VERSION=(\S+)")
@@ -79,7 +81,15 @@ def read_eessi(records: Mapping[str, str]) -> tuple[tuple[Mpi, ...], ModuleSyste
 def read_module_mpis(records: Mapping[str, str]) -> tuple[Mpi, ...]:
     """Return the MPIs of modules in a node's records, in the order in which they were looked at."""
     found = (_mpi(modules, *text.partition("\n\n")[::2]) for modules, text in _looked_at(records))
-    return tuple(one for one in found if one)
+    return tuple(_alone(one, records) for one in found if one)
+
+
+def _alone(one: Mpi, records: Mapping[str, str]) -> Mpi:
+    """Return an MPI with the line that unloads other modules first, if those of this shell hide it."""
+    if f"purged {' '.join(one.modules)}" not in records:
+        return one
+    origin = f"{one.origin} after `{_PURGE}`, without the modules of this shell"
+    return msgspec.structs.replace(one, setup=_PURGE, origin=origin)
 
 
 def _mpi(modules: tuple[str, ...], paths: str, version: str) -> Mpi | None:

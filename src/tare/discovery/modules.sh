@@ -10,23 +10,32 @@ tare_available() { # the names of modules, the newest first; banners, headings a
     grep -E '^[A-Za-z0-9_][A-Za-z0-9_.+@=/-]*[A-Za-z0-9_.+@=-]$' | sort -ruV
 }
 
-tare_load() { # load modules, one after the other; false if one fails, whose words are in $tare_words
-  local tare_name tare_printed=$tare_folder/printed
+tare_load() { # load modules, one after the other; false if one fails or makes others inactive, whose words are in $tare_words
+  local tare_name tare_printed=$tare_folder/printed.$BASHPID
   for tare_name in $1; do
-    module load "$tare_name" </dev/null >"$tare_printed" 2>&1 && ! grep -q '^[^ ]*ERROR:' "$tare_printed" && continue
+    module load "$tare_name" </dev/null >"$tare_printed" 2>&1 && ! grep -qE '^[^ ]*ERROR:|^Inactive Modules' "$tare_printed" && continue
     tare_words=$(head -c 2000 "$tare_printed")
     return 1
   done
 }
 
-tare_chains() { # lines of modules that are named like MPIs: those that are seen, then those behind a compiler
+tare_purge() { # unload all modules; those of the shell in which this is called
+  [ -z "$LOADEDMODULES" ] || module purge </dev/null >/dev/null 2>&1
+}
+
+tare_behind() { # tare_behind COMPILER FILE: print the modules named like MPIs that it shows, without those in FILE
+  tare_load "$1" && tare_available | grep -iE "$tare_mpi" | grep -vxF -f "$2" | sed "s|^|$1 |"
+}
+
+tare_chains() { # lines of modules that are named like MPIs: those that need no other, those behind a compiler, and others that are seen
   tare_available >"$tare_folder/base"
-  grep -iE "$tare_mpi" "$tare_folder/base"
-  [ -z "$tare_stack" ] || return
-  grep -iE "$tare_compiler" "$tare_folder/base" | head -n "$tare_most" | while read -r tare_first; do (
-    tare_load "$tare_first" || exit
-    tare_available | grep -iE "$tare_mpi" | grep -vxF -f "$tare_folder/base" | sed "s|^|$tare_first |"
-  ); done
+  (tare_purge; tare_available) >"$tare_folder/bare"
+  grep -iE "$tare_mpi" "$tare_folder/bare"
+  [ -n "$tare_stack" ] || grep -iE "$tare_compiler" "$tare_folder/base" | head -n "$tare_most" | while read -r tare_first; do
+    (tare_purge; tare_behind "$tare_first" "$tare_folder/bare") || (tare_behind "$tare_first" "$tare_folder/base")
+  done | tee "$tare_folder/behind"
+  { cat "$tare_folder/bare"; sed 's/.* //' "$tare_folder/behind"; } >"$tare_folder/known"
+  grep -iE "$tare_mpi" "$tare_folder/base" | grep -vxF -f "$tare_folder/known"
 }
 
 tare_cray() { # print the MPI of Cray that a module brings: it has no mpirun, since the batch system starts its ranks
@@ -44,10 +53,23 @@ tare_look() { # load modules and print which MPI they make visible
   local tare_mpirun tare_name
   tare_mpirun=$(type -P mpirun) || { tare_cray "$1" || echo none; return; }
   [ "$tare_mpirun" != "$tare_before" ] || { tare_cray "$1" || printf 'same\n%s\n' "$tare_mpirun"; return; }
-  printf 'mpirun\n%s\n' "$tare_mpirun"
+  printf 'mpirun\n%s\n' "$tare_mpirun" | tr -d '\036'
   for tare_name in mpicc IMB-MPI1 osu_latency; do type -P "$tare_name"; done
   echo
-  limit "$tare_mpirun" --version </dev/null 2>&1 | head -n 5
+  limit "$tare_mpirun" --version </dev/null 2>&1 | head -n 5 | tr -d '\036'
+}
+
+tare_seek() { # print what modules make visible; if loaded ones are in their way, what they do without these, and a record that says so
+  local tare_found tare_alone
+  tare_found=$(tare_look "$1")
+  if [ -n "$LOADEDMODULES" ]; then
+    tare_alone=$(tare_purge; hash -r; tare_before=$(type -P mpirun); tare_look "$1")
+    case $tare_alone in
+      "mpirun"$'\n'"$tare_before"$'\n'*) ;; # the one that is loaded
+      mpirun* | cray*) [ "$tare_alone" = "$tare_found" ] || { printf '%s\n' "$tare_alone"; record "${tare_stack}purged $1"; echo yes; return; } ;;
+    esac
+  fi
+  printf '%s\n' "$tare_found"
 }
 
 tare_brought() { # the loaded module without which mpirun is another or none; before it, those that it needs where none is loaded
@@ -75,7 +97,7 @@ record "${tare_stack}modules compilers"
 head -n "$tare_most" "$tare_folder/chains" >"$tare_folder/tried"
 while read -r tare_chain; do
   record "${tare_stack}module $tare_chain"
-  (tare_look "$tare_chain") | tr -d '\036'
+  tare_seek "$tare_chain"
   record "${tare_stack}looked $tare_chain"; echo yes
 done <"$tare_folder/tried"
 if [ -n "$tare_before" ] && [ -z "$tare_stack" ]; then record "modules brought"; tare_brought; fi

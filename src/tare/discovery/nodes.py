@@ -24,7 +24,7 @@ ASKING_S = 240
 """How long a node may take to answer: modules, EESSI and Spack take up to a minute each."""
 
 JOB_MINUTES = 5
-"""The time limit of the job that asks nodes of Slurm."""
+"""The time limit of the job that asks nodes of Slurm, where the partition takes jobs of that length."""
 
 _JOB_MARGIN_S = 60
 
@@ -52,7 +52,9 @@ def ask_hosts(
     return _read(answers, origins, report)
 
 
-def srun_command(n_nodes: int, options: Mapping[str, str | None], wait_s: int) -> list[str]:
+def srun_command(
+    n_nodes: int, options: Mapping[str, str | None], wait_s: int, minutes: int = JOB_MINUTES
+) -> list[str]:
     """Return the command that starts a script once on each of `n_nodes` nodes, without the script.
 
     `options` are srun's by their long names; None values are left out. It gives up after `wait_s` in the
@@ -60,7 +62,7 @@ def srun_command(n_nodes: int, options: Mapping[str, str | None], wait_s: int) -
     """
     given = [f"--{name}={value}" for name, value in options.items() if value]
     nodes = [f"--nodes={n_nodes}", f"--ntasks={n_nodes}", "--ntasks-per-node=1"]
-    limits = [f"--time={JOB_MINUTES}", f"--immediate={wait_s}"]
+    limits = [f"--time={minutes}", f"--immediate={wait_s}"]
     return ["srun", *nodes, *given, *limits, "--export=ALL", "--label", "--job-name=tare-init"]
 
 

@@ -1,16 +1,15 @@
-"""Find Slurm's partitions, classes of nodes, accounts and types of MPI (sinfo(1), scontrol(1), srun(1))."""
+"""Find Slurm's partitions, classes of nodes, settings and types of MPI (sinfo(1), scontrol(1), srun(1))."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from tare.discovery.commands import Commands, Report, text_of
-from tare.discovery.facts import Account, Partition, SlurmFacts
+from tare.discovery.facts import Partition, SlurmFacts
+from tare.discovery.slurm_accounting import find_accounting
 from tare.discovery.slurm_nodes import SHAPES, STATES, read_classes, read_states
 
 _PARTITIONS = ("scontrol", "--all", "show", "partition", "--oneliner")
-_MANAGER = ("sacctmgr", "--noheader", "--parsable2", "show")
 _LIMITS = (
     "MaxTime",
     "DefaultTime",
@@ -23,6 +22,10 @@ _LIMITS = (
     "DenyQos",
     "QoS",
     "OverSubscribe",
+    "DefMemPerCPU",
+    "DefMemPerNode",
+    "MaxMemPerCPU",
+    "MaxMemPerNode",
 )
 _NO_LIMIT = {"", "ALL", "NONE", "N/A", "NO", "UNLIMITED", "0", "(null)"}
 _NOT_TYPES = {"MPI", "plugin", "types", "are...", "specific", "versions", "available:"}
@@ -41,21 +44,26 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
     partitions = text_of(commands, _PARTITIONS, report) or ""
     settings = read_configuration(text_of(commands, ["scontrol", "show", "config"], report) or "")
     cluster = settings.get("ClusterName", "")
-    own = [f"cluster={cluster}"] if cluster else []
-    associations = [*_MANAGER, "associations", f"user={user}", *own]
-    accounts = text_of(commands, [*associations, "format=Account,Partition,QOS,DefaultQOS"], report) or ""
-    default = commands.run([*_MANAGER, "user", user, "format=DefaultAccount"])
+    accounting = find_accounting(commands, user, cluster, report)
     types = commands.run(["srun", "--mpi=list"])
     plugin = settings.get("TaskPlugin")
     return SlurmFacts(
         version=(version.out.split() or [""])[-1],
         cluster=cluster,
         partitions=read_partitions(partitions, nodes, states),
-        accounts=tuple(read_accounts(accounts)),
-        default_account=_one_name(default.out) if default and default.code == 0 else "",
+        accounts=accounting.accounts,
+        default_account=accounting.default_account,
+        qos=accounting.qos,
+        enforces_limits=not {"limits", "safe"}.isdisjoint(_words(settings, "AccountingStorageEnforce")),
+        allots_memory=any(one.endswith("memory") for one in _words(settings, "SelectTypeParameters")),
         mpi_types=read_mpi_types(types.out + types.err) if types else (),
         binds_ranks=None if not plugin else "affinity" in plugin or "cgroup" in plugin,
     )
+
+
+def _words(settings: dict[str, str], name: str) -> list[str]:
+    """Return the values of a setting that is a list, in small letters."""
+    return settings.get(name, "").lower().split(",")
 
 
 def read_partitions(partitions: str, nodes: str, states: str = "") -> tuple[Partition, ...]:
@@ -87,22 +95,6 @@ def _partition_name(line: str) -> str:
     """Return the partition's name, which may hold blanks and signs: all before the next key."""
     found = re.match(r"PartitionName=(.+?) AllowGroups=", line)
     return found[1] if found else ""
-
-
-def read_accounts(text: str) -> Iterator[Account]:
-    """Yield the accounts in the lines ``ACCOUNT|PARTITION|QOS,…|DEFAULT`` of sacctmgr."""
-    for line in text.splitlines():
-        name, *rest = line.strip().split("|")
-        if name and len(rest) in (2, 3):
-            partition, qos, default, *_ = [*rest, ""]
-            names = tuple(one for one in qos.split(",") if one)
-            yield Account(name=name, partition=partition, qos=names, default_qos=default)
-
-
-def _one_name(text: str) -> str:
-    """Return the name on the only line of `text`; empty if there is another number of them."""
-    lines = text.split("\n")
-    return lines[0].strip() if len(lines) <= 2 and "|" not in text else ""
 
 
 def read_mpi_types(text: str) -> tuple[str, ...]:

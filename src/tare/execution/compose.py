@@ -80,9 +80,10 @@ class Composer(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, site=msgspec.structs.replace(self.site, nodes=nodes))
 
     def widest(self, case: Case) -> Layout:
-        """Return the layout of the stage of `case` that uses the most nodes."""
+        """Return the layout of the stage of `case` that uses the most nodes, and of those the most cores."""
         stages = self.workloads[case.workload].stages(case)
-        return max((stage.layout or case.layout for stage in stages), key=lambda layout: layout.nodes)
+        layouts = (stage.layout or case.layout for stage in stages)
+        return max(layouts, key=lambda layout: (layout.nodes, layout.ranks_per_node * layout.threads))
 
     def head(self, case: Case) -> str | None:
         """Return the host that runs the launcher; None means this machine."""

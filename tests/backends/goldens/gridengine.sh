@@ -113,7 +113,7 @@ on_each() { # on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…; c
 # runs this script). It defines on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…, which replaces its
 # shell by the command, as srun does, and runs it once on each of the task's first $nodes nodes, beside other
 # programs; %N in a FILE is the node's name. If it sets the array node_names, the task's file 'hostfile' lists the
-# nodes for MPIs.
+# nodes for MPIs. If srun may start programs, it sets the array allocated to the job's nodes.
 
 clock() { # set 'now': seconds since the epoch, and since the node started; only the former can be set. EPOCHREALTIME needs bash 5
   local up
@@ -200,14 +200,30 @@ task() { # task FOLDER NODES SECONDS: begin a task
   left=$3
 }
 
+first_nodes() { # first_nodes COUNT: print so many of the job's nodes, with commas between them
+  local IFS=,
+  echo "${allocated[*]:0:$1}"
+}
+
+fill() { # fill WORD…: set the array 'filled' to the words, in which nodes are named that only the job knows
+  # {node0} becomes the first node: other nodes reach it by an address that contains its name. In srun's --nodelist,
+  # {nodes:COUNT} becomes the first nodes: Slurm may start ranks on others, if the job has more.
+  local word
+  filled=()
+  for word in "${@//'{node0}'/$node0}"; do
+    [[ ! $word =~ ^(--nodelist=)\{nodes:([0-9]+)\}$ ]] || word=${BASH_REMATCH[1]}$(first_nodes "${BASH_REMATCH[2]}")
+    filled+=("$word")
+  done
+}
+
 step() { # step NAME STDOUT STDERR COMMAND…: run a program in the remaining time of the task
-  # {node0} in a word becomes the first node: other nodes reach it by an address that contains its name.
   # 'left' is what its steps may still take, in seconds: what the nodes are asked between them does not count.
   local name=$1 out=$2 err=$3 started=$SECONDS code begun
   shift 3
+  fill "$@"
   clock
   begun=$now
-  TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
+  TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${filled[@]}" >"$out" 2>"$err" </dev/null
   code=$?
   left=$((left - (SECONDS - started)))
   exit_if_recorded

@@ -21,10 +21,11 @@ set -u
 # A site or a user may set SBATCH_EXPORT=NONE: srun would then start ranks, and MPIs their daemons, without what is set here.
 unset SLURM_EXPORT_ENV
 job_id=$SLURM_JOB_ID job_nodes=$SLURM_JOB_NODELIST this_node=${SLURMD_NODENAME-}
-node0=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+mapfile -t allocated < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+node0=${allocated[0]-}
 
-on_each() {
-  exec srun --overlap --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none "$@"
+on_each() { # Slurm itself may choose other nodes of the job, if the job has more than the task needs
+  exec srun --overlap --nodelist="$(first_nodes "$nodes")" --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mem=0 --mpi=none "$@"
 }
 
 # The functions that run a task of this job. A task's folder is on a file system that the nodes share. Its file
@@ -33,7 +34,7 @@ on_each() {
 # runs this script). It defines on_each [--output=FILE] [--error=FILE] [--input=all] COMMAND…, which replaces its
 # shell by the command, as srun does, and runs it once on each of the task's first $nodes nodes, beside other
 # programs; %N in a FILE is the node's name. If it sets the array node_names, the task's file 'hostfile' lists the
-# nodes for MPIs.
+# nodes for MPIs. If srun may start programs, it sets the array allocated to the job's nodes.
 
 clock() { # set 'now': seconds since the epoch, and since the node started; only the former can be set. EPOCHREALTIME needs bash 5
   local up
@@ -120,14 +121,30 @@ task() { # task FOLDER NODES SECONDS: begin a task
   left=$3
 }
 
+first_nodes() { # first_nodes COUNT: print so many of the job's nodes, with commas between them
+  local IFS=,
+  echo "${allocated[*]:0:$1}"
+}
+
+fill() { # fill WORD…: set the array 'filled' to the words, in which nodes are named that only the job knows
+  # {node0} becomes the first node: other nodes reach it by an address that contains its name. In srun's --nodelist,
+  # {nodes:COUNT} becomes the first nodes: Slurm may start ranks on others, if the job has more.
+  local word
+  filled=()
+  for word in "${@//'{node0}'/$node0}"; do
+    [[ ! $word =~ ^(--nodelist=)\{nodes:([0-9]+)\}$ ]] || word=${BASH_REMATCH[1]}$(first_nodes "${BASH_REMATCH[2]}")
+    filled+=("$word")
+  done
+}
+
 step() { # step NAME STDOUT STDERR COMMAND…: run a program in the remaining time of the task
-  # {node0} in a word becomes the first node: other nodes reach it by an address that contains its name.
   # 'left' is what its steps may still take, in seconds: what the nodes are asked between them does not count.
   local name=$1 out=$2 err=$3 started=$SECONDS code begun
   shift 3
+  fill "$@"
   clock
   begun=$now
-  TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${@//'{node0}'/$node0}" >"$out" 2>"$err" </dev/null
+  TARE_TASK=$task_name timeout --kill-after=10 "$((left > 0 ? left : 1))" "${filled[@]}" >"$out" 2>"$err" </dev/null
   code=$?
   left=$((left - (SECONDS - started)))
   exit_if_recorded

@@ -128,7 +128,7 @@ def _with_mpi(draft: SiteDraft, platform: PlatformDraft) -> Iterator[str]:
     yield from line(f"nodes: {n_nodes}", reason)
     yield f"ranks_per_node: {2 // n_nodes}"
     yield "repeats: 5"
-    yield "timeout: 2 min"
+    yield f"timeout: {draft.job.minutes - 1} min"
 
 
 def _workload(is_compiled: bool) -> dict[str, object]:

@@ -45,9 +45,17 @@ class NetworkDraft(msgspec.Struct, frozen=True, kw_only=True):
     is_off: bool = False
 
 
+class JobSize(msgspec.Struct, frozen=True, kw_only=True):
+    """How many nodes and, at most, minutes a job has in which a platform is tried."""
+
+    nodes: int = 2
+    minutes: int = 3
+
+
 class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A site file to be. `keys` are those with one value, in the order of the file.
 
+    `n_nodes` are those of the largest run. `job` is the job of a batch system that tries a platform.
     `shares_files` says that a program which one node compiles is there for all nodes.
     """
 
@@ -57,6 +65,7 @@ class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
     platforms: tuple[PlatformDraft, ...]
     networks: tuple[NetworkDraft, ...] = ()
     storage: Mapping[str, Stated] = {}
+    job: JobSize = JobSize()
     remarks: tuple[str, ...] = ()
     shares_files: bool = True
 

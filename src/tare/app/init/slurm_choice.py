@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
+from tare.app.init.job_limits import limits_of
+from tare.app.init.node_choice import class_nodes, node_class
 from tare.core.errors import UsageError
 from tare.discovery.facts import Partition, SlurmFacts
 
@@ -68,7 +70,10 @@ def _refusal(slurm: SlurmFacts, partition: Partition, groups: Collection[str]) -
     if slurm.accounts and not _allowed([one.name for one in here], partition, "Accounts"):
         return f"{name} takes none of your accounts"
     qos = [name for one in here for name in one.qos]
-    return f"{name} takes none of your QoS" if qos and not _allowed(qos, partition, "Qos") else ""
+    if qos and not _allowed(qos, partition, "Qos"):
+        return f"{name} takes none of your QoS"
+    refusal = limits_of(slurm, partition, node_class(partition)[0]).refusal(len(class_nodes(partition)))
+    return f"{name} runs no job of Tare: {refusal}" if refusal else ""
 
 
 def account_of(slurm: SlurmFacts, partition: Partition, wish: str, choose: Choose) -> Chosen:

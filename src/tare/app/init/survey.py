@@ -6,7 +6,6 @@ import getpass
 import grp
 import os
 import secrets
-import shlex
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +16,15 @@ from pathlib import Path
 import msgspec
 
 from tare.app.init.dialogue import Dialogue
-from tare.app.init.draft import Choice, class_nodes, node_class
+from tare.app.init.draft import Choice
 from tare.app.init.hosts_survey import HostsSurvey
+from tare.app.init.job_limits import limits_of
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
+from tare.app.init.node_choice import node_class
 from tare.app.init.slurm_choice import account_of, partition_of, qos_of
+from tare.app.init.slurm_request import request_of
+from tare.app.init.slurm_survey import SlurmSurvey
 from tare.core.errors import BackendError, CampaignError, UsageError
-from tare.core.units import whole_number
 from tare.discovery.allocations import find_allocation
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
@@ -31,11 +33,10 @@ from tare.discovery.file_systems import candidates, read_mounts
 from tare.discovery.kubernetes_contexts import find_contexts
 from tare.discovery.kubernetes_facts import Context
 from tare.discovery.node_probe import probe_script
-from tare.discovery.nodes import JOB_MINUTES, ask_slurm, ask_this_machine, srun_command
+from tare.discovery.nodes import ask_this_machine
 from tare.discovery.slurm import find_slurm
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
 
-_WAIT_S = 300
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
 
@@ -81,11 +82,8 @@ class _Surveyor:
         with self.dialogue.busy("batch systems"):
             allocation = None if self._names_other_place() else find_allocation(os.environ, self.commands)
             is_elsewhere = allocation or self._names_other_place()
-            slurm = None if is_elsewhere else find_slurm(self.commands, self.user, self.notes.append)
+            slurm = None if is_elsewhere else self._slurm()
             others = tuple(find_batch_systems(self.commands, self.notes.append))
-        if slurm and not any(one.is_up and one.nodes for one in slurm.partitions):
-            self.notes.append("Slurm answers, but has no partition that is up")
-            slurm = None
         self._say_batch_systems(slurm, others)
         contexts = () if allocation else self._contexts()
         context = self._place(slurm, contexts)
@@ -100,6 +98,24 @@ class _Surveyor:
             found, batch_systems=others, contexts=contexts, notes=tuple(self.notes)
         )
         return Survey(found=found, choice=choice, may_try=may_try)
+
+    def _slurm(self) -> SlurmFacts | None:
+        """Return the Slurm that is here. Raises BackendError if the user means one that does not answer."""
+        n_known = len(self.notes)
+        slurm = find_slurm(self.commands, self.user, self.notes.append)
+        if slurm and any(one.is_up and one.nodes for one in slurm.partitions):
+            return slurm
+        if slurm and slurm.partitions:
+            self.notes.append("Slurm answers, but has no partition that is up")
+        reasons = "; ".join(self.notes[n_known:])
+        if reasons:
+            why = f"Slurm is installed here, and does not answer: {reasons}"
+            if slurm:
+                why = f"Slurm has no partition for runs: {reasons}"
+            if self.wishes.partition or self.wishes.account or self.wishes.qos:
+                raise BackendError(f"{why}; does scontrol ping answer?")
+            self.dialogue.say(f"         {why}")
+        return None
 
     def _say_batch_systems(self, slurm: SlurmFacts | None, others: Sequence[BatchSystem]) -> None:
         if slurm:
@@ -174,8 +190,11 @@ class _Surveyor:
             self.dialogue.say(f"chosen   {why}")
         account = account_of(slurm, partition, self.wishes.account, choose)
         qos = qos_of(slurm, partition, account.value, self.wishes.qos, choose)
-        origins = filter(None, (why, account.origin, qos.origin))
-        return Choice(partition=partition, account=account.value, qos=qos.value, origins=tuple(origins))
+        limits = limits_of(slurm, partition, node_class(partition)[0], account.value, qos.value)
+        origins = tuple(filter(None, (why, account.origin, qos.origin)))
+        return Choice(
+            partition=partition, account=account.value, qos=qos.value, limits=limits, origins=origins
+        )
 
     def _looked(
         self, slurm: SlurmFacts | None, choice: Choice, allocation: Allocation | None, marker: Path
@@ -189,41 +208,28 @@ class _Surveyor:
         if allocation and (within := hosts.of_allocation(found, allocation)):
             return within
         if slurm and choice.partition:
-            nodes, via, may_try = self._ask_slurm(choice, marker)
+            nodes, via, may_try = self._ask_slurm(slurm, choice, marker)
             return msgspec.structs.replace(found, nodes=nodes, via=via), may_try
         with self.dialogue.busy("this machine"):
             nodes = ask_this_machine(self.commands, script(""), self.origins, self.notes.append)
         return msgspec.structs.replace(found, nodes=nodes, via="this machine"), True
 
-    def _ask_slurm(self, choice: Choice, marker: Path) -> tuple[tuple[NodeFacts, ...], str, bool]:
+    def _ask_slurm(
+        self, slurm: SlurmFacts, choice: Choice, marker: Path
+    ) -> tuple[tuple[NodeFacts, ...], str, bool]:
         partition = choice.partition
-        constraint = node_class(partition)[1] if partition else ""
-        most = whole_number(partition.limits.get("MaxNodes", "")) if partition else None
-        n_nodes = min(2, len(class_nodes(partition)) if partition else 2, most or 2)
-        options = {
-            "partition": partition.name if partition else None,
-            "constraint": constraint or None,
-            "account": choice.account or None,
-            "qos": choice.qos or None,
-        }
-        command = srun_command(n_nodes, options, _WAIT_S)
-        self.dialogue.say(
-            "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
-            f"{n_nodes} node{'s' if n_nodes > 1 else ''}, for {JOB_MINUTES} minutes at most:",
-            f"  {shlex.join(command)} sh -c …",
-        )
-        if not self._may("run this job"):
-            self.notes.append("networks, folders and MPIs of compute nodes, since no job was run")
+        if partition is None:
             return (), "", False
-        with self.dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"):
-            script = self._script("", marker)
-            nodes = ask_slurm(self.commands, command, _WAIT_S, script, self.origins, self.notes.append)
+        request = request_of(slurm, partition, choice.limits, choice.account, choice.qos)
+        survey = SlurmSurvey(self.commands, self.dialogue, self._may, self.origins, self.notes)
+        script = self._script("", marker)
+        nodes, may_try = survey.of_partition(slurm, partition, choice.limits, request, script)
         for one in nodes:
             if not one.sees_folder:
                 self.notes.append(
                     f"{one.node} does not see {self.wishes.folder}: campaigns must lie where it does"
                 )
-        return nodes, "in a job of Slurm", bool(nodes)
+        return nodes, "in a job of Slurm" if nodes else "", may_try
 
     def _may(self, what: str) -> bool:
         return self.wishes.allows_jobs and self.dialogue.confirm(f"May tare init {what}?")

@@ -8,7 +8,6 @@ import msgspec
 
 from tare.app.init.files import SITE, site_text
 from tare.app.init.site_draft import PlatformDraft, SiteDraft
-from tare.app.platform_checks import JOB_MINUTES
 from tare.app.site_doctor import examine
 from tare.config import SiteSource
 from tare.config.site_file import site_from_text
@@ -20,11 +19,10 @@ def announcement(draft: SiteDraft) -> str:
     names = [one.name for one in draft.platforms if one.is_mpi and one.options.get("backend") == "slurm"]
     if not names:
         return ""
-    n_nodes = min(2, draft.n_nodes)
     each = "it runs" if len(names) == 1 else "they run one after the other, each"
     return (
         f"To try each platform, {_counted(len(names), 'job')} of seconds: {each} on "
-        f"{_counted(n_nodes, 'node')}, for {JOB_MINUTES} minutes at most: {', '.join(names)}."
+        f"{_counted(draft.job.nodes, 'node')}, for {draft.job.minutes} minutes at most: {', '.join(names)}."
     )
 
 
@@ -62,4 +60,5 @@ def how_tried(draft: SiteDraft, findings: list[Finding]) -> str:
     tried = [one.name for one in draft.working if one.is_mpi and one.name in good]
     if not tried:
         return "Nothing shows that one of them starts two ranks."
-    return f"These started two ranks of one program, on two nodes where there are two: {', '.join(tried)}."
+    where = "one node" if draft.n_nodes < 2 else "two nodes"
+    return f"These started two ranks of one program on {where}: {', '.join(tried)}."

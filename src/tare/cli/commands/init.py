@@ -206,9 +206,10 @@ def _write(path: Path, text: str, *, is_forced: bool) -> None:
             with target.open("x", encoding="utf-8") as file:
                 file.write(text)
             target.replace(path)
-        except OSError:
-            if is_forced:
-                target.unlink(missing_ok=True)
+        except FileExistsError:
+            raise
+        except OSError:  # a file that is cut off, as by a quota, would be in the way of the next call
+            target.unlink(missing_ok=True)
             raise
 
 

@@ -29,8 +29,12 @@ class Srun:
         argv = ["srun"]
         if pmi:
             argv.append(f"--mpi={pmi}")
+        argv.append(f"--nodelist={{nodes:{layout.nodes}}}")  # the job names its first ones (batch/job.sh)
         argv += [f"--nodes={layout.nodes}", f"--ntasks={layout.ranks}"]
         argv += [f"--ntasks-per-node={layout.ranks_per_node}", f"--cpus-per-task={layout.threads}"]
+        if threads := placement.platform.options.threads_per_core:
+            argv.append(f"--threads-per-core={threads}")  # --cpus-per-task counts threads as CPUs
+        argv.append("--mem=0")  # all that the job has; else as much as --cpus-per-task of its CPUs have
         argv += [f"--cpu-bind={_BIND[layout.binding]}", "--distribution=block", "--kill-on-bad-exit=1"]
         argv += program.argv
         own = ask_mpich(placement) | ask_openmpi(placement)

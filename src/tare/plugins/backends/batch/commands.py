@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.log import fields
 from tare.plugins.backends.batch.queue import Queue
+from tare.plugins.backends.hosts.login_shell import for_login_shell
 from tare.plugins.backends.hosts.own_storage import remove_from
 
 _TIMEOUT_S = 60.0
@@ -37,20 +37,23 @@ class Reach(NamedTuple):
         """
         return cls((*agent, login) if login else (), {**os.environ, **env})
 
-    def run(self, argv: Sequence[str], logger: logging.Logger) -> subprocess.CompletedProcess[bytes]:
-        """Run a command to its end, whatever its exit code.
+    def run(
+        self, argv: Sequence[str], logger: logging.Logger, unset: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command without the variables `unset` to its end, whatever its exit code.
 
         It runs in its own session, so that Ctrl-C in a terminal goes to Tare alone: an interrupted submission
         may already have been accepted. Raises OSError and subprocess.TimeoutExpired.
         """
         began = time.monotonic()
+        own = ["env", *(f"--unset={name}" for name in unset), *argv] if unset else argv
         done = subprocess.run(
-            [*self.way, shlex.join(argv)] if self.way else list(argv),
+            [*self.way, for_login_shell(own)] if self.way else list(argv),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             timeout=_TIMEOUT_S,
-            env=dict(self.env),
+            env={name: value for name, value in self.env.items() if self.way or name not in unset},
             cwd="/",
             start_new_session=True,
         )
@@ -85,16 +88,19 @@ class CommandQueue(Queue):
 
         return remove_from(ask, [None], folder)
 
-    def _call(self, argv: Sequence[str], *, name: str = "") -> str:
-        """Return the output of a command. Raises BackendError with its message if it fails."""
-        done = self._run(argv)
+    def _call(self, argv: Sequence[str], *, name: str = "", unset: Sequence[str] = ()) -> str:
+        """Return the output of a command. Raises BackendError with its message if it fails.
+
+        It does not see the variables `unset` of the user's shell.
+        """
+        done = self._run(argv, unset)
         if done.returncode != 0:
             raise BackendError(f"{name or argv[0]}: {' '.join(message_of(done).split())}")
         return done.stdout.decode(errors="replace")
 
-    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, argv: Sequence[str], unset: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
         try:
-            return self._reach.run(argv, self._logger)
+            return self._reach.run(argv, self._logger, unset)
         except subprocess.TimeoutExpired as error:
             raise BackendError(f"{argv[0]} did not answer within {error.timeout:g} s") from error
         except OSError as error:

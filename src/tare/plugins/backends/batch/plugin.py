@@ -120,11 +120,13 @@ class CommandBackend(JobBackend[OptionsT]):
 
         `is_accepted` asks it about a script, and returns its answer or raises BackendError.
         """
+        most = context.platform.options.max_nodes or 2
+        n_nodes = min(2, max(1, len(context.site.nodes)), most)
         task = Task(
             name="tare-doctor",
             folder=context.folder,
             steps=(),
-            layout=Layout(nodes=min(2, max(1, len(context.site.nodes))), ranks=2),
+            layout=Layout(nodes=n_nodes, ranks=2, ranks_per_node=2 // n_nodes),
             platform=context.platform,
             timeout_s=60,
         )

@@ -17,6 +17,7 @@ from tare.core.errors import BackendError
 from tare.core.launch import CONTAINER_LABEL, Engine, Invocation
 from tare.core.log import fields
 from tare.core.site import Platform
+from tare.plugins.backends.hosts.login_shell import for_login_shell
 from tare.plugins.backends.ownership import process_labels
 
 _LOG = log.of("containers")
@@ -35,7 +36,7 @@ class Host(msgspec.Struct, frozen=True):
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """Return the command that runs `argv` on this host."""
-        return list(argv) if self.name is None else [*self.agent, self.name, shlex.join(argv)]
+        return list(argv) if self.name is None else [*self.agent, self.name, for_login_shell(argv)]
 
 
 def sweep(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.core.job import Job
+from tare.plugins.backends.hosts.login_shell import for_login_shell
 from tare.plugins.backends.ownership import process_labels
 
 _BEGIN, _END = re.compile(rb"\x1etare begins(?: ([0-9]{1,9}\.[0-9]{2}))?\x1e"), b"\x1etare ends "
@@ -60,7 +61,8 @@ def remote_command(job: Job) -> str:
     ]
     folder = str(job.staging_folder or job.folder)
     labelled = ["env", f"{process_labels.VARIABLE}={job.label}"]
-    return f"exec {shlex.join([*labelled, 'sh', '-c', _SCRIPT, 'tare', folder, *program])}"
+    command = for_login_shell(["sh", "-c", _SCRIPT, "tare", folder, *program])
+    return f"exec {shlex.join(labelled)} {command}"
 
 
 def unframe(stdout: Path, stderr: Path) -> RemoteJob:

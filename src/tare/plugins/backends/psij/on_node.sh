@@ -1,5 +1,6 @@
 # Shared by all systems. Their own part, above, sets job_id and node_names, whose first node runs this script. It
 # defines start_on NODE COMMAND…, which need not pass on input, output, environment or working directory.
+allocated=("${node_names[@]}")
 job_nodes=$(IFS=, && echo "${node_names[*]}")
 node0=${node_names[0]} this_node=${node_names[0]}
 

@@ -12,6 +12,7 @@ from tare.plugins.backends.batch.commands import CommandQueue
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
 from tare.plugins.backends.slurm.states import is_out, phase_of
+from tare.plugins.backends.slurm.variables import FILTERS, overriding
 
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%r|%k"
@@ -33,25 +34,24 @@ class Slurm(CommandQueue):
 
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds the request; return the id of its job (see Queue)."""
-        output = self._call(["sbatch", "--parsable", str(script)])
-        found = _JOB_ID.fullmatch(output)
-        if not found:
+        unset = overriding(script.read_text(errors="replace"))
+        output = self._call(["sbatch", "--parsable", str(script)], unset=unset)
+        found = [one[1] for one in map(_JOB_ID.fullmatch, output.splitlines()) if one]
+        if not found:  # a site's own sbatch may print more than the number, before it
             raise BackendError(f"sbatch printed {output.strip()!r} instead of a job's number")
-        return found[1]
+        return found[-1]
 
     def partitions(self) -> list[str]:
         """Return the names of the partitions that are up, the default one first. Raises BackendError."""
-        output = self._call(["sinfo", "--noheader", "--format=%P|%a"])
-        names = [
-            name
-            for name, _, state in (line.strip().partition("|") for line in output.split())
-            if state == "up"
-        ]
+        output = self._call(["sinfo", "--noheader", "--format=%P|%a"], unset=FILTERS)
+        rows = (line.strip().rpartition("|") for line in output.splitlines())
+        names = [name for name, _, state in rows if state == "up"]
         return [name.rstrip("*") for name in sorted(names, key=lambda name: not name.endswith("*"))]
 
     def check(self, script: Path) -> str:
         """Return that Slurm would run the script. Raises BackendError with its message if it never would."""
-        self._call(["sbatch", "--test-only", str(script)])
+        unset = overriding(script.read_text(errors="replace"))
+        self._call(["sbatch", "--test-only", str(script)], unset=unset)
         return "sbatch --test-only agrees"
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
@@ -59,7 +59,8 @@ class Slurm(CommandQueue):
 
         It keeps finished jobs for MinJobAge at most (see Queue).
         """
-        output = self._call(["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"])
+        command = ["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"]
+        output = self._call(command, unset=FILTERS)
         return list(_parse_queue(output))
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
@@ -87,7 +88,7 @@ class Slurm(CommandQueue):
         A ``*``, as in ``down*``, means that its slurmd does not respond. Raises BackendError.
         """
         wanted = f"--nodes={','.join(sorted(nodes))}"
-        output = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted])
+        output = self._call(["sinfo", "--Node", "--noheader", "--format=%N|%T", wanted], unset=FILTERS)
         rows = (line.strip().partition("|") for line in output.split())
         return {name: state for name, _, state in rows}
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import shown
-from tare.core.fields import Word
+from tare.core.fields import Count, Word
 from tare.plugins.backends.batch.options import JobOptions
 
 _VALUES = ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres")
@@ -29,6 +29,19 @@ class SlurmOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     reservation: Annotated[Word | None, Meta(description="Reservation.", examples=["maintenance"])] = None
     licenses: Annotated[Word | None, Meta(description="Licences.", examples=["fluent:4"])] = None
     gres: Annotated[Word | None, Meta(description="Generic resources.", examples=["gpu:2"])] = None
+    threads_per_core: Annotated[
+        Count | None, Meta(description="Hardware threads of a core that ranks may use.", examples=[1])
+    ] = None
+    min_nodes: Annotated[
+        Count | None,
+        Meta(description="The fewest nodes of a job, as MinNodes; runs use the first.", examples=[4]),
+    ] = None
+    max_nodes: Annotated[
+        Count | None, Meta(description="The most nodes of a job, as MaxNodes.", examples=[1])
+    ] = None
+    max_minutes: Annotated[
+        Count | None, Meta(description="The longest job, as MaxTime, in minutes.", examples=[30])
+    ] = None
     exclusive: Annotated[bool, Meta(description="Whole nodes only.")] = False
     lines: Annotated[
         tuple[Word, ...], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])

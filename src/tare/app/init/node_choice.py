@@ -1,0 +1,49 @@
+"""Choose the nodes of a partition on which runs may be, and how many slots each has. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tare.discovery.facts import NodeClass, Partition
+from tare.discovery.ranges import as_ranges
+
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")  # as a site file takes it
+
+
+def host_ranges(names: Sequence[str]) -> list[str]:
+    """Return the names that a site file takes, as ranges."""
+    return list(as_ranges(name for name in names if _HOST.fullmatch(name)))
+
+
+def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
+    """Return the largest class of nodes, the feature that only it has (or ""), and the other classes.
+
+    A class none of whose nodes takes jobs is left out, unless there is no other.
+    """
+    usable = [one for one in partition.classes if one.usable] or partition.classes
+    if not usable:
+        return None, "", ()
+    first, *others = usable
+    rest = [one for one in partition.classes if one is not first]
+    own = [one for one in first.features if not any(one in other.features for other in rest)]
+    return first, (own[0] if rest and own else ""), tuple(others)
+
+
+def class_nodes(partition: Partition) -> tuple[str, ...]:
+    """Return the nodes on which runs may be: of the class that is asked for, and all if none takes jobs."""
+    kind, constraint, _ = node_class(partition)
+    if kind and constraint:
+        return kind.usable or kind.nodes
+    return partition.usable or partition.nodes
+
+
+def slots_of(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tuple[int, str]:
+    """Return the slots of a node, which are physical cores, and where their number comes from."""
+    if others and not constraint:
+        return min(one.cores for one in (kind, *others)), "sinfo: the fewest cores of a node of the partition"
+    origin = f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
+    if kind.usable_cores:
+        kept = kind.sockets * kind.cores_per_socket - kind.usable_cores
+        origin += f"; the system keeps {kept} (scontrol show node: CPUEfctv, CoreSpecCount)"
+    return kind.cores, origin

@@ -1,0 +1,71 @@
+"""Survey nodes of Slurm in a job of seconds, which is announced and asked for first."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+
+from tare.app.init.dialogue import Dialogue
+from tare.app.init.job_limits import JobLimits
+from tare.app.init.node_choice import class_nodes
+from tare.app.init.slurm_request import Request, probe_memory
+from tare.discovery.commands import Commands
+from tare.discovery.facts import NodeFacts, Partition, SlurmFacts
+from tare.discovery.nodes import JOB_MINUTES, ask_slurm, srun_command
+
+_WAIT_S = 300
+_ASKED = ("partition", "constraint", "account", "qos", "gres")
+
+
+class SlurmSurvey:
+    """Asks nodes of a partition, if the user agrees (`may`). `notes` gets what is not known, and why."""
+
+    def __init__(
+        self,
+        commands: Commands,
+        dialogue: Dialogue,
+        may: Callable[[str], bool],
+        origins: Mapping[str, str],
+        notes: list[str],
+    ) -> None:
+        self._commands, self._dialogue, self._may = commands, dialogue, may
+        self._origins, self._notes = origins, notes
+
+    def of_partition(
+        self, slurm: SlurmFacts, partition: Partition, limits: JobLimits, request: Request, script: str
+    ) -> tuple[tuple[NodeFacts, ...], bool]:
+        """Return what nodes say that run `script`, and whether ranks may start there."""
+        n_usable = len(class_nodes(partition))
+        if refusal := limits.refusal(n_usable):
+            self._dialogue.say(f"         no job is tried in partition {partition.name}: {refusal}")
+            self._leave_out(f"no job of Tare can run in partition {partition.name}: {refusal}")
+            return (), False
+        command = self._announced(slurm, partition, limits, request, min(2, n_usable))
+        if not self._may("run this job"):
+            self._leave_out("no job was run")
+            return (), False
+        with self._dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"):
+            report = self._notes.append
+            nodes = ask_slurm(self._commands, command, _WAIT_S, script, self._origins, report)
+        return nodes, bool(nodes)
+
+    def _announced(
+        self, slurm: SlurmFacts, partition: Partition, limits: JobLimits, request: Request, wanted: int
+    ) -> list[str]:
+        """Say which job would run, and return its command."""
+        n_nodes, minutes = limits.nodes(wanted), JOB_MINUTES
+        if limits.max_minutes:
+            minutes = min(minutes, limits.max_minutes.value)
+        asked = {key: str(request.options[key]) for key in _ASKED if key in request.options}
+        options = {**asked, "mem": probe_memory(slurm, partition)}
+        command = srun_command(n_nodes, options, _WAIT_S, minutes)
+        why = f" ({limits.why(wanted)})" if limits.why(wanted) else ""
+        self._dialogue.say(
+            "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
+            f"{n_nodes} node{'s' if n_nodes > 1 else ''}{why}, for {minutes} minutes at most:",
+            f"  {shlex.join(command)} sh -c …",
+        )
+        return command
+
+    def _leave_out(self, why: str) -> None:
+        self._notes.append(f"networks, folders and MPIs of compute nodes, since {why}")

@@ -1,0 +1,103 @@
+"""What platforms of a site with limits ask Slurm for, and what the file says about it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from discovery.test_written_files import facts, options, read, slurm_found
+from tare.app.init.draft import Choice, make_draft
+from tare.app.init.files import site_text, study_text
+from tare.app.init.job_limits import limits_of
+from tare.app.init.slurm_request import probe_memory
+from tare.app.init.trial import announcement, how_tried
+from tare.core.checks import Finding
+from tare.discovery.facts import Found, NodeClass, Partition
+
+THREADS = NodeClass(nodes=("n1", "n2"), sockets=2, cores_per_socket=8, threads_per_core=2, memory_mib=64_000)
+
+
+def found_with(*, allots_memory: bool = False, memory_gib: int = 64) -> Found:
+    found = slurm_found()
+    assert found.slurm is not None
+    nodes = tuple(msgspec.structs.replace(facts(i), memory_kib=memory_gib << 20) for i in (1, 2))
+    slurm = msgspec.structs.replace(found.slurm, allots_memory=allots_memory)
+    return msgspec.structs.replace(found, slurm=slurm, nodes=nodes)
+
+
+def choice_of(found: Found, kind: NodeClass, **limits: str) -> Choice:
+    assert found.slurm is not None
+    partition = Partition(name="lab", classes=(kind,), limits=limits)
+    return Choice(partition=partition, limits=limits_of(found.slurm, partition, kind))
+
+
+def flat(found: Found, choice: Choice) -> str:
+    return " ".join(site_text(make_draft(found, choice), "login1", "").replace("\n#", " ").split())
+
+
+def test_slots_are_cores_and_ranks_get_one_thread_of_each() -> None:
+    found = found_with()
+    choice = choice_of(found, THREADS)
+    site = read(found, choice)
+    assert (site.slots_per_node, options(site, "openmpi-4.1.4-srun").threads_per_core) == (16, 1)
+    assert "threads_per_core 1: cores have 2 hardware threads (sinfo)" in flat(found, choice)
+    one = msgspec.structs.replace(THREADS, threads_per_core=1)
+    assert options(read(found, choice_of(found, one)), "bare").threads_per_core is None
+
+
+def test_jobs_ask_for_the_memory_of_their_nodes_where_slurm_allots_it() -> None:
+    found = found_with(allots_memory=True)
+    assert options(read(found, choice_of(found, THREADS)), "bare").lines == ("--mem=0",)
+    limited = choice_of(found, THREADS, MaxMemPerNode="32000")
+    site = read(found, limited)
+    assert options(site, "bare").lines == ("--mem=32000M",)
+    assert site.memory_bytes == (32000 >> 10) << 30
+    assert "MaxMemPerNode or MaxMemPerCPU allows 32000 MiB of a node" in flat(found, limited)
+    per_cpu = choice_of(found, THREADS, MaxMemPerCPU="1000")
+    assert options(read(found, per_cpu), "bare").lines == ("--mem=16000M",)
+    assert options(read(found_with(), limited), "bare").lines == (), "this Slurm does not allot memory"
+
+
+def test_the_job_that_asks_nodes_gets_memory_for_module_systems_but_no_more_than_a_node_has() -> None:
+    allots = found_with(allots_memory=True).slurm
+    free = found_with().slurm
+    small = msgspec.structs.replace(THREADS, memory_mib=500)
+    unknown = msgspec.structs.replace(THREADS, memory_mib=0)
+    assert allots is not None
+    assert free is not None
+    assert probe_memory(allots, Partition(name="a", classes=(THREADS,))) == "1024M"
+    assert probe_memory(allots, Partition(name="a", classes=(THREADS, small))) == "500M"
+    assert probe_memory(allots, Partition(name="a", classes=(unknown,))) is None
+    assert probe_memory(free, Partition(name="a", classes=(THREADS,))) is None
+
+
+def test_a_partition_of_single_nodes_is_tried_and_measured_on_one() -> None:
+    found = found_with()
+    choice = choice_of(found, THREADS, MaxNodes="1", MaxTime="00:02:00")
+    draft = make_draft(found, choice)
+    assert "each on 1 node, for 2 minutes at most" in announcement(draft)
+    good = Finding(name="openmpi-4.1.4", is_met=True, found="2 ranks on n1")
+    assert how_tried(draft, [good]) == "These started two ranks of one program on one node: openmpi-4.1.4."
+    own = options(read(found, choice), "bare")
+    assert (own.max_nodes, own.max_minutes) == (1, 2)
+    assert "max_nodes 1: MaxNodes=1 of partition lab, scontrol show partition." in flat(found, choice)
+    study = study_text(draft)
+    assert "nodes: 1\n" in study
+    assert "ranks_per_node: 2\n" in study
+    assert "timeout: 1 min\n" in study
+
+
+def test_jobs_of_a_partition_for_large_ones_have_more_nodes_than_their_ranks_need() -> None:
+    found = found_with()
+    kind = msgspec.structs.replace(THREADS, nodes=("n1", "n2", "n3", "n4"))
+    choice = choice_of(found, kind, MinNodes="4")
+    assert "each on 4 nodes, for 3 minutes at most" in announcement(make_draft(found, choice))
+    assert options(read(found, choice), "bare").min_nodes == 4
+    assert "nodes: 2\n" in study_text(make_draft(found, choice))
+
+
+def test_limits_that_bind_nothing_are_no_keys() -> None:
+    found = found_with()
+    own = options(
+        read(found, choice_of(found, THREADS, MaxNodes="64", MinNodes="1", MaxTime="04:00:00")), "bare"
+    )
+    assert (own.min_nodes, own.max_nodes, own.max_minutes) == (None, None, None)

@@ -1,0 +1,66 @@
+"""What `tare init` does where Slurm is installed and does not answer. The double stands for its commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from discovery.test_slurm import SLURM, RecordedCommands
+from tare.app.init.survey import Wishes, survey
+from tare.core.errors import BackendError
+from tare.discovery.commands import Output
+
+SILENT = Output(124, "", "sinfo did not answer within 60 s")
+
+
+class Listener:
+    """Stands for the user, who agrees to nothing, and reads what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def choose(self, question: str, options: Sequence[str], default: str) -> str:
+        return default
+
+    def ask(self, question: str, default: str) -> str:
+        return default
+
+    def confirm(self, question: str) -> bool:
+        return False
+
+    def say(self, *lines: str) -> None:
+        self.said += lines
+
+    def busy(self, what: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+
+
+def test_a_controller_that_does_not_answer_is_said_before_this_machine_is_taken(tmp_path: Path) -> None:
+    user = Listener()
+    found = survey(RecordedCommands({**SLURM, "sinfo --all --Node": SILENT}), Wishes(folder=tmp_path), user)
+    assert found.choice.partition is None
+    assert any("Slurm is installed here, and does not answer" in line for line in user.said)
+
+
+def test_a_partition_of_a_controller_that_does_not_answer_is_not_replaced_by_this_machine(
+    tmp_path: Path,
+) -> None:
+    commands = RecordedCommands({**SLURM, "sinfo --all --Node": SILENT})
+    with pytest.raises(BackendError, match="does not answer: sinfo --all --Node: sinfo did not answer"):
+        survey(commands, Wishes(folder=tmp_path, partition="lab"), Listener())
+
+
+def test_partitions_that_are_not_told_are_not_said_to_be_down(tmp_path: Path) -> None:
+    refused = Output(1, "", "timed out")
+    outputs: dict[str, Output | str] = {**SLURM, "scontrol --all show partition": refused}
+    found = survey(RecordedCommands(outputs), Wishes(folder=tmp_path), Listener()).found
+    assert not any("no partition that is up" in note for note in found.notes)
+    assert any("scontrol --all show: timed out" in note for note in found.notes)
