@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms, quoted_foms
+from tare.analysis.families import row_coordinates
 from tare.analysis.interim_looks import session_ends
 from tare.analysis.missing import MissingValues
 from tare.analysis.pairs import Pair, pairs, recorded_blocks
 from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
 from tare.analysis.quantities import Bounds, Quantity, of_scales, of_sides, of_values
-from tare.analysis.questions import common_cells, rounding_of, row_coordinates, sides
+from tare.analysis.questions import common_cells, rounding_of, sides
 from tare.analysis.quoted_figures import Figure
 from tare.analysis.row_notes import NOT_TOGETHER, UNPAIRED
 from tare.analysis.row_verdicts import RowName

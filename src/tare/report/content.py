@@ -113,7 +113,7 @@ def _section_facts(
     read_timeline: ReadTimeline,
     selection: Selection,
 ) -> SectionFacts:
-    variants = lay_out(campaign, statistics.comparisons)
+    variants = lay_out(campaign, statistics.comparisons.first_of_each())
     facts = SectionFacts(
         campaign=campaign,
         variants=variants,
@@ -180,5 +180,5 @@ def _nothing_yet(campaign: Campaign, variants: Variants, balance: Account) -> st
 
 
 def _confidence(statistics: ReportStatistics) -> str:
-    level = next((one.confidence for one in statistics.comparisons), 0.95)
+    level = statistics.comparisons[0].confidence if statistics.comparisons else 0.95
     return percent(level, is_signed=False, decimals=0)

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from tare.analysis.attribution import attributions
 from tare.analysis.calibration import Calibration, calibration
-from tare.analysis.compare import aggregates, comparisons, overview_of
+from tare.analysis.compare import aggregates, comparison_rows, overview_of
+from tare.analysis.comparison_rows import ComparisonRows
 from tare.analysis.correlates import Reason, explanations
 from tare.analysis.curves import Curves, curves
 from tare.analysis.distribution import Diagnosis, diagnose
@@ -30,7 +31,7 @@ class ReportStatistics:
     """The statistics of a campaign; tare.analysis explains them."""
 
     estimates: Sequence[Estimate]
-    comparisons: Sequence[Comparison]
+    comparisons: ComparisonRows
     aggregates: Sequence[Comparison]
     overview: Sequence[Comparison]
     headlines: Sequence[Headline]
@@ -57,7 +58,7 @@ class ReportStatistics:
         by_figure = aggregates(campaign)
         return cls(
             estimates=estimates(campaign, foms),
-            comparisons=comparisons(campaign),
+            comparisons=comparison_rows(campaign),
             aggregates=by_figure,
             overview=overview_of(by_figure),
             headlines=headlines(campaign),
