@@ -50,9 +50,7 @@ def comparison_rows(
 ) -> ComparisonRows:
     """Return the rows of `comparisons`, of which each is made when somebody first asks for it."""
     asked = questions(campaign, reference, foms)
-    judged = _judged(
-        campaign, asked, {row.kind for one in asked.points for row in one.rows}, margin, correction
-    )
+    judged = _judged(campaign, asked, margin, correction)
     return ComparisonRows(asked.points, judged, longer_times(_over_coordinates(judged)))
 
 
@@ -99,7 +97,7 @@ def _rows(
 
     A row is not called equivalent if an elapsed time of the same pair got longer.
     """
-    judged = _judged(campaign, asked, {row.kind for row in located}, margin, correction)
+    judged = _judged(campaign, asked, margin, correction)
     return rows_at(located, judged, longer_times(_over_coordinates(judged)))
 
 
@@ -114,17 +112,15 @@ def _over_coordinates(judged: Mapping[FamilyKind, JudgedSubjects]) -> list[Compa
 def _judged(
     campaign: Campaign,
     asked: Questions,
-    kinds: Collection[FamilyKind],
     margin: float | None,
     correction: Correction | None,
 ) -> dict[FamilyKind, JudgedSubjects]:
-    """Return the families of these kinds, and of figures over their coordinates, with their verdicts."""
+    """Return the families with their verdicts."""
     return {
         family.kind: _judged_family(
             campaign, family, terms_of(campaign, margin, correction or family.kind.correction), asked.ends
         )
         for family in asked.families
-        if family.kind in {*_OVER_COORDINATES, *kinds}
     }
 
 

@@ -6,6 +6,8 @@ A campaign may have a hundred thousand rows, of which a report shows some hundre
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import overload
@@ -104,8 +106,8 @@ def rows_at(
 def _by_family(located: Sequence[FamilyRow]) -> dict[FamilyKind, list[int]]:
     """Return the numbers of rows in their families."""
     found: dict[FamilyKind, list[int]] = {}
-    for row in located:
-        found.setdefault(row.kind, []).append(row.number)
+    for kind, rows in itertools.groupby(located, key=operator.attrgetter("kind")):
+        found.setdefault(kind, []).extend(row.number for row in rows)
     return found
 
 

@@ -138,7 +138,7 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
                         settings=settings,
                         cases=cases,
                         xs=tuple(scale for scale, _ in line.cases),
-                        columns=tuple(table.find(case.id, [cell])[0] for case in cases),
+                        columns=tuple(int(table.find(case.id, [cell])[0]) for case in cases),
                     )
 
 

@@ -32,7 +32,7 @@ from tare.core.workload import Better
 from tare.stats.family import PValues
 from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
-from tare.stats.looks import SHOWING_BLOCKS, Looks, nominal_level
+from tare.stats.looks import SHOWING_BLOCKS, ColumnLooks, nominal_level
 from tare.stats.power import detectable_effects, more_blocks
 from tare.stats.ratios import Design, Ratios, select_columns
 from tare.stats.sign_test import least_of_median
@@ -66,7 +66,7 @@ class JudgedFamily:
     resembling: Floats
     known: PValues
     lasting: PValues
-    looks: Sequence[Looks]
+    looks: ColumnLooks
     better: Sequence[Better | None]
     terms: Terms
     why_unpaired: Sequence[str]
@@ -86,7 +86,7 @@ class JudgedFamily:
             resembling=self.resembling[chosen],
             known=self.known.of(chosen),
             lasting=self.lasting.of(chosen),
-            looks=[self.looks[column] for column in columns],
+            looks=self.looks[chosen],
             better=[self.better[column] for column in columns],
             why_unpaired=[self.why_unpaired[column] for column in columns],
             is_apart=self.is_apart[chosen],
@@ -222,7 +222,7 @@ class JudgedFamily:
     def more_blocks(self, verdicts: Sequence[Verdict]) -> list[int | None]:
         """Return how many more blocks would decide each undecided column that has a direction."""
         more = np.full(len(self.looks), np.nan)
-        for looks, columns in self._by_looks():
+        for looks, columns in self.looks.groups():
             following = (*looks, 2 * looks[-1]) if looks else ()
             level = nominal_level(self.known.level, following)
             found = select_columns(self.found, columns)
@@ -236,17 +236,10 @@ class JudgedFamily:
     def detectable(self) -> Floats:
         """Return the least slowdown of each column that it would find in 80 of 100 studies."""
         effects = np.full(len(self.looks), np.nan)
-        for looks, columns in self._by_looks():
+        for looks, columns in self.looks.groups():
             level = nominal_level(self.known.level, looks)
             effects[columns] = detectable_effects(select_columns(self.found, columns), level)
         return effects
-
-    def _by_looks(self) -> Iterator[tuple[Looks, npt.NDArray[np.intp]]]:
-        columns: dict[Looks, list[int]] = {}
-        for column, looks in enumerate(self.looks):
-            columns.setdefault(looks, []).append(column)
-        for looks, own in columns.items():
-            yield looks, np.array(own, np.intp)
 
     def notes(self, verdicts: Sequence[Verdict]) -> list[str]:
         """Return a note for the reader on each column; mostly empty."""

@@ -6,6 +6,7 @@ when somebody first asks for it.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,7 +17,7 @@ from tare.analysis.estimate import listed
 from tare.analysis.families import Family, Subject
 from tare.analysis.family_tests import judge
 from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.judged_family import Terms
+from tare.analysis.judged_family import JudgedFamily, Terms
 from tare.analysis.missing import MissingValues
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.questions import with_left_out
@@ -30,21 +31,24 @@ class JudgedSubjects:
     """The subjects of a family with their verdicts."""
 
     def __init__(self, campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds) -> None:
-        self._family = family
+        self._campaign, self._family, self._terms, self._ends = campaign, family, terms, ends
+        self._missing = MissingValues(campaign)
+        self._made: dict[int, Comparison] = {}
+
+    @functools.cached_property
+    def _judged(self) -> JudgedFamily:
+        family = self._family
         with np.errstate(divide="ignore"):  # a count of zero gives a ratio of zero, whose logarithm is −inf
-            self._judged = judge(
+            return judge(
                 family.below,
                 family.above,
                 family.better,
-                terms,
+                self._terms,
                 family.is_recorded,
                 rounding=family.rounding,
-                ends=ends,
-                is_unpaired=campaign.compares_unpaired,
+                ends=self._ends,
+                is_unpaired=self._campaign.compares_unpaired,
             )
-        self._planned = _planned_blocks(campaign)
-        self._missing = MissingValues(campaign)
-        self._made: dict[int, Comparison] = {}
 
     def comparisons(self, numbers: Sequence[int]) -> list[Comparison]:
         """Return the comparisons of the subjects with these numbers."""
@@ -69,6 +73,7 @@ class JudgedSubjects:
     def _make(self, numbers: Sequence[int]) -> Iterator[Comparison]:
         subjects = [self._family.subjects[number] for number in numbers]
         below, above = (side[:, numbers] for side in (self._family.below, self._family.above))
+        planned = _planned_blocks(self._campaign)
         with np.errstate(divide="ignore"):
             found = self._judged.of(numbers).findings()
         sides = _from_common_runs(below, above)
@@ -77,7 +82,7 @@ class JudgedSubjects:
             explained = self._missing.explained(subject.pair, one, *values)
             yield comparison(
                 subject,
-                _crossed(subject, _in_progress(explained, subject, self._planned)),
+                _crossed(subject, _in_progress(explained, subject, planned)),
                 levels=two,
                 is_primary=subject.is_quoted,
                 is_answer=subject.is_answer,
@@ -92,7 +97,11 @@ def _crossed(subject: Subject, found: Finding) -> Finding:
 
 
 def _planned_blocks(campaign: Campaign) -> dict[str, int]:
-    """Return the number of planned blocks of each case that still has runs to come."""
+    """Return the number of planned blocks of each case that still has runs to come; it is cached."""
+    return campaign.memo.get(_planned_blocks, lambda: _found_planned_blocks(campaign))
+
+
+def _found_planned_blocks(campaign: Campaign) -> dict[str, int]:
     if campaign.is_imported:
         return {}
     planned, latest = campaign.planned(), campaign.latest()

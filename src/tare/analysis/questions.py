@@ -182,7 +182,7 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
 
     Where the sides run different workloads, only figures that both have are included.
     """
-    sides = [table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case)]
+    sides = [table.places(case.id) for case in (pair.reference_case, pair.contender_case)]
     grouped = table.once(by_figure, table.cells(pair.contender_case.id, pair.reference_case.id))
     if pair.reference_case.workload == pair.contender_case.workload or not all(sides):
         return list(grouped.values())
@@ -192,7 +192,9 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
 
 def cells_of_both(table: Table, pair: Pair, cells: list[Cell]) -> list[Cell]:
     """Return those of `cells` that both sides have; all of them if there are none."""
-    one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
+    one, other = (table.places(case.id) for case in (pair.reference_case, pair.contender_case))
+    if one is other:
+        return cells
     return [cell for cell in cells if cell in one and cell in other] or cells
 
 
