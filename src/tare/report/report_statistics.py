@@ -12,7 +12,7 @@ from tare.analysis.comparison_rows import ComparisonRows
 from tare.analysis.correlates import Reason, explanations
 from tare.analysis.curves import Curves, curves
 from tare.analysis.distribution import Diagnosis, diagnose
-from tare.analysis.estimate import estimates
+from tare.analysis.estimate import EstimateRows, estimate_rows
 from tare.analysis.headline import Headline, headlines
 from tare.analysis.prediction import predictions
 from tare.analysis.quality import Quality, quality
@@ -21,7 +21,7 @@ from tare.analysis.tolerance import tolerances
 from tare.analysis.variability import Variability, variabilities
 from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
-from tare.core.comparison import Comparison, Estimate
+from tare.core.comparison import Comparison
 from tare.core.prediction import Prediction, Tolerance
 from tare.core.scaling import ScalingCurve
 
@@ -30,7 +30,7 @@ from tare.core.scaling import ScalingCurve
 class ReportStatistics:
     """The statistics of a campaign; tare.analysis explains them."""
 
-    estimates: Sequence[Estimate]
+    estimates: EstimateRows
     comparisons: ComparisonRows
     aggregates: Sequence[Comparison]
     overview: Sequence[Comparison]
@@ -57,7 +57,7 @@ class ReportStatistics:
         """
         by_figure = aggregates(campaign)
         return cls(
-            estimates=estimates(campaign, foms),
+            estimates=estimate_rows(campaign, foms),
             comparisons=comparison_rows(campaign),
             aggregates=by_figure,
             overview=overview_of(by_figure),
