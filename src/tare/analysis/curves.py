@@ -97,26 +97,44 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
 def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
     for case in plan.cases:
         primary = primary_foms(plan, case.workload)
-        groups: dict[tuple[object, ...], dict[float, tuple[Cell, int]]] = {}
-        for cell, column in table.columns.get(case.id, {}).items():
-            at = dict(cell.at)
-            size = at.pop("bytes", None)
-            if is_number(size) and (not primary or cell.fom in primary):
-                key = (cell.fom, cell.unit, cell.better, tuple(at.items()))
-                groups.setdefault(key, {})[float(size)] = (cell, column)
-        settings = fixed_settings((case,), plan) if groups else {}
-        for points in groups.values():
-            cell = next(cell for cell, _ in points.values())
-            xs = sorted(points)
+        of_sizes = table.once(_of_sizes, table.cells(case.id))
+        drawn = [one for one in of_sizes if not primary or one.cell.fom in primary]
+        settings = fixed_settings((case,), plan) if drawn else {}
+        for one in drawn:
             yield _Curve(
                 along="bytes",
-                cell=cell,
-                at={name: value for name, value in cell.at if name != "bytes"},
+                cell=one.cell,
+                at=one.at,
                 settings=settings,
                 cases=(case,),
-                xs=tuple(xs),
-                columns=tuple(points[x][1] for x in xs),
+                xs=one.xs,
+                columns=tuple(table.find(case.id, one.cells).tolist()),
             )
+
+
+class _OfSizes(NamedTuple):
+    """A figure at several message sizes `xs`, with the cell of each; `cell` is the first one measured."""
+
+    cell: Cell
+    at: dict[str, Scalar]
+    xs: tuple[float, ...]
+    cells: list[Cell]
+
+
+def _of_sizes(cells: Sequence[Cell]) -> list[_OfSizes]:
+    groups: dict[tuple[object, ...], dict[float, Cell]] = {}
+    for cell in cells:
+        at = dict(cell.at)
+        size = at.pop("bytes", None)
+        if is_number(size):
+            key = (cell.fom, cell.unit, cell.better, tuple(at.items()))
+            groups.setdefault(key, {})[float(size)] = cell
+    found = []
+    for points in groups.values():
+        first, xs = next(iter(points.values())), sorted(points)
+        at = {name: value for name, value in first.at if name != "bytes"}
+        found.append(_OfSizes(first, at, tuple(xs), [points[x] for x in xs]))
+    return found
 
 
 def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
