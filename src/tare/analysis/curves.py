@@ -43,9 +43,10 @@ _SCALES = ("nodes", "ranks")
 
 
 class Curves(msgspec.Struct, frozen=True):
-    """The results for all curves of a campaign."""
+    """The results for all curves of a campaign; `n_lines` counts Hockney's lines, fitted or not."""
 
     hockney: tuple[HockneyFit, ...] = ()
+    n_lines: int = 0
     crossovers: tuple[Crossover, ...] = ()
     saturations: tuple[Saturation, ...] = ()
 
@@ -73,11 +74,12 @@ class _Curve(NamedTuple):
         return tuple(case.id for case in self.cases)
 
 
-def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
+def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, most_lines: int | None = None) -> Curves:
     """Return a Hockney fit of each time against message size, and where curves cross and saturate.
 
     Primary figures of merit are considered along ``bytes`` and along each numeric setting that varies in the
     study; for saturation, nodes and ranks are left out. `margin` is the margin of saturation.
+    Of Hockney's lines, only the first `most_lines` are fitted; all by default.
     """
     table = tabulate(campaign)
     found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
@@ -86,9 +88,10 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
         for curve in found
         if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
     ]
-    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times])
+    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times[:most_lines]])
     return Curves(
         hockney=tuple(map(_hockney, of_times, fits)),
+        n_lines=len(of_times),
         crossovers=tuple(_crossovers(found, table, campaign.plan)),
         saturations=tuple(_saturations(filter(_may_saturate, found), table, margin)),
     )

@@ -121,12 +121,11 @@ def kind_of(fom: str, quoted: Collection[str]) -> FamilyKind:
 
 def _whole(table: Table, asked: AskedFigure, cells: Sequence[Cell], gathered: GatheredFamily) -> FamilyRow:
     pair, first = asked.pair, cells[0]
-    below, above, note = sides(table, pair, cells)
+    found = pair_sides(table, pair, cells)
     at, labels = row_coordinates(pair, first.labels), dict(first.labels)
-    subject = asked.subject(first, at, labels, note, table.once(_over, cells), tuple(cells))
-    rounding = np.array([rounding_of(table, pair, cells)])
-    columns = below[:, np.newaxis], above[:, np.newaxis]
-    (row,) = gathered.add(asked, [subject], [first.better], columns, rounding)
+    subject = asked.subject(first, at, labels, found.note, table.once(_over, cells), tuple(cells))
+    columns = found.below[:, np.newaxis], found.above[:, np.newaxis]
+    (row,) = gathered.add(asked, [subject], [first.better], columns, np.array([found.rounding]))
     return row
 
 
@@ -203,15 +202,27 @@ def common_cells(table: Table, pair: Pair) -> list[list[Cell]]:
     return [cells_of_both(table, pair, cells) for cells in cells_by_figure(table, pair)]
 
 
-def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floats, str]:
-    """Return the mean over `cells` of each block, for the reference and for the contender, and a note."""
-    one, other = (
-        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
-    )
-    (below, above), left_out = block_means(one, other)
-    if not left_out:
-        return below, above, ""
-    return below, above, f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less"
+class Sides(NamedTuple):
+    """The mean of each block over some cells of a pair, for the reference and for the contender.
+
+    `note` says which cells were left out. `rounding` is how far rounding may have moved the ratio, as a
+    logarithm. At one point, it is the sum of the shifts of both sides. Over P points, which are rounded
+    independently, it is √Σ(sums)² / P.
+    """
+
+    below: Floats
+    above: Floats
+    note: str
+    rounding: float
+
+
+def pair_sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
+    """Return the sides of a pair over `cells`."""
+    columns = [table.find(case.id, cells) for case in (pair.reference_case, pair.contender_case)]
+    (below, above), left_out = block_means(*(table.values[:, side] for side in columns))
+    note = f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less" if left_out else ""
+    shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
+    return Sides(below, above, note, float(np.sqrt(np.square(shifts).sum()) / len(cells)))
 
 
 def with_left_out(found: Finding, left_out: str) -> Finding:
@@ -220,21 +231,3 @@ def with_left_out(found: Finding, left_out: str) -> Finding:
         return found
     own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
     return msgspec.structs.replace(found, note="; ".join(filter(None, (own, left_out))))
-
-
-def rounding_of(table: Table, pair: Pair, cells: Sequence[Cell]) -> float:
-    """Return how far rounding may have moved the ratio of a pair over `cells`, as a logarithm.
-
-    At one point, it is the sum of the shifts of both sides. Over P points, which are rounded independently,
-    it is √Σ(sums)² / P.
-    """
-    return float(np.sqrt(np.square(_shifts(table, pair, cells)).sum()) / len(cells))
-
-
-def _shifts(table: Table, pair: Pair, cells: Sequence[Cell]) -> Floats:
-    """Return how far rounding may have moved the ratio of a pair at each of `cells`, as a logarithm."""
-    reference, contender = (
-        table.shifts[table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
-    )
-    total: Floats = reference + contender
-    return total

@@ -25,6 +25,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.prediction import Prediction, Tolerance
 from tare.core.scaling import ScalingCurve
+from tare.report.listing import MOST_ROWS
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,8 +94,8 @@ class ReportStatistics:
 
     @functools.cached_property
     def curves(self) -> Curves:
-        """Return what figures do along sizes and settings."""
-        return curves(self.campaign)
+        """Return what figures do along sizes and settings; of Hockney's lines, those that a page shows."""
+        return curves(self.campaign, most_lines=MOST_ROWS)
 
     @functools.cached_property
     def diagnosis(self) -> Diagnosis:
