@@ -8,8 +8,9 @@ import pytest
 from support.synthetic import make_campaign, make_case
 from tare.analysis.check import check
 from tare.analysis.compare import aggregates, comparisons
+from tare.analysis.families import FamilyKind
 from tare.analysis.headline import headlines
-from tare.analysis.questions import FamilyKind, questions
+from tare.analysis.questions import questions
 from tare.analysis.rule_parser import parse_rule
 from tare.analysis.rules import Kind, RuleSource
 from tare.core.campaign import Campaign

@@ -9,7 +9,7 @@ import msgspec
 from analysis.test_bounds import limited
 from report.studies import words_of
 from tare.analysis.compare import comparisons
-from tare.analysis.estimate import estimates
+from tare.analysis.estimate import estimate_rows, estimates
 from tare.core.workload import Better
 from tare.report.charts.panels import measured_panels
 from tare.report.variants import lay_out
@@ -21,7 +21,7 @@ def rows(rate: float) -> list[str]:
     variants = lay_out(campaign, comparisons(campaign))
     return [
         one.sentence.replace("\u202f", " ").replace("\xa0", " ")
-        for one in bound_rows(estimates(campaign), campaign, variants)
+        for one in bound_rows(estimate_rows(campaign), campaign, variants)
     ]
 
 
@@ -58,7 +58,7 @@ def test_the_answer_states_beside_it_how_near_the_contender_comes() -> None:
     )
     campaign = msgspec.structs.replace(campaign, plan=plan)
     variants = lay_out(campaign, comparisons(campaign))
-    found = bound_rows(estimates(campaign), campaign, variants)
+    found = bound_rows(estimate_rows(campaign), campaign, variants)
     (answer,) = (with_bounds(one, found) for one in words_of(campaign))
     (told,) = (one for one in found if one.variant == answer.variant)
     assert answer.beside.endswith(f"At best {told.sentence}.")

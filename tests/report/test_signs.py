@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from report.studies import content_of, page_of, words_of
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.compare import aggregates, comparisons, overview_of
+from tare.analysis.compare import aggregates, comparison_rows, comparisons, overview_of
 from tare.analysis.quoted_figures import quoted
 from tare.cli.main import make_group
 from tare.core.attempt import Series
@@ -105,7 +105,8 @@ def test_the_texts_have_them_with_their_signs(campaign: Campaign) -> None:
 
 def test_the_charts_have_the_ratio_and_the_change_of_the_figure_itself(campaign: Campaign) -> None:
     variants = lay_out(campaign, comparisons(campaign))
-    (panel,) = forest_panels(quoted(aggregates(campaign)), comparisons(campaign), variants)
+    n_points = comparison_rows(campaign).n_points()
+    (panel,) = forest_panels(quoted(aggregates(campaign)), n_points, variants)
     said = plain(describe_forest(panel))
     assert re.search(LATENCY, said)
     assert re.search(BANDWIDTH, said)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.analysis.family_tests import Terms, findings
+from tare.analysis.family_tests import judge
+from tare.analysis.judged_family import Terms
 from tare.core.comparison import Correction, Finding, Mean
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
@@ -17,7 +18,7 @@ TERMS = Terms(margin=0.02, correction=Correction.NONE, mean=Mean.MEDIAN)
 
 
 def found_of(logs: Floats) -> list[Finding]:
-    return findings(np.ones(logs.shape), np.exp(logs), [Better.LOWER] * logs.shape[1], TERMS)
+    return judge(np.ones(logs.shape), np.exp(logs), [Better.LOWER] * logs.shape[1], TERMS).findings()
 
 
 def test_the_detectable_effect_of_a_median_is_found_in_80_of_100_studies() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tare.analysis.family_tests import Terms, findings
+from tare.analysis.family_tests import judge
 from tare.analysis.interim_looks import SessionEnds
+from tare.analysis.judged_family import Terms
 from tare.core.comparison import Correction, Finding
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
@@ -67,5 +68,5 @@ def _judged(
         sessions = np.repeat(np.arange(len(own)), np.diff([0, *own]))
         ends = SessionEnds(sessions, tuple(range(len(own))))
         part = reference[: own[-1], studies], contender[: own[-1], studies]
-        found = findings(*part, [Better.LOWER] * len(studies), terms, ends=ends)
+        found = judge(*part, [Better.LOWER] * len(studies), terms, ends=ends).findings()
         yield from zip(studies, found, strict=True)

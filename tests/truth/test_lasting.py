@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 from report.studies import part_of
 from tare.analysis.compare import aggregates
-from tare.analysis.family_tests import Terms, findings
+from tare.analysis.family_tests import judge
 from tare.analysis.interim_looks import SessionEnds
+from tare.analysis.judged_family import Terms
 from tare.cli.main import make_group
 from tare.core.comparison import Correction, Finding, Mean
 from tare.core.verdict import Verdict
@@ -42,7 +43,7 @@ def found_of(n_blocks: int, mean: Mean, ratio: float, margin: float) -> list[Fin
     reference, contender = sides(autocorrelated(0.02, r=0.7), n_blocks, N_STUDIES, seed=n_blocks)
     terms = Terms(margin=margin, correction=Correction.NONE, mean=mean)
     ends = SessionEnds(np.zeros(n_blocks, np.int64), (0,))
-    return findings(reference, contender * ratio, [Better.LOWER] * N_STUDIES, terms, ends=ends)
+    return judge(reference, contender * ratio, [Better.LOWER] * N_STUDIES, terms, ends=ends).findings()
 
 
 @pytest.mark.parametrize("mean", [Mean.GEOMETRIC, Mean.ARITHMETIC, Mean.MEDIAN])

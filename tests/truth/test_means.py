@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from tare.analysis.check import check
 from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.family_tests import Terms, findings
+from tare.analysis.family_tests import judge
 from tare.analysis.headline import headlines
+from tare.analysis.judged_family import Terms
 from tare.analysis.rule_parser import parse_rule
 from tare.analysis.rules import Kind, RuleSource
 from tare.cli.main import make_group
@@ -257,7 +258,7 @@ def test_a_median_of_five_blocks_has_no_interval_and_says_so(quiet: str) -> None
 def test_a_median_of_what_did_not_run_together_has_no_interval() -> None:
     values = np.exp(np.random.default_rng(1).normal(size=(12, 1)))
     terms = Terms(margin=0.05, mean=Mean.MEDIAN)
-    (one,) = findings(values, 2 * values, [Better.LOWER], terms, np.array([False]))
+    (one,) = judge(values, 2 * values, [Better.LOWER], terms, np.array([False])).findings()
     assert one.ratio == pytest.approx(2)
     assert (one.low, one.p_value, one.verdict) == (None, None, Verdict.UNDECIDED)
     assert "no interval: that of a median takes blocks that both sides share" in one.note

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tare.analysis.compare import aggregates, comparisons, terms_of
-from tare.analysis.family_tests import Terms
+from tare.analysis.families import Family, FamilyKind, Subject
+from tare.analysis.judged_family import Terms
 from tare.analysis.pairs import Pair
-from tare.analysis.questions import Family, FamilyKind, Questions, Subject, questions
+from tare.analysis.questions import Questions, questions
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.errors import UsageError
@@ -161,7 +162,7 @@ def _relabel(asked: Questions, campaign: Campaign) -> _Relabelled:
     terms = {kind: terms_of(campaign, None, kind.correction) for kind in parts}
     always = np.ones(len(subjects), np.bool_)
     looks = asked.ends.looks(logs, logs, always)
-    rows = np.array([parts[row.kind].start + row.number for row in asked.points], np.intp)
+    rows = np.array([parts[row.kind].start + row.number for one in asked.points for row in one.rows], np.intp)
     is_judged = _is_judged(subjects, logs)[rows]
     alarms, intervals = np.zeros(len(rows)), np.zeros(len(rows))
     n = n_campaigns = 0

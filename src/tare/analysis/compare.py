@@ -6,34 +6,18 @@ for each figure of merit, `overview_of` one for each contender, workload and sca
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-import msgspec
-import numpy as np
-
-from tare.analysis.equivalence_limits import withhold
-from tare.analysis.estimate import listed
-from tare.analysis.family_tests import Terms, findings
+from tare.analysis.comparison_rows import ComparisonRows, rows_at
+from tare.analysis.equivalence_limits import longer_times
+from tare.analysis.families import Family, FamilyKind, FamilyRow
 from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.missing import MissingValues
-from tare.analysis.proofs import NOTHING_CROSSED
-from tare.analysis.questions import (
-    Family,
-    FamilyKind,
-    FamilyRow,
-    Questions,
-    SplitName,
-    Subject,
-    questions,
-    with_left_out,
-)
+from tare.analysis.judged_family import Terms
+from tare.analysis.judged_subjects import JudgedSubjects
+from tare.analysis.questions import Questions, SplitName, questions
 from tare.core.campaign import Campaign
-from tare.core.comparison import Comparison, ConfidenceLevel, Correction, Finding
-from tare.core.values import Scalar, Settings
-from tare.stats.estimates import estimate
-from tare.stats.intervals import Floats
+from tare.core.comparison import Comparison, Correction
+from tare.core.values import Settings
 
 
 def comparisons(
@@ -52,8 +36,22 @@ def comparisons(
     default, on average at most 5 % of the differences that it claims are false, and likewise of the
     equivalences. Raises UsageError when no case has the settings of `reference`.
     """
+    rows = comparison_rows(campaign, reference=reference, margin=margin, correction=correction, foms=foms)
+    return list(rows)
+
+
+def comparison_rows(
+    campaign: Campaign,
+    *,
+    reference: Settings | None = None,
+    margin: float | None = None,
+    correction: Correction | None = None,
+    foms: Collection[str] = (),
+) -> ComparisonRows:
+    """Return the rows of `comparisons`, of which each is made when somebody first asks for it."""
     asked = questions(campaign, reference, foms)
-    return _rows(campaign, asked, asked.points, margin, correction)
+    judged = _judged(campaign, asked, margin, correction)
+    return ComparisonRows(asked.points, judged, longer_times(_over_coordinates(judged)))
 
 
 def aggregates(
@@ -99,28 +97,40 @@ def _rows(
 
     A row is not called equivalent if an elapsed time of the same pair got longer.
     """
-    over_coordinates = (FamilyKind.QUOTED, FamilyKind.OTHERS)
-    wanted = {*over_coordinates, *(row.kind for row in located)}
-    judged: dict[FamilyKind, list[Comparison]] = {}
-    for family in asked.families:
-        if family.kind in wanted:
-            terms = terms_of(campaign, margin, correction or family.kind.correction)
-            judged[family.kind] = _judged(campaign, family, terms, asked)
-    rows = [_at(judged[row.kind][row.number], row.at) for row in located]
-    return withhold(rows, itertools.chain.from_iterable(judged.get(kind, ()) for kind in over_coordinates))
+    judged = _judged(campaign, asked, margin, correction)
+    return rows_at(located, judged, longer_times(_over_coordinates(judged)))
 
 
-def _at(one: Comparison, at: dict[str, Scalar]) -> Comparison:
-    return one if one.at is at else msgspec.structs.replace(one, at=at)
+_OVER_COORDINATES = (FamilyKind.QUOTED, FamilyKind.OTHERS)
 
 
-def _judged(campaign: Campaign, family: Family, terms: Terms, asked: Questions) -> list[Comparison]:
-    """Return the comparisons of a family; the result is cached, since a campaign does not change."""
+def _over_coordinates(judged: Mapping[FamilyKind, JudgedSubjects]) -> list[Comparison]:
+    """Return the comparisons of all figures over their coordinates."""
+    return [row for kind in _OVER_COORDINATES if kind in judged for row in judged[kind].all()]
 
-    def judge() -> tuple[Family, list[Comparison]]:  # the family stays alive with it, so its id stays unique
-        return family, judged_comparisons(campaign, family, terms, asked.ends)
 
-    return campaign.memo.get((_judged, id(family), terms), judge)[1]
+def _judged(
+    campaign: Campaign,
+    asked: Questions,
+    margin: float | None,
+    correction: Correction | None,
+) -> dict[FamilyKind, JudgedSubjects]:
+    """Return the families with their verdicts."""
+    return {
+        family.kind: _judged_family(
+            campaign, family, terms_of(campaign, margin, correction or family.kind.correction), asked.ends
+        )
+        for family in asked.families
+    }
+
+
+def _judged_family(campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds) -> JudgedSubjects:
+    """Return a family with its verdicts; the result is cached, since a campaign does not change."""
+
+    def judge() -> tuple[Family, JudgedSubjects]:  # the family stays alive with it, so its id stays unique
+        return family, JudgedSubjects(campaign, family, terms, ends)
+
+    return campaign.memo.get((_judged_family, id(family), terms), judge)[1]
 
 
 def overview_of(aggregates: Sequence[Comparison]) -> list[Comparison]:
@@ -144,122 +154,4 @@ def terms_of(campaign: Campaign, margin: float | None, correction: Correction) -
         margin=campaign.plan.margin if margin is None else margin,
         correction=correction,
         mean=campaign.mean,
-    )
-
-
-def judged_comparisons(
-    campaign: Campaign, family: Family, terms: Terms, ends: SessionEnds
-) -> list[Comparison]:
-    """Return the comparisons of a family."""
-    with np.errstate(divide="ignore"):  # a count of zero gives a ratio of zero, whose logarithm is −inf
-        found = findings(
-            family.below,
-            family.above,
-            [one.better for one in family.subjects],
-            terms,
-            family.is_recorded,
-            rounding=family.rounding,
-            ends=ends,
-            is_unpaired=campaign.compares_unpaired,
-        )
-    planned = _planned_blocks(campaign)
-    sides = _from_common_runs(family.below, family.above)
-    levels = zip(*(_levels(side) for side in sides), strict=True)
-    missing = MissingValues(campaign)
-    found = [
-        missing.explained(subject.pair, one, below, above)
-        for subject, one, below, above in zip(
-            family.subjects, found, family.below.T, family.above.T, strict=True
-        )
-    ]
-    return [
-        comparison(
-            subject,
-            _crossed(subject, _in_progress(one, subject, planned)),
-            levels=two,
-            is_primary=subject.is_quoted,
-            is_answer=subject.is_answer,
-        )
-        for subject, one, two in zip(family.subjects, found, levels, strict=True)
-    ]
-
-
-def _crossed(subject: Subject, found: Finding) -> Finding:
-    """Return `found`, marked as without evidence if no data crossed the networks that are compared."""
-    if not subject.is_uncrossed:
-        return found
-    return msgspec.structs.replace(found, is_uncrossed=True, is_apart=False, note=NOTHING_CROSSED)
-
-
-def _planned_blocks(campaign: Campaign) -> dict[str, int]:
-    """Return the number of planned blocks of each case that still has runs to come."""
-    if campaign.is_imported:
-        return {}
-    planned, latest = campaign.planned(), campaign.latest()
-    left = {run.case for run in planned if run not in latest}
-    counts = Counter(run.case for run in planned)
-    return {case: counts[case] for case in left}
-
-
-def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -> Finding:
-    """Return `found` with the number of planned blocks, if more blocks than it has are planned."""
-    if not planned:
-        return found
-    cases = (subject.pair.reference_case.id, subject.pair.contender_case.id)
-    blocks = max((planned[case] for case in cases if case in planned), default=0)
-    if found.ratio is None or blocks <= found.n_blocks:
-        return found
-    return msgspec.structs.replace(found, planned_blocks=blocks)
-
-
-def _from_common_runs(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return both sides, passes × columns, where they ran together; whole columns if they never did.
-
-    The level shown next to a change must come from the same runs as the change. A case may have run again
-    later, together with other cases, when the machine was in another state.
-    """
-    both = np.isfinite(below) & np.isfinite(above)
-    is_kept = both | ~both.any(axis=0)
-    return np.where(is_kept, below, np.nan), np.where(is_kept, above, np.nan)
-
-
-def _levels(values: Floats) -> list[ConfidenceLevel | None]:
-    """Return the level of each column with its interval; None where there is no value."""
-    found = estimate(values)
-    rows = zip(*listed(found.value, found.low, found.high), strict=True)
-    return [
-        None if value is None else ConfidenceLevel(value=value, low=low, high=high)
-        for value, low, high in rows
-    ]
-
-
-def comparison(
-    subject: Subject,
-    found: Finding,
-    *,
-    is_primary: bool,
-    is_answer: bool = False,
-    levels: tuple[ConfidenceLevel | None, ConfidenceLevel | None] = (None, None),
-) -> Comparison:
-    """Combine a subject with what was `found` of it into a `Comparison`."""
-    found = with_left_out(found, subject.note)
-    if subject.over and found.mean_cost is not None:  # no run measured a mean over sizes
-        bare = msgspec.structs.replace(found.mean_cost, tail="", reference_tail=None, contender_tail=None)
-        found = msgspec.structs.replace(found, mean_cost=bare)
-    return Comparison(
-        *msgspec.structs.astuple(found),
-        fom=subject.fom,
-        unit=subject.unit,
-        better=subject.better,
-        at=subject.at,
-        reference=subject.pair.reference,
-        contender=subject.pair.contender,
-        reference_case=subject.pair.reference_case.id,
-        contender_case=subject.pair.contender_case.id,
-        is_primary=is_primary,
-        is_answer=is_answer,
-        over=subject.over,
-        labels=subject.labels,
-        reference_level=None if subject.over else levels[0],
-        contender_level=None if subject.over else levels[1],
     )

@@ -43,9 +43,10 @@ _SCALES = ("nodes", "ranks")
 
 
 class Curves(msgspec.Struct, frozen=True):
-    """The results for all curves of a campaign."""
+    """The results for all curves of a campaign; `n_lines` counts Hockney's lines, fitted or not."""
 
     hockney: tuple[HockneyFit, ...] = ()
+    n_lines: int = 0
     crossovers: tuple[Crossover, ...] = ()
     saturations: tuple[Saturation, ...] = ()
 
@@ -73,11 +74,12 @@ class _Curve(NamedTuple):
         return tuple(case.id for case in self.cases)
 
 
-def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
+def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, most_lines: int | None = None) -> Curves:
     """Return a Hockney fit of each time against message size, and where curves cross and saturate.
 
     Primary figures of merit are considered along ``bytes`` and along each numeric setting that varies in the
     study; for saturation, nodes and ranks are left out. `margin` is the margin of saturation.
+    Of Hockney's lines, only the first `most_lines` are fitted; all by default.
     """
     table = tabulate(campaign)
     found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
@@ -86,9 +88,10 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
         for curve in found
         if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
     ]
-    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times])
+    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times[:most_lines]])
     return Curves(
         hockney=tuple(map(_hockney, of_times, fits)),
+        n_lines=len(of_times),
         crossovers=tuple(_crossovers(found, table, campaign.plan)),
         saturations=tuple(_saturations(filter(_may_saturate, found), table, margin)),
     )
@@ -97,26 +100,44 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN) -> Curves:
 def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
     for case in plan.cases:
         primary = primary_foms(plan, case.workload)
-        groups: dict[tuple[object, ...], dict[float, tuple[Cell, int]]] = {}
-        for cell, column in table.columns.get(case.id, {}).items():
-            at = dict(cell.at)
-            size = at.pop("bytes", None)
-            if is_number(size) and (not primary or cell.fom in primary):
-                key = (cell.fom, cell.unit, cell.better, tuple(at.items()))
-                groups.setdefault(key, {})[float(size)] = (cell, column)
-        settings = fixed_settings((case,), plan) if groups else {}
-        for points in groups.values():
-            cell = next(cell for cell, _ in points.values())
-            xs = sorted(points)
+        of_sizes = table.once(_of_sizes, table.cells(case.id))
+        drawn = [one for one in of_sizes if not primary or one.cell.fom in primary]
+        settings = fixed_settings((case,), plan) if drawn else {}
+        for one in drawn:
             yield _Curve(
                 along="bytes",
-                cell=cell,
-                at={name: value for name, value in cell.at if name != "bytes"},
+                cell=one.cell,
+                at=one.at,
                 settings=settings,
                 cases=(case,),
-                xs=tuple(xs),
-                columns=tuple(points[x][1] for x in xs),
+                xs=one.xs,
+                columns=tuple(table.find(case.id, one.cells).tolist()),
             )
+
+
+class _OfSizes(NamedTuple):
+    """A figure at several message sizes `xs`, with the cell of each; `cell` is the first one measured."""
+
+    cell: Cell
+    at: dict[str, Scalar]
+    xs: tuple[float, ...]
+    cells: list[Cell]
+
+
+def _of_sizes(cells: Sequence[Cell]) -> list[_OfSizes]:
+    groups: dict[tuple[object, ...], dict[float, Cell]] = {}
+    for cell in cells:
+        at = dict(cell.at)
+        size = at.pop("bytes", None)
+        if is_number(size):
+            key = (cell.fom, cell.unit, cell.better, tuple(at.items()))
+            groups.setdefault(key, {})[float(size)] = cell
+    found = []
+    for points in groups.values():
+        first, xs = next(iter(points.values())), sorted(points)
+        at = {name: value for name, value in first.at if name != "bytes"}
+        found.append(_OfSizes(first, at, tuple(xs), [points[x] for x in xs]))
+    return found
 
 
 def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
@@ -138,7 +159,7 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
                         settings=settings,
                         cases=cases,
                         xs=tuple(scale for scale, _ in line.cases),
-                        columns=tuple(table.find(case.id, [cell])[0] for case in cases),
+                        columns=tuple(int(table.find(case.id, [cell])[0]) for case in cases),
                     )
 
 

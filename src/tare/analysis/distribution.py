@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tare.analysis.questions import FamilyKind, Subject, questions
+from tare.analysis.families import FamilyKind, Subject
+from tare.analysis.questions import questions
 from tare.core.campaign import Campaign
 from tare.stats.intervals import CONFIDENCE
 from tare.stats.multiplicity import holm

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tare.analysis.table import tabulate
+from tare.analysis.table import Cell, Columns, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.core.telemetry import PREFIX
@@ -21,45 +22,87 @@ def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
     The estimate is the geometric mean over blocks with a t interval on the log scale, or the arithmetic mean
     where a value is zero or less. `at` holds only the coordinates; `case` identifies the rest.
     """
+    return list(estimate_rows(campaign, foms))
+
+
+def estimate_rows(campaign: Campaign, foms: Collection[str] = ()) -> EstimateRows:
+    """Return the estimates of `estimates`, of which each is made when somebody asks for it."""
     table = tabulate(campaign, foms)
-    found = estimate(table.values)
-    rows = list(
-        zip(
-            found.n_blocks.tolist(),
-            found.value.tolist(),
-            *listed(found.low, found.high, found.cv),
-            found.minimum.tolist(),
-            found.maximum.tolist(),
-            found.is_arithmetic.tolist(),
+    cases = [case.id for case in campaign.plan.cases if case.id in table.columns]
+    return EstimateRows(table, cases, foms)
+
+
+class EstimateRows(Iterable[Estimate]):
+    """The estimates of a campaign, case by case. `found` has the numbers of each column of the table.
+
+    A campaign may have a hundred thousand, of which a report shows some hundreds.
+    """
+
+    def __init__(self, table: Table, cases: Sequence[str], foms: Collection[str]) -> None:
+        self.cases = cases
+        self.found = estimate(table.values)
+        self._table, self._foms = table, foms
+        self._cells: dict[int, list[Cell]] = {}
+        self._ats: dict[int, dict[str, Scalar]] = {}  # by the id of what a table has once for all cases
+
+    def cells(self, case: str) -> list[Cell]:
+        """Return the cells of a case; cases with the same cells share the list, which nobody may change."""
+        places = self._table.places(case)
+        if id(places) not in self._cells:
+            self._cells[id(places)] = [
+                cell for cell in places if not cell.fom.startswith(PREFIX) or cell.fom in self._foms
+            ]
+        return self._cells[id(places)]
+
+    def columns(self, case: str, cells: Sequence[Cell]) -> Columns:
+        """Return the columns of `found` for cells of a case."""
+        return self._table.find(case, cells)
+
+    def of_cells(self, case: str, cells: Sequence[Cell]) -> list[Estimate]:
+        """Return the estimates of cells of a case."""
+        found, columns = self.found, self.columns(case, cells)
+        rows = zip(
+            cells,
+            found.n_blocks[columns].tolist(),
+            found.value[columns].tolist(),
+            *listed(found.low[columns], found.high[columns], found.cv[columns]),
+            found.minimum[columns].tolist(),
+            found.maximum[columns].tolist(),
+            found.is_arithmetic[columns].tolist(),
             strict=True,
         )
-    )
-    found_estimates = []
-    ats: dict[int, dict[str, Scalar]] = {}  # by the id of what a table has once for all cases
-    for case in campaign.plan.cases:
-        for cell, column in table.columns.get(case.id, {}).items():
-            if cell.fom.startswith(PREFIX) and cell.fom not in foms:
-                continue
-            n_blocks, value, low, high, cv, minimum, maximum, is_arithmetic = rows[column]
-            found_estimates.append(
-                Estimate(
-                    case=case.id,
-                    fom=cell.fom,
-                    unit=cell.unit,
-                    better=cell.better,
-                    at=ats.setdefault(id(cell.at), dict(cell.at)),
-                    n_blocks=n_blocks,
-                    value=value,
-                    low=low,
-                    high=high,
-                    cv=cv,
-                    minimum=minimum,
-                    maximum=maximum,
-                    confidence=CONFIDENCE,
-                    note="arithmetic mean: some values are zero or less" if is_arithmetic else "",
-                )
+        return [
+            Estimate(
+                case=case,
+                fom=cell.fom,
+                unit=cell.unit,
+                better=cell.better,
+                at=self._ats.setdefault(id(cell.at), dict(cell.at)),
+                n_blocks=n_blocks,
+                value=value,
+                low=low,
+                high=high,
+                cv=cv,
+                minimum=minimum,
+                maximum=maximum,
+                confidence=CONFIDENCE,
+                note="arithmetic mean: some values are zero or less" if is_arithmetic else "",
             )
-    return found_estimates
+            for cell, n_blocks, value, low, high, cv, minimum, maximum, is_arithmetic in rows
+        ]
+
+    def of_cases(self, cases: Collection[str]) -> list[Estimate]:
+        """Return the estimates of these cases."""
+        chosen = (case for case in self.cases if case in cases)
+        return [one for case in chosen for one in self.of_cells(case, self.cells(case))]
+
+    def __len__(self) -> int:
+        """Return the number of estimates."""
+        return sum(len(self.cells(case)) for case in self.cases)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        """Yield all estimates."""
+        return itertools.chain.from_iterable(self.of_cells(case, self.cells(case)) for case in self.cases)
 
 
 def listed(*columns: Floats) -> list[list[float | None]]:

@@ -1,57 +1,27 @@
-"""Judge a family of comparisons together: a ratio, interval, verdict and notes for each subject.
+"""Judge a family of comparisons together.
 
-`findings` takes the values of both sides, passes × subjects, and returns one `Finding` for each subject.
+`judge` takes the values of both sides, passes × subjects. It returns a `JudgedFamily`: a `Finding` of each
+subject.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tare.analysis.estimate import listed
 from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.mean_cost import differs_from, is_beyond, mean_costs
-from tare.analysis.row_notes import (
-    NOT_MEASURED,
-    NOT_TOGETHER,
-    UNPAIRED,
-    UNPAIRED_BEGINS,
-    WIDER,
-    WITHHELD_BY_MEAN_COST,
-    median_lack,
-    unresolved_words,
-)
-from tare.core.comparison import Correction, Finding, Mean, MeanCost, RankEstimate
-from tare.core.margins import are_within, excludes_one
-from tare.core.verdict import Verdict, verdict_of
+from tare.analysis.judged_family import JudgedFamily, Terms
+from tare.analysis.row_notes import UNPAIRED, UNPAIRED_BEGINS
 from tare.core.workload import Better
 from tare.stats.autocorrelation import allow_for, unresolved_correlation, with_assumed_correlation
-from tare.stats.family import PValues, p_values
-from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
+from tare.stats.family import p_values
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
-from tare.stats.looks import SHOWING_BLOCKS, Looks, nominal_level
-from tare.stats.power import detectable_effects, more_blocks
-from tare.stats.ratios import Design, Ratios, never_ran_together, ratios, select_columns, separate_unpaired
-from tare.stats.sign_test import least_of_median
-
-_COARSE = 0.25
-"""As a share of the margin: smaller rounding decides nothing."""
+from tare.stats.ratios import never_ran_together, ratios, separate_unpaired
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """The terms for verdicts: which differences do not matter, and what is controlled for a family."""
-
-    margin: float
-    correction: Correction = Correction.HOLM
-    mean: Mean = Mean.GEOMETRIC
-
-
-def findings(
+def judge(
     reference: Floats,
     contender: Floats,
     better: Sequence[Better | None],
@@ -62,8 +32,8 @@ def findings(
     is_unpaired: bool = False,
     rounding: Floats | None = None,
     ends: SessionEnds | None = None,
-) -> list[Finding]:
-    """Return the finding of each column, passes × subjects; all columns together form one family.
+) -> JudgedFamily:
+    """Judge the columns, passes × subjects, which together form one family.
 
     `better` holds the direction of each column. In a column that is not paired, rows are runs in no common
     order: all runs of one side are compared with all of the other, and `why_unpaired` gives the reason. With
@@ -71,11 +41,12 @@ def findings(
     it, only the passes with both sides count, and there is no ratio where there are none.
     """
     is_paired = np.ones(reference.shape[1], np.bool_) if is_paired is None else is_paired
-    why = np.where(is_paired, "", why_unpaired).tolist()
+    why = ["" if one else why_unpaired for one in is_paired.tolist()]
     were_few = never_ran_together(reference, contender, is_paired, MIN_BLOCKS)
     if is_unpaired:
         is_paired = is_paired & ~were_few
-        why = np.where(were_few, UNPAIRED.removeprefix(UNPAIRED_BEGINS), why).tolist()
+        apart = UNPAIRED.removeprefix(UNPAIRED_BEGINS)
+        why = [apart if few else own for few, own in zip(were_few.tolist(), why, strict=True)]
     is_apart = never_ran_together(reference, contender, is_paired)
     looks = (ends or _one_look(reference)).looks(reference, contender, is_paired)
     reference, contender = separate_unpaired(reference, contender, is_paired)
@@ -85,294 +56,25 @@ def findings(
     if ends is not None:  # the rows are in the order of time
         unresolved = unresolved_correlation(found, reference, contender)
         found, resembling = allow_for(found, reference, contender, CONFIDENCE)
-    results = _FamilyResults(
+    lasting = with_assumed_correlation(plain, found)
+    return JudgedFamily(
+        reference=reference,
+        contender=contender,
+        rounding=rounding,
+        is_in_order=ends is not None,
         found=found,
-        mean_cost=mean_costs(
-            reference,
-            contender,
-            better,
-            rounding=rounding,
-            is_in_order=ends is not None,
-        ),
         unresolved=unresolved,
-        ranks=_widened(rank_ratios(reference, contender), found.rounding),
-        known=p_values(found, terms.margin, CONFIDENCE, terms.correction, looks),
-        lasting=p_values(
-            with_assumed_correlation(plain, found), terms.margin, CONFIDENCE, terms.correction, looks
-        ),
-        looks=looks,
         resembling=resembling,
+        known=p_values(found, terms.margin, CONFIDENCE, terms.correction, looks),
+        lasting=p_values(lasting, terms.margin, CONFIDENCE, terms.correction, looks),
+        looks=looks,
         better=better,
         terms=terms,
         why_unpaired=why,
         is_apart=is_apart,
         were_few=were_few,
     )
-    known, verdicts = results.known, results.verdicts()
-    return list(
-        map(  # in the order of Finding's fields
-            Finding,
-            found.n_blocks.tolist(),
-            *listed(found.ratio, found.low, found.high),
-            itertools.repeat(CONFIDENCE),
-            verdicts,
-            results.notes(verdicts),
-            *listed(known.difference, known.difference_adjusted, known.equivalence),
-            *listed(known.equivalence_adjusted),
-            itertools.repeat(known.size),
-            itertools.repeat(terms.correction),
-            _rank_estimates(results.ranks),
-            *listed(results.detectable()),
-            results.more_blocks(verdicts),
-            [not reason for reason in why],
-            is_apart.tolist(),
-            itertools.repeat(False),  # whether data crossed a network is not known from numbers
-            [max(len(one), 1) for one in looks],
-            itertools.repeat(terms.mean),
-            results.mean_costs(verdicts),
-            results.assume_independence(verdicts),
-        )
-    )
 
 
 def _one_look(values: Floats) -> SessionEnds:
     return SessionEnds(np.zeros(len(values), np.int64), (0,))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _FamilyResults:
-    """All results that are computed for a family of columns, and what follows from them for each column."""
-
-    found: Ratios
-    mean_cost: Sequence[MeanCost | None]
-    unresolved: Floats
-    ranks: RankRatios
-    known: PValues
-    lasting: PValues
-    looks: Sequence[Looks]
-    resembling: Floats
-    better: Sequence[Better | None]
-    terms: Terms
-    why_unpaired: Sequence[str]
-    is_apart: npt.NDArray[np.bool_]
-    were_few: npt.NDArray[np.bool_]
-
-    def verdicts(self) -> list[Verdict]:
-        """Return the verdict of each column within the family.
-
-        A column is undecided where its blocks are correlated and too few to tell how strongly. It is not
-        called equivalent where the mean of its additive costs (`MeanCost`) lies beyond the margin.
-        """
-        drawn = self._by_intervals()
-        margin = self.terms.margin
-        return [
-            Verdict.UNDECIDED
-            if is_unresolved or (verdict is Verdict.EQUIVALENT and is_beyond(cost, margin))
-            else verdict
-            for verdict, cost, is_unresolved in zip(
-                drawn, self.mean_cost, np.isfinite(self.unresolved).tolist(), strict=True
-            )
-        ]
-
-    def _by_intervals(self) -> list[Verdict]:
-        alpha = 1 - CONFIDENCE
-        rows = zip(
-            *listed(self.found.low, self.found.high),
-            (self.known.difference_adjusted <= alpha).tolist(),
-            (self.known.equivalence_adjusted <= alpha).tolist(),
-            self.better,
-            strict=True,
-        )
-        return [
-            verdict_of(
-                low,
-                high,
-                margin=self.terms.margin,
-                better=better,
-                can_differ=can_differ,
-                can_be_equivalent=can_be_equivalent,
-            )
-            for low, high, can_differ, can_be_equivalent, better in rows
-        ]
-
-    def mean_costs(self, verdicts: Sequence[Verdict]) -> list[MeanCost | None]:
-        """Return the `MeanCost` of each column, marked where it says something different from the verdict."""
-        rows = zip(self.mean_cost, *listed(self.found.ratio), verdicts, self.better, strict=True)
-        return [
-            msgspec.structs.replace(cost, is_notable=True)
-            if cost is not None and self._is_notable(cost, ratio, verdict, better)
-            else cost
-            for cost, ratio, verdict, better in rows
-        ]
-
-    def _is_notable(
-        self, cost: MeanCost, ratio: float | None, verdict: Verdict, better: Better | None
-    ) -> bool:
-        terms = self.terms
-        if cost.mean is terms.mean:
-            return False
-        if differs_from(cost, ratio, terms.margin):
-            return True
-        if verdict is Verdict.UNDECIDED:
-            return False
-        return verdict_of(cost.low, cost.high, margin=terms.margin, better=better) is not verdict
-
-    def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
-        """Return which verdicts from few blocks would not hold if the blocks of a side were correlated."""
-        alpha = 1 - CONFIDENCE
-        rows = zip(
-            verdicts,
-            (self.found.n_blocks < SHOWING_BLOCKS).tolist(),
-            (self.lasting.difference_adjusted <= alpha).tolist(),
-            (self.lasting.equivalence_adjusted <= alpha).tolist(),
-            strict=True,
-        )
-        return [
-            is_few
-            and verdict is not Verdict.UNDECIDED
-            and not (is_equivalent if verdict is Verdict.EQUIVALENT else is_different)
-            for verdict, is_few, is_different, is_equivalent in rows
-        ]
-
-    def more_blocks(self, verdicts: Sequence[Verdict]) -> list[int | None]:
-        """Return how many more blocks would decide each undecided column that has a direction."""
-        more = np.full(len(self.looks), np.nan)
-        for looks, columns in self._by_looks():
-            following = (*looks, 2 * looks[-1]) if looks else ()
-            level = nominal_level(self.known.level, following)
-            found = select_columns(self.found, columns)
-            more[columns] = more_blocks(found, self.terms.margin, level, CONFIDENCE)
-        rows = zip(*listed(more), verdicts, self.better, strict=True)
-        return [
-            None if blocks is None or better is None or verdict is not Verdict.UNDECIDED else int(blocks)
-            for blocks, verdict, better in rows
-        ]
-
-    def detectable(self) -> Floats:
-        """Return the least slowdown of each column that it would find in 80 of 100 studies."""
-        effects = np.full(len(self.looks), np.nan)
-        for looks, columns in self._by_looks():
-            level = nominal_level(self.known.level, looks)
-            effects[columns] = detectable_effects(select_columns(self.found, columns), level)
-        return effects
-
-    def _by_looks(self) -> Iterator[tuple[Looks, npt.NDArray[np.intp]]]:
-        columns: dict[Looks, list[int]] = {}
-        for column, looks in enumerate(self.looks):
-            columns.setdefault(looks, []).append(column)
-        for looks, own in columns.items():
-            yield looks, np.array(own, np.intp)
-
-    def notes(self, verdicts: Sequence[Verdict]) -> list[str]:
-        """Return a note for the reader on each column; mostly empty."""
-        found, terms = self.found, self.terms
-        notes = self._design_notes()
-        for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
-            r = f"{self.resembling[column]:.2f}"
-            effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
-            alike = f"blocks resemble the one before (r = {r}): {effect}"
-            notes[column] = _joined(notes[column], alike)
-        for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
-            if verdicts[column] is Verdict.UNDECIDED:
-                share = f"{100 * np.expm1(found.rounding[column]):.2g}"
-                notes[column] = _joined(notes[column], f"rounding of what was printed may be ± {share} %")
-        for column in np.flatnonzero(self.is_apart).tolist():
-            notes[column] = NOT_TOGETHER
-        for column in np.flatnonzero(self.were_few & ~self.is_apart & (found.n_blocks > 0)).tolist():
-            if not self.why_unpaired[column] and found.n_blocks[column] < MIN_BLOCKS:
-                takes = f"an interval takes {least_blocks(terms.mean)}"
-                notes[column] = f"too few blocks with both sides: {takes}"
-        for column, note in self._of_one_claim(verdicts):
-            notes[column] = _joined(notes[column], note)
-        differ = disagreements(found, self.ranks) & np.isnan(self.resembling)  # ranks do not allow for it
-        for column in np.flatnonzero(differ).tolist():
-            notes[column] = _joined(notes[column], self._by_ranks(column))
-        return notes
-
-    def _of_one_claim(self, verdicts: Sequence[Verdict]) -> Iterator[tuple[int, str]]:
-        """Yield the reason why an interval that would be a claim on its own is none."""
-        found, terms = self.found, self.terms
-        for column in np.flatnonzero(np.isfinite(self.unresolved)).tolist():
-            yield column, unresolved_words(f"{self.unresolved[column]:.2f}", found.n_blocks[column])
-        excludes = excludes_one(found.low, found.high)
-        is_within = are_within(found.low, found.high, terms.margin)
-        for column in np.flatnonzero(excludes | is_within).tolist():
-            if verdicts[column] is Verdict.UNDECIDED and (is_within[column] or self.better[column]):
-                if np.isfinite(self.unresolved[column]):
-                    continue
-                if is_within[column] and self.known.equivalence_adjusted[column] <= 1 - CONFIDENCE:
-                    yield column, WITHHELD_BY_MEAN_COST
-                    continue
-                claim = "within the margin" if is_within[column] else "excludes 1"
-                yield column, f"{claim} alone, but not {self._together(column)}"
-
-    def _design_notes(self) -> list[str]:
-        """Return a note on each ratio that was not paired by block, or that is missing."""
-        found = self.found
-        rows = zip(found.design.tolist(), *listed(found.low), self.better, self.why_unpaired, strict=True)
-        takes = least_blocks(self.terms.mean)
-        notes = [_explain(Design(design), low, better, why, takes) for design, low, better, why in rows]
-        if self.terms.mean is Mean.MEDIAN:
-            for column in np.flatnonzero(np.isnan(found.low) & ~np.isnan(found.ratio)).tolist():
-                is_paired, n = found.design[column] == Design.MEDIAN, int(found.n_blocks[column])
-                if is_paired or found.design[column] == Design.UNPAIRED:
-                    why = "" if is_paired else f"{UNPAIRED_BEGINS}{self.why_unpaired[column]}"
-                    notes[column] = _joined(why, median_lack(n, is_paired=is_paired))
-        for column in np.flatnonzero(found.design == Design.ARITHMETIC).tolist():
-            if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
-                notes[column] = "no interval, since the mean of the reference may be zero"
-            if self.terms.mean in (Mean.GEOMETRIC, Mean.MEDIAN):
-                notes[column] = _joined(
-                    "some values are zero or less: ratio of arithmetic means", notes[column]
-                )
-        return notes
-
-    def _together(self, column: int) -> str:
-        """Return the condition that makes a claim harder than its own interval does."""
-        among = [f"among {self.known.size} comparisons"] if self.known.size > 1 else []
-        n_looks = len(self.looks[column])
-        if n_looks > 1:
-            return " ".join([f"at look {n_looks}", *among])
-        return "".join(among) or "at the 4 of 5 % that a first look may spend"
-
-    def _by_ranks(self, column: int) -> str:
-        ranks = self.ranks
-        ratio, low, high = (f"{part[column]:.4g}" for part in (ranks.ratio, ranks.low, ranks.high))
-        return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
-
-
-def least_blocks(mean: Mean) -> int:
-    """Return how many blocks the interval of a ratio needs."""
-    return least_of_median(CONFIDENCE) if mean is Mean.MEDIAN else MIN_BLOCKS
-
-
-def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:
-    """Return the rank intervals, widened for rounding in the same way as the others."""
-    return dataclasses.replace(ranks, low=ranks.low * np.exp(-rounding), high=ranks.high * np.exp(rounding))
-
-
-def _explain(design: Design, low: float | None, better: Better | None, why_unpaired: str, takes: int) -> str:
-    """Return a note on how a ratio was found, or why it is missing; mostly empty."""
-    if design is Design.NONE:
-        return NOT_MEASURED
-    if low is None:
-        return f"too few blocks: an interval takes {takes} on both sides"
-    if better is None:
-        return "the figure of merit has no direction"
-    if design is not Design.UNPAIRED:
-        return "" if not why_unpaired else f"{UNPAIRED_BEGINS}{why_unpaired}"
-    return f"{UNPAIRED_BEGINS}{why_unpaired}"
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))
-
-
-def _rank_estimates(ranks: RankRatios) -> list[RankEstimate | None]:
-    rows = zip(
-        *listed(ranks.ratio), ranks.low.tolist(), ranks.high.tolist(), ranks.confidence.tolist(), strict=True
-    )
-    return [
-        None if ratio is None else RankEstimate(ratio=ratio, low=low, high=high, confidence=confidence)
-        for ratio, low, high, confidence in rows
-    ]

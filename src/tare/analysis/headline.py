@@ -16,10 +16,11 @@ from tare.analysis.answering_figures import answering_foms
 from tare.analysis.aspects import Aspect, Sizes, is_elapsed, parts
 from tare.analysis.compare import aggregates, splits, terms_of
 from tare.analysis.equivalence_limits import own_note
-from tare.analysis.family_tests import findings
+from tare.analysis.families import Family, Subject
+from tare.analysis.family_tests import judge
 from tare.analysis.interim_looks import session_ends
 from tare.analysis.proofs import nothing_crosses
-from tare.analysis.questions import Family, Questions, Subject, questions, split_name
+from tare.analysis.questions import Questions, questions, split_name
 from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Finding, MeanCost
@@ -182,7 +183,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
     """
     is_recorded = all(one.is_recorded for one in items)
     levels = _levels(items, campaign, is_recorded=is_recorded)
-    (mean,) = findings(
+    judged = judge(
         levels.reference[:, np.newaxis],
         levels.contender[:, np.newaxis],
         [items[0].aspect.better],
@@ -192,6 +193,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         is_unpaired=campaign.compares_unpaired,
         ends=session_ends(campaign, tabulate(campaign).passes),
     )
+    (mean,) = judged.findings()
     notes = list(dict.fromkeys(filter(None, map(own_note, found))))
     if levels.left_out:
         left_out = f"{levels.left_out} of {len(items)} cases left out: too few blocks, or zero or less"

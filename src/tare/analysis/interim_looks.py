@@ -13,7 +13,7 @@ from tare.analysis.pairs import pairs, recorded_blocks
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.stats.intervals import MIN_BLOCKS, Floats
-from tare.stats.looks import Looks
+from tare.stats.looks import ColumnLooks, Looks
 from tare.stats.ratios import paired_columns
 
 
@@ -27,10 +27,10 @@ class SessionEnds:
     sessions: npt.NDArray[np.int64]
     ends: tuple[int, ...]
 
-    def looks(self, reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]) -> list[Looks]:
+    def looks(self, reference: Floats, contender: Floats, is_paired: npt.NDArray[np.bool_]) -> ColumnLooks:
         """Return the numbers of blocks at each look, by column; () where there was never an interval."""
         if not self.ends:
-            return [()] * reference.shape[1]
+            return ColumnLooks([()], np.zeros(reference.shape[1], np.intp))
         sides = np.isfinite(reference), np.isfinite(contender)
         both = sides[0] & sides[1]
         counts = []
@@ -38,7 +38,8 @@ class SessionEnds:
             until = (self.sessions <= end)[:, np.newaxis]
             fewest = np.minimum(*((side & until).sum(axis=0) for side in sides))
             counts.append(np.where(is_paired, (both & until).sum(axis=0), fewest))
-        return [_distinct(column) for column in np.array(counts).T.tolist()]
+        distinct, which = np.unique(np.array(counts), axis=1, return_inverse=True)
+        return ColumnLooks([_distinct(column) for column in distinct.T.tolist()], which.ravel())
 
 
 def session_ends(campaign: Campaign, passes: Sequence[Pass]) -> SessionEnds:

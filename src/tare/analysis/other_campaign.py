@@ -8,11 +8,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tare.analysis.compare import comparison, terms_of
+from tare.analysis.compare import terms_of
 from tare.analysis.equivalence_limits import withhold
-from tare.analysis.family_tests import findings
+from tare.analysis.families import Subject
+from tare.analysis.family_tests import judge
+from tare.analysis.judged_subjects import comparison
 from tare.analysis.pairs import Pair, differing_settings
-from tare.analysis.questions import Subject
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import LAYOUT, Case
@@ -57,7 +58,7 @@ def against(
     reference = below.values[:, [match.below for match in matches]]
     contender = above.values[:, [match.above for match in matches]]
     n_rows = max(len(reference), len(contender))
-    found = findings(
+    judged = judge(
         _padded(reference, n_rows),
         _padded(contender, n_rows),
         [match.cell.better for match in matches],
@@ -65,7 +66,7 @@ def against(
         is_paired=np.zeros(len(matches), np.bool_),
         why_unpaired="runs of another time and place",
     )
-    rows = zip(matches, found, _counts(reference), _counts(contender), strict=True)
+    rows = zip(matches, judged.findings(), _counts(reference), _counts(contender), strict=True)
     compared = [
         comparison(_subject(match), _with_counts(one, n_theirs, n_ours), is_primary=True)
         for match, one, n_theirs, n_ours in rows

@@ -7,86 +7,34 @@ are judged, whether or not they are shown.
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import answering_foms, quoted_foms
 from tare.analysis.aspects import parts
+from tare.analysis.families import (
+    AskedFigure,
+    Family,
+    FamilyKind,
+    FamilyRow,
+    GatheredFamily,
+    PointSubjects,
+    row_coordinates,
+)
 from tare.analysis.interim_looks import SessionEnds, session_ends
 from tare.analysis.pairs import Pair, pairs, recorded_blocks
 from tare.analysis.proofs import nothing_crosses
 from tare.analysis.row_notes import NOT_MEASURED
-from tare.analysis.table import Cell, Table, by_figure, tabulate
+from tare.analysis.table import Cell, FigureName, Table, by_figure, tabulate
 from tare.core.campaign import Campaign
-from tare.core.comparison import Correction, Finding
+from tare.core.comparison import Finding
 from tare.core.telemetry import PREFIX
-from tare.core.values import Scalar, Settings
-from tare.core.workload import Better
+from tare.core.values import Settings
 from tare.stats.intervals import Floats
-
-
-class Subject(msgspec.Struct, frozen=True, gc=False):
-    """What is compared within a pair: a FOM, at some coordinates or over all of them.
-
-    `labels` are the coordinates that distinguish it from other figures of that name: see `Cell.labels`.
-    `cells` are those that it is the mean of. `is_quoted` and `is_answer` say whether people quote the FOM,
-    and whether it answers the question of the pair. `is_uncrossed` says that no data crossed the networks
-    that are compared.
-    """
-
-    pair: Pair
-    fom: str
-    unit: str
-    better: Better | None
-    at: dict[str, Scalar]
-    note: str = ""
-    over: tuple[str, ...] = ()
-    labels: Settings = {}
-    cells: tuple[Cell, ...] = ()
-    is_quoted: bool = False
-    is_answer: bool = False
-    is_uncrossed: bool = False
-
-
-class FamilyKind(enum.Enum):
-    """The kinds of families: which comparisons are judged together."""
-
-    QUOTED = "the figures that people quote"
-    """The primary figures of merit and those that answer, over all coordinates; else all figures."""
-    OTHERS = "the other figures"
-    """The other figures of merit, each over all of its coordinates."""
-    TELEMETRY = "telemetry"
-    """The telemetry figures that were asked for."""
-    SPLITS = "the sizes that sentences tell of"
-    """Parts of the sizes of a figure, such as the latency of small messages."""
-    POINTS = "the points of figures with coordinates"
-    """Each point of each figure of merit that has several, such as a message size."""
-
-    @property
-    def correction(self) -> Correction:
-        """Return the default correction: FDR for points, which are for exploring, and else Holm's."""
-        return Correction.FDR if self is FamilyKind.POINTS else Correction.HOLM
-
-
-@dataclasses.dataclass(frozen=True)
-class Family:
-    """Subjects that are judged together, with the blocks of both sides, one column each.
-
-    The blocks of a column are mere numbers, and not passes that were recorded, unless `is_recorded`.
-    """
-
-    kind: FamilyKind
-    subjects: Sequence[Subject]
-    below: Floats
-    above: Floats
-    rounding: Floats
-    is_recorded: npt.NDArray[np.bool_]
 
 
 class SplitName(NamedTuple):
@@ -97,89 +45,29 @@ class SplitName(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-class FamilyRow(NamedTuple):
-    """Where a row is judged: its family, its number in the family, and the coordinates shown with it."""
+class FigureRows(NamedTuple):
+    """Where the points of one figure of one contender are judged: one row for each."""
 
-    kind: FamilyKind
-    number: int
-    at: dict[str, Scalar]
+    contender: str
+    figure: FigureName
+    rows: Sequence[FamilyRow]
 
 
 @dataclasses.dataclass(frozen=True)
 class Questions:
     """All families of a campaign, and where the rows of its tables are judged.
 
-    `figures` has one row for each contender and figure, over its numeric coordinates. `points` has one row
-    for each point. `splits` has the parts of a figure's sizes that sentences report. A figure with a single
+    `figures` has one row for each contender and figure, over its numeric coordinates. `points` has the rows
+    of its points. `splits` has the parts of a figure's sizes that sentences report. A figure with a single
     point that both sides have is the same row in the first two, and a split with a single size is the same
     row in the last two.
     """
 
     families: Sequence[Family]
     figures: Sequence[FamilyRow]
-    points: Sequence[FamilyRow]
+    points: Sequence[FigureRows]
     splits: Mapping[SplitName, FamilyRow]
     ends: SessionEnds
-
-
-class _Asked(NamedTuple):
-    """A pair and one of its figures of merit, with what holds for all of its rows (see Subject)."""
-
-    pair: Pair
-    is_quoted: bool
-    is_answer: bool
-    is_uncrossed: bool
-
-    def subject(
-        self,
-        cell: Cell,
-        at: dict[str, Scalar],
-        labels: Settings,
-        note: str = "",
-        over: tuple[str, ...] = (),
-        cells: tuple[Cell, ...] = (),
-    ) -> Subject:
-        """Return what is compared: the figure of `cell`."""
-        traits = (self.is_quoted, self.is_answer, self.is_uncrossed)
-        return Subject(self.pair, cell.fom, cell.unit, cell.better, at, note, over, labels, cells, *traits)
-
-
-class _Gathered:
-    """A family under construction. Subjects whose data cross no compared network get no values."""
-
-    def __init__(self, kind: FamilyKind) -> None:
-        self.kind = kind
-        self.subjects: list[Subject] = []
-        self.below: list[Floats] = []
-        self.above: list[Floats] = []
-        self.rounding: list[float] = []
-
-    def add(
-        self, subjects: Sequence[Subject], below: Floats, above: Floats, rounding: Iterable[float]
-    ) -> list[FamilyRow]:
-        """Add the subjects of one pair, with a column each, and return their rows."""
-        if any(one.is_uncrossed for one in subjects):
-            below, above = np.full_like(below, np.nan), np.full_like(above, np.nan)
-        first = len(self.subjects)
-        self.subjects += subjects
-        self.below.append(below)
-        self.above.append(above)
-        self.rounding += rounding
-        return [FamilyRow(self.kind, number, one.at) for number, one in enumerate(subjects, first)]
-
-    def family(self, recorded: Collection[str]) -> Family:
-        is_recorded = [
-            one.pair.reference_case.id in recorded and one.pair.contender_case.id in recorded
-            for one in self.subjects
-        ]
-        return Family(
-            self.kind,
-            self.subjects,
-            np.ascontiguousarray(np.hstack(self.below)),
-            np.ascontiguousarray(np.hstack(self.above)),
-            np.array(self.rounding),
-            np.array(is_recorded),
-        )
 
 
 def questions(campaign: Campaign, reference: Settings | None = None, foms: Collection[str] = ()) -> Questions:
@@ -195,9 +83,9 @@ def questions(campaign: Campaign, reference: Settings | None = None, foms: Colle
 
 def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) -> Questions:
     plan, table = campaign.plan, tabulate(campaign, foms)
-    gathered = {kind: _Gathered(kind) for kind in FamilyKind}
+    gathered = {kind: GatheredFamily(kind) for kind in FamilyKind}
     figures: list[FamilyRow] = []
-    points: list[FamilyRow] = []
+    points: list[FigureRows] = []
     splits: dict[SplitName, FamilyRow] = {}
     for pair in pairs(campaign, reference):
         quoted, answering = quoted_foms(plan, pair), answering_foms(plan, pair)
@@ -206,7 +94,7 @@ def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) 
             fom = cells[0].fom
             if fom.startswith(PREFIX) and fom not in foms:
                 continue
-            asked = _Asked(pair, fom in quoted, fom in answering, is_uncrossed)
+            asked = AskedFigure(pair, fom in quoted, fom in answering, is_uncrossed)
             common = cells_of_both(table, pair, cells)
             figure = _whole(table, asked, common, gathered[kind_of(fom, quoted)])
             parts_of_figure: dict[SplitName, FamilyRow] = {}
@@ -218,9 +106,9 @@ def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) 
             each = _points(table, asked, cells, own, gathered[FamilyKind.POINTS])
             if not foms or fom in foms:
                 figures.append(figure)
-                points += each
+                points.append(FigureRows(pair.contender_case.id, cells[0].figure, each))
     recorded = recorded_blocks(campaign)
-    families = [found.family(recorded) for found in gathered.values() if found.subjects]
+    families = [found.family(recorded) for found in gathered.values() if len(found)]
     return Questions(families, figures, points, splits, session_ends(campaign, table.passes))
 
 
@@ -231,13 +119,13 @@ def kind_of(fom: str, quoted: Collection[str]) -> FamilyKind:
     return FamilyKind.QUOTED if not quoted or fom in quoted else FamilyKind.OTHERS
 
 
-def _whole(table: Table, asked: _Asked, cells: Sequence[Cell], gathered: _Gathered) -> FamilyRow:
+def _whole(table: Table, asked: AskedFigure, cells: Sequence[Cell], gathered: GatheredFamily) -> FamilyRow:
     pair, first = asked.pair, cells[0]
-    below, above, note = sides(table, pair, cells)
+    found = pair_sides(table, pair, cells)
     at, labels = row_coordinates(pair, first.labels), dict(first.labels)
-    subject = asked.subject(first, at, labels, note, table.once(_over, cells), tuple(cells))
-    rounding = rounding_of(table, pair, cells)
-    (row,) = gathered.add([subject], below[:, np.newaxis], above[:, np.newaxis], [rounding])
+    subject = asked.subject(first, at, labels, found.note, table.once(_over, cells), tuple(cells))
+    columns = found.below[:, np.newaxis], found.above[:, np.newaxis]
+    (row,) = gathered.add(asked, [subject], [first.better], columns, np.array([found.rounding]))
     return row
 
 
@@ -248,7 +136,7 @@ def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 
 def _splits(
-    table: Table, asked: _Asked, cells: Sequence[Cell], gathered: _Gathered
+    table: Table, asked: AskedFigure, cells: Sequence[Cell], gathered: GatheredFamily
 ) -> dict[SplitName, FamilyRow]:
     """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
     return {
@@ -264,16 +152,22 @@ def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:
 
 
 def _points(
-    table: Table, asked: _Asked, cells: Sequence[Cell], own: Mapping[Cell, FamilyRow], gathered: _Gathered
+    table: Table,
+    asked: AskedFigure,
+    cells: Sequence[Cell],
+    own: Mapping[Cell, FamilyRow],
+    gathered: GatheredFamily,
 ) -> list[FamilyRow]:
     """Return the rows of the points of a figure; those in `own` already are rows of another family."""
     pair, labels = asked.pair, dict(cells[0].labels)
     others = [cell for cell in cells if cell not in own] if own else cells
-    subjects = [asked.subject(cell, row_coordinates(pair, cell.at), labels) for cell in others]
-    columns = [table.find(case.id, others) for case in (pair.reference_case, pair.contender_case)]
-    below, above = (table.values[:, one] for one in columns)
-    shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
-    rows = gathered.add(subjects, below, above, shifts.tolist()) if subjects else []
+    rows: list[FamilyRow] = []
+    if others:
+        columns = [table.find(case.id, others) for case in (pair.reference_case, pair.contender_case)]
+        sides_of_points = table.values[:, columns[0]], table.values[:, columns[1]]
+        shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
+        subjects = PointSubjects(asked, others, labels)
+        rows = gathered.add(asked, subjects, [cell.better for cell in others], sides_of_points, shifts)
     if not own:
         return rows
     rest = iter(rows)
@@ -287,7 +181,7 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
 
     Where the sides run different workloads, only figures that both have are included.
     """
-    sides = [table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case)]
+    sides = [table.places(case.id) for case in (pair.reference_case, pair.contender_case)]
     grouped = table.once(by_figure, table.cells(pair.contender_case.id, pair.reference_case.id))
     if pair.reference_case.workload == pair.contender_case.workload or not all(sides):
         return list(grouped.values())
@@ -297,7 +191,9 @@ def cells_by_figure(table: Table, pair: Pair) -> list[list[Cell]]:
 
 def cells_of_both(table: Table, pair: Pair, cells: list[Cell]) -> list[Cell]:
     """Return those of `cells` that both sides have; all of them if there are none."""
-    one, other = (table.columns.get(case.id, {}) for case in (pair.reference_case, pair.contender_case))
+    one, other = (table.places(case.id) for case in (pair.reference_case, pair.contender_case))
+    if one is other:
+        return cells
     return [cell for cell in cells if cell in one and cell in other] or cells
 
 
@@ -306,15 +202,27 @@ def common_cells(table: Table, pair: Pair) -> list[list[Cell]]:
     return [cells_of_both(table, pair, cells) for cells in cells_by_figure(table, pair)]
 
 
-def sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[Floats, Floats, str]:
-    """Return the mean over `cells` of each block, for the reference and for the contender, and a note."""
-    one, other = (
-        table.values[:, table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
-    )
-    (below, above), left_out = block_means(one, other)
-    if not left_out:
-        return below, above, ""
-    return below, above, f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less"
+class Sides(NamedTuple):
+    """The mean of each block over some cells of a pair, for the reference and for the contender.
+
+    `note` says which cells were left out. `rounding` is how far rounding may have moved the ratio, as a
+    logarithm. At one point, it is the sum of the shifts of both sides. Over P points, which are rounded
+    independently, it is √Σ(sums)² / P.
+    """
+
+    below: Floats
+    above: Floats
+    note: str
+    rounding: float
+
+
+def pair_sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
+    """Return the sides of a pair over `cells`."""
+    columns = [table.find(case.id, cells) for case in (pair.reference_case, pair.contender_case)]
+    (below, above), left_out = block_means(*(table.values[:, side] for side in columns))
+    note = f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less" if left_out else ""
+    shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
+    return Sides(below, above, note, float(np.sqrt(np.square(shifts).sum()) / len(cells)))
 
 
 def with_left_out(found: Finding, left_out: str) -> Finding:
@@ -323,27 +231,3 @@ def with_left_out(found: Finding, left_out: str) -> Finding:
         return found
     own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
     return msgspec.structs.replace(found, note="; ".join(filter(None, (own, left_out))))
-
-
-def rounding_of(table: Table, pair: Pair, cells: Sequence[Cell]) -> float:
-    """Return how far rounding may have moved the ratio of a pair over `cells`, as a logarithm.
-
-    At one point, it is the sum of the shifts of both sides. Over P points, which are rounded independently,
-    it is √Σ(sums)² / P.
-    """
-    return float(np.sqrt(np.square(_shifts(table, pair, cells)).sum()) / len(cells))
-
-
-def _shifts(table: Table, pair: Pair, cells: Sequence[Cell]) -> Floats:
-    """Return how far rounding may have moved the ratio of a pair at each of `cells`, as a logarithm."""
-    reference, contender = (
-        table.shifts[table.find(case.id, cells)] for case in (pair.reference_case, pair.contender_case)
-    )
-    total: Floats = reference + contender
-    return total
-
-
-def row_coordinates(pair: Pair, coordinates: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
-    """Return `coordinates` with the shared settings; a coordinate named like a setting becomes ``at_…``."""
-    named = {f"at_{name}" if name in pair.shared else name: value for name, value in coordinates}
-    return {**pair.shared, **named}

@@ -190,7 +190,7 @@ def scaling_subjects(
                 if has_promised and not table.cells(*(case.id for _, case in line.cases)):
                     cells = _promised(line, plan, foms)
                 for cell in cells:
-                    columns = [table.find(case.id, [cell])[0] for _, case in line.cases]
+                    columns = [int(table.find(case.id, [cell])[0]) for _, case in line.cases]
                     yield ScalingSubject(kind, line, cell, columns)
 
 

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms, quoted_foms
+from tare.analysis.families import row_coordinates
 from tare.analysis.interim_looks import session_ends
 from tare.analysis.missing import MissingValues
 from tare.analysis.pairs import Pair, pairs, recorded_blocks
 from tare.analysis.proofs import NOTHING_CROSSED, nothing_crosses
 from tare.analysis.quantities import Bounds, Quantity, of_scales, of_sides, of_values
-from tare.analysis.questions import common_cells, rounding_of, row_coordinates, sides
+from tare.analysis.questions import common_cells, pair_sides
 from tare.analysis.quoted_figures import Figure
 from tare.analysis.row_notes import NOT_TOGETHER, UNPAIRED
 from tare.analysis.row_verdicts import RowName
@@ -154,10 +155,9 @@ class Selection:
         at = {**pair.contender, **pair.shared}
         longer = self._longer_of(pair) if call.function in (Function.OVERHEAD, Function.RATIO) else ()
         for cells in self._chosen(case, call, common_cells(self._table, pair), quoted, longer):
-            below, above, note = sides(self._table, pair, cells)
+            below, above, note, rounding = pair_sides(self._table, pair, cells)
             coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
             match = _match(case, cells[0], coordinates)
-            rounding = rounding_of(self._table, pair, cells)
             if nothing_crosses(self._plan, pair):
                 below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
             row = _row(pair, cells[0], is_point=_is_pointwise(call, case))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -36,7 +36,7 @@ class FigureName(NamedTuple):
     labels: tuple[tuple[str, Scalar], ...] = ()
 
 
-class Cell(msgspec.Struct, frozen=True, gc=False):
+class Cell(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """The content of one column of a case: a FOM at one point of its coordinates."""
 
     fom: str
@@ -81,6 +81,32 @@ _ORDER = "percentile"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class CaseColumns(Mapping[Cell, int]):
+    """The column of each cell of a case: `columns[places[cell]]`.
+
+    Cases that measured the same cells share their `places`.
+    """
+
+    places: dict[Cell, int]
+    columns: Columns
+
+    def __getitem__(self, cell: Cell) -> int:
+        """Return the column of `cell`."""
+        return int(self.columns[self.places[cell]])
+
+    def __iter__(self) -> Iterator[Cell]:
+        """Yield the cells."""
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.places)
+
+
+_NO_COLUMNS = CaseColumns({}, np.empty(0, np.intp))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Table:
     """Values of measured attempts, passes × columns; NaN where a pass has no value.
 
@@ -92,19 +118,35 @@ class Table:
     """
 
     values: Floats
-    columns: dict[str, dict[Cell, int]]
+    columns: Mapping[str, CaseColumns]
     passes: tuple[Pass, ...]
     shifts: Floats
     memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
 
     def cells(self, *cases: str) -> list[Cell]:
         """Return the cells that any of `cases` has, those of the first case first."""
-        return list(dict.fromkeys(cell for case in cases for cell in self.columns.get(case, {})))
+        distinct = {id(places): places for places in map(self.places, cases)}
 
-    def find(self, case: str, cells: Iterable[Cell]) -> list[int]:
+        def find() -> tuple[list[Cell], object]:
+            return list(dict.fromkeys(cell for places in distinct.values() for cell in places)), distinct
+
+        return list(self.memo.get((Table.cells, *distinct), find)[0])
+
+    def places(self, case: str) -> Mapping[Cell, int]:
+        """Return the place of each cell that `case` has; cases with the same cells share the result."""
+        return self.columns.get(case, _NO_COLUMNS).places
+
+    def find(self, case: str, cells: Sequence[Cell]) -> Columns:
         """Return the column of each of `cells` in `case`; the last column if it was never measured."""
-        columns, nothing = self.columns.get(case, {}), self.values.shape[1] - 1
-        return [columns.get(cell, nothing) for cell in cells]
+        places = self.places(case)
+
+        def find() -> tuple[Columns, object]:  # the cells stay alive with it, so their ids stay unique
+            return np.array([places.get(cell, -1) for cell in cells], np.intp), list(cells)
+
+        found, _ = self.memo.get((Table.find, id(places), *map(id, cells)), find)
+        nothing = self.values.shape[1] - 1
+        columns = self.columns[case].columns[found] if places else np.full(len(cells), nothing)
+        return np.where(found < 0, nothing, columns)
 
     def once(self, find: Callable[[Sequence[Cell]], T], cells: Sequence[Cell]) -> T:
         """Return what `find` finds of `cells` of this table; nobody may change the result.
@@ -181,11 +223,7 @@ def _shifts(
             known = printed.setdefault((workload, series.fom, series.unit), [])
             if len(known) < _ENOUGH:
                 known += series.values
-    columns: dict[_Format, list[int]] = {}
-    for case, cells in finder.columns.items():
-        workload = workloads.get(case, "")
-        for cell, column in cells.items():
-            columns.setdefault((workload, cell.fom, cell.unit), []).append(column)
+    columns = _columns_by_format(finder.columns, workloads)
     shifts = np.zeros(values.shape[1])
     for figure, own in columns.items():
         chosen = values[:, own]
@@ -194,6 +232,22 @@ def _shifts(
         if steps.any():
             shifts[own] = _largest_shifts(chosen, found, sessions, steps)
     return shifts
+
+
+def _columns_by_format(
+    columns: Mapping[str, CaseColumns], workloads: Mapping[str, str]
+) -> dict[_Format, Columns]:
+    places: dict[int, dict[tuple[str, str], list[int]]] = {}  # by identity: most cases share them
+    found: dict[_Format, list[Columns]] = {}
+    for case, own in columns.items():
+        by_figure = places.get(id(own.places))
+        if by_figure is None:
+            by_figure = places[id(own.places)] = {}
+            for cell, place in own.places.items():
+                by_figure.setdefault((cell.fom, cell.unit), []).append(place)
+        for figure, chosen in by_figure.items():
+            found.setdefault((workloads.get(case, ""), *figure), []).append(own.columns[chosen])
+    return {figure: np.concatenate(parts) for figure, parts in found.items()}
 
 
 def _largest_shifts(values: Floats, found: Moments, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
@@ -220,6 +274,17 @@ _Shape = list[tuple[str, str, Better | None, int, dict[str, list[Scalar]]]]
 """All of a case's series except their values; it is mostly the same in every block."""
 
 
+class _Layout(NamedTuple):
+    """The place of each cell of some series; values i of an attempt belong to place `which[i]`.
+
+    `which` is None if no two values share a place. `cells` are those of each series.
+    """
+
+    cells: list[list[Cell]]
+    places: dict[Cell, int]
+    which: Columns | None
+
+
 class _Destinations(NamedTuple):
     """Where the values of one attempt go: `columns`; or, if some share a column, `columns[which]`."""
 
@@ -232,9 +297,10 @@ class _ColumnFinder:
     """Assigns a column to each cell of each case, in the order of first use."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, dict[Cell, int]] = {}
+        self.columns: dict[str, CaseColumns] = {}
         self.n_columns = 0
         self._destinations: dict[str, _Destinations] = {}
+        self._layouts: dict[tuple[int, ...], _Layout] = {}
         self._cells: dict[tuple[str, str, tuple[str, ...]], tuple[Series, list[Cell]]] = {}
 
     def locate(self, case: str, every: Sequence[Series]) -> tuple[Columns, Floats]:
@@ -247,25 +313,39 @@ class _ColumnFinder:
         shape = [(one.fom, one.unit, one.better, len(one.values), one.at) for one in every]
         found = self._destinations.get(case)
         if found is None or shape != found.shape:
-            found = self._destinations[case] = self._find_destinations(case, shape, every)
+            layout = self._layout_of(every)
+            columns = self._columns_of(case, layout)
+            found = self._destinations[case] = _Destinations(shape, columns, layout.which)
         numbers = np.array([value for one in every for value in one.values], np.float64)
         if found.which is None:
             return found.columns, numbers
         return found.columns, np.bincount(found.which, numbers) / np.bincount(found.which)
 
-    def _find_destinations(self, case: str, shape: _Shape, every: Sequence[Series]) -> _Destinations:
-        known = self.columns.setdefault(case, {})
-        columns = np.empty(sum(len(one.values) for one in every), np.intp)
-        cells = (cell for one in every for cell in self._cells_of(one))
-        for index, cell in enumerate(cells):
-            column = known.setdefault(cell, self.n_columns)
-            if column == self.n_columns:
-                self.n_columns += 1
-            columns[index] = column
-        distinct, which = np.unique(columns, return_inverse=True)
-        if len(distinct) == len(columns):
-            return _Destinations(shape, columns, None)
-        return _Destinations(shape, distinct, which)
+    def _columns_of(self, case: str, layout: _Layout) -> Columns:
+        """Return the column of each place of `layout` in a case; cells that are new to it get new columns."""
+        known = self.columns.get(case, _NO_COLUMNS)
+        if not layout.places.keys() <= known.places.keys():
+            places = {**known.places}
+            for cell in layout.places:
+                places.setdefault(cell, len(places))
+            new = np.arange(self.n_columns, self.n_columns + len(places) - len(known))
+            self.n_columns += len(new)
+            known = self.columns[case] = CaseColumns(
+                places if known.places else layout.places, np.concatenate([known.columns, new])
+            )
+        return known.columns[[known.places[cell] for cell in layout.places]]
+
+    def _layout_of(self, every: Sequence[Series]) -> _Layout:
+        """Return the places of the cells of some series; attempts with the same cells share them."""
+        cells = [self._cells_of(one) for one in every]
+        key = tuple(map(id, cells))  # a layout keeps its cells, so their ids stay unique
+        found = self._layouts.get(key)
+        if found is None:
+            places: dict[Cell, int] = {}
+            which = [places.setdefault(cell, len(places)) for own in cells for cell in own]
+            is_shared = len(places) < len(which)
+            found = self._layouts[key] = _Layout(cells, places, np.array(which) if is_shared else None)
+        return found
 
     def _cells_of(self, series: Series) -> list[Cell]:
         """Return the cell of each value; the last cells are cached, since cases mostly share them."""

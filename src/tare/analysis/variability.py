@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from tare.analysis.estimate import listed
-from tare.analysis.questions import FamilyKind, Subject, questions
+from tare.analysis.families import FamilyKind, Subject
+from tare.analysis.questions import questions
 from tare.analysis.row_notes import NOT_TOGETHER
 from tare.core.campaign import Campaign
 from tare.core.values import Settings

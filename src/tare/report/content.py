@@ -102,8 +102,9 @@ def figures(
     selection: Selection = NO_SELECTION,
 ) -> DrawnFigures:
     """Return the figures of the report on `campaign`; no picture of them is made before it is used."""
-    facts = _section_facts(campaign, statistics, None, read_timeline, selection)
-    return drawn_figures(_chart_facts(facts, read_timeline, selection), selection.requests, Painter())
+    variants = lay_out(campaign, statistics.comparisons.first_of_each())
+    facts = _chart_facts(campaign, statistics, variants, read_timeline, selection)
+    return drawn_figures(facts, selection.requests, Painter())
 
 
 def _section_facts(
@@ -113,38 +114,44 @@ def _section_facts(
     read_timeline: ReadTimeline,
     selection: Selection,
 ) -> SectionFacts:
-    variants = lay_out(campaign, statistics.comparisons)
-    facts = SectionFacts(
+    """Return the facts; the charts are made first, since other processes draw them meanwhile."""
+    variants = lay_out(campaign, statistics.comparisons.first_of_each())
+    charts = _chart_facts(campaign, statistics, variants, read_timeline, selection)
+    drawn = drawn_figures(charts, selection.requests, painter) if painter else DrawnFigures()
+    return SectionFacts(
         campaign=campaign,
         variants=variants,
         statistics=statistics,
         account=account(campaign),
         bounds=tuple(bound_rows(statistics.estimates, campaign, variants)),
-        scaling=scaling_problems(statistics.scalings, variants, is_every_fom=bool(selection.foms)),
-        packet_sizes=tuple(packet_sizes(campaign)),
-        figures=(),
+        scaling=charts.scaling,
+        packet_sizes=charts.packet_sizes,
+        figures=drawn.figures,
         values=value_tables(statistics.estimates, variants, selection.foms),
         foms=selection.foms,
+        chart_faults=drawn.faults,
     )
-    if painter is None:
-        return facts
-    drawn = drawn_figures(_chart_facts(facts, read_timeline, selection), selection.requests, painter)
-    return facts._replace(figures=drawn.figures, chart_faults=drawn.faults)
 
 
-def _chart_facts(facts: SectionFacts, read_timeline: ReadTimeline, selection: Selection) -> ChartFacts:
-    shown = drawn_configurations(facts.statistics.overview, facts.variants)
+def _chart_facts(
+    campaign: Campaign,
+    statistics: ReportStatistics,
+    variants: Variants,
+    read_timeline: ReadTimeline,
+    selection: Selection,
+) -> ChartFacts:
+    shown = drawn_configurations(statistics.overview, variants)
     return ChartFacts(
-        campaign=facts.campaign,
-        variants=facts.variants,
-        statistics=facts.statistics,
-        cases=cases_in(facts.campaign, facts.variants, shown),
-        base=common_base(facts.campaign.plan, selection.base),
+        campaign=campaign,
+        variants=variants,
+        statistics=statistics,
+        cases=cases_in(campaign, variants, shown),
+        base=common_base(campaign.plan, selection.base),
         foms=selection.foms,
         requested=frozenset(one.fom for one in selection.requests if not one.factor),
-        scaling=facts.scaling,
-        packet_sizes=facts.packet_sizes,
-        odd_runs=odd_runs(facts.statistics.quality),
+        scaling=scaling_problems(statistics.scalings, variants, is_every_fom=bool(selection.foms)),
+        packet_sizes=tuple(packet_sizes(campaign)),
+        odd_runs=odd_runs(statistics.quality),
         read_timeline=read_timeline,
     )
 
@@ -180,5 +187,5 @@ def _nothing_yet(campaign: Campaign, variants: Variants, balance: Account) -> st
 
 
 def _confidence(statistics: ReportStatistics) -> str:
-    level = next((one.confidence for one in statistics.comparisons), 0.95)
+    level = statistics.comparisons[0].confidence if statistics.comparisons else 0.95
     return percent(level, is_signed=False, decimals=0)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tare.analysis.table import labels_of
+from tare.analysis.estimate import EstimateRows
+from tare.analysis.table import Cell, labels_of
 from tare.core.comparison import Estimate
 from tare.core.plan import Plan
 from tare.core.values import Scalar
@@ -39,42 +40,6 @@ class ValueRow:
     best: frozenset[Variant]
 
 
-@dataclasses.dataclass(frozen=True)
-class ValueTable:
-    """The values of one problem.
-
-    If `has_sizes`, its figures were measured at many sizes, else they are one number a run. `estimates` has
-    those of each row. Its `rows` are made when they are first used, since a page has no room for most of
-    them.
-    """
-
-    problem: str
-    has_sizes: bool
-    plan: Plan = dataclasses.field(repr=False)
-    variants: tuple[Variant, ...]
-    estimates: Mapping[RowKey, Mapping[Variant, Estimate]] = dataclasses.field(repr=False)
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of its rows."""
-        return len(self.estimates)
-
-    @functools.cached_property
-    def rows(self) -> tuple[ValueRow, ...]:
-        """Return its rows, the figures in the order of the workload and each along its steps."""
-        return tuple(_rows(self.estimates, self.plan))
-
-    @functools.cached_property
-    def has_steps(self) -> bool:
-        """Return whether its rows are of different numbers of nodes, or of another number that varies."""
-        return len({key.step for key in self.estimates}) > 1
-
-    @functools.cached_property
-    def has_notes(self) -> bool:
-        """Return whether the workload says something about one of its figures."""
-        return any(row.note for row in self.rows)
-
-
 class RowKey(NamedTuple):
     """What identifies a row of a table of values: the step of its problem, the figure, and where it is."""
 
@@ -86,44 +51,120 @@ class RowKey(NamedTuple):
     at: tuple[tuple[str, Scalar], ...]
 
 
+class _Figure(NamedTuple):
+    """A figure of merit at some coordinates."""
+
+    fom: str
+    unit: str
+    at: tuple[tuple[str, Scalar], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Values:
+    """The values of one variant at one step of a problem: the cells of a case, and the figures that they are.
+
+    Cases with the same cells share `figures`.
+    """
+
+    along: float
+    step: str
+    workload: str
+    variant: Variant
+    case: str
+    cells: Sequence[Cell]
+    figures: frozenset[_Figure]
+
+    @property
+    def place(self) -> tuple[float, str, str]:
+        """Return what its rows have in common with those of other variants."""
+        return self.along, self.step, self.workload
+
+
+@dataclasses.dataclass(frozen=True)
+class ValueTable:
+    """The values of one problem.
+
+    If `has_sizes`, its figures were measured at many sizes, else they are one number a run. Its `rows` are
+    made when they are first used, since a page has no room for most of them.
+    """
+
+    problem: str
+    has_sizes: bool
+    plan: Plan = dataclasses.field(repr=False)
+    values: Sequence[_Values] = dataclasses.field(repr=False)
+    every: EstimateRows = dataclasses.field(repr=False)
+
+    @functools.cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """Return the variants that it has values of."""
+        found = {one.variant for one in self.values}
+        return tuple(sorted(found, key=lambda variant: variant.index))
+
+    @functools.cached_property
+    def n_rows(self) -> int:
+        """Return the number of its rows."""
+        figures: dict[tuple[float, str, str], set[frozenset[_Figure]]] = {}
+        for one in self.values:
+            figures.setdefault(one.place, set()).add(one.figures)
+        return sum(len(frozenset[_Figure]().union(*parts)) for parts in figures.values())
+
+    @functools.cached_property
+    def rows(self) -> tuple[ValueRow, ...]:
+        """Return its rows, the figures in the order of the workload and each along its steps."""
+        found: dict[RowKey, dict[Variant, Estimate]] = {}
+        for one in self.values:
+            for cell, estimate in zip(one.cells, self.every.of_cells(one.case, one.cells), strict=True):
+                key = RowKey(*one.place, cell.fom, cell.unit, cell.at)
+                found.setdefault(key, {})[one.variant] = estimate
+        return tuple(_rows(found, self.plan))
+
+    @functools.cached_property
+    def has_steps(self) -> bool:
+        """Return whether its rows are of different numbers of nodes, or of another number that varies."""
+        return len({one.step for one in self.values}) > 1
+
+    @functools.cached_property
+    def has_notes(self) -> bool:
+        """Return whether the workload says something about one of its figures."""
+        return any(row.note for row in self.rows)
+
+
 def value_tables(
-    estimates: Sequence[Estimate], variants: Variants, foms: Collection[str] = ()
+    estimates: EstimateRows, variants: Variants, foms: Collection[str] = ()
 ) -> tuple[ValueTable, ...]:
     """Return the tables of the figures `foms`, or of all figures, in the order of the plan.
 
     Figures that are one number a run and figures measured at many sizes have tables of their own.
     """
-    steps = {configuration: configuration.step for configuration in variants.configurations}
-    places = {
-        case: (one.problem, variants.variant_of[case], (one.at, steps[one], one.workload))
-        for case, one in variants.configuration_of.items()
-    }
-    grouped: dict[tuple[str, bool], dict[RowKey, dict[Variant, Estimate]]] = {}
-    points = {
-        key: _point(at) for key, at in {id(one.at): one.at for one in estimates}.items()
-    }  # by identity, since most cases share them
-    for one in estimates:
-        if foms and one.fom not in foms:
-            continue
-        problem, variant, step = places[one.case]
-        at, has_size = points[id(one.at)]
-        table = grouped.setdefault((problem, has_size), {})
-        table.setdefault(RowKey(*step, one.fom, one.unit, at), {})[variant] = one
+    grouped: dict[tuple[str, bool], list[_Values]] = {}
+    known: dict[int, _Parts] = {}  # by identity, since most cases share their cells
+    for case in estimates.cases:
+        cells = estimates.cells(case)
+        if id(cells) not in known:
+            known[id(cells)] = _parts(cells, foms)
+        place, variant = variants.configuration_of[case], variants.variant_of[case]
+        for has_sizes, part in known[id(cells)].items():
+            values = _Values(place.at, place.step, place.workload, variant, case, *part)
+            grouped.setdefault((place.problem, has_sizes), []).append(values)
     return tuple(
-        ValueTable(problem, has_sizes, variants.plan, _measured(rows.values()), rows)
-        for (problem, has_sizes), rows in grouped.items()
+        ValueTable(problem, has_sizes, variants.plan, values, estimates)
+        for (problem, has_sizes), values in grouped.items()
     )
 
 
-def _point(at: Mapping[str, Scalar]) -> tuple[tuple[tuple[str, Scalar], ...], bool]:
-    """Return coordinates as they stand in a `RowKey`, and whether one of them is a size."""
-    coordinates = tuple(at.items())
-    return coordinates, labels_of(coordinates) != coordinates
+_Parts = dict[bool, tuple[list[Cell], frozenset[_Figure]]]
+"""Cells and their figures: those with a size, and those without."""
 
 
-def _measured(rows: Iterable[Mapping[Variant, Estimate]]) -> tuple[Variant, ...]:
-    found = frozenset[Variant]().union(*rows)
-    return tuple(sorted(found, key=lambda variant: variant.index))
+def _parts(cells: Sequence[Cell], foms: Collection[str]) -> _Parts:
+    parts: dict[bool, list[Cell]] = {}
+    for cell in cells:
+        if not foms or cell.fom in foms:
+            parts.setdefault(cell.labels != cell.at, []).append(cell)
+    return {
+        has_size: (own, frozenset(_Figure(cell.fom, cell.unit, cell.at) for cell in own))
+        for has_size, own in parts.items()
+    }
 
 
 def _rows(found: Mapping[RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Iterator[ValueRow]:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.core.comparison import Correction
 from tare.stats.equivalence import difference_p_values, equivalence_p_values
@@ -30,6 +31,16 @@ class PValues:
     equivalence_adjusted: Floats
     size: int
     level: float
+
+    def of(self, columns: npt.NDArray[np.intp]) -> PValues:
+        """Return the p values of the chosen columns, adjusted for all of them."""
+        return dataclasses.replace(
+            self,
+            difference=self.difference[columns],
+            difference_adjusted=self.difference_adjusted[columns],
+            equivalence=self.equivalence[columns],
+            equivalence_adjusted=self.equivalence_adjusted[columns],
+        )
 
 
 def p_values(

@@ -9,9 +9,11 @@ Methods, ch. 7).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.stats.intervals import Floats
 
@@ -23,6 +25,42 @@ SHOWING_BLOCKS = 20
 
 Looks = tuple[int, ...]
 """The number of blocks at each look; the present look is the last."""
+
+
+class ColumnLooks(Sequence[Looks]):
+    """The looks of each column: `distinct[which[column]]`. Many columns have the same."""
+
+    def __init__(self, distinct: Sequence[Looks], which: npt.NDArray[np.intp]) -> None:
+        self._distinct, self._which = distinct, which
+
+    @classmethod
+    def of(cls, looks: Sequence[Looks]) -> ColumnLooks:
+        """Return looks by column as such."""
+        if isinstance(looks, ColumnLooks):
+            return looks
+        numbers = {one: number for number, one in enumerate(dict.fromkeys(looks))}
+        return cls(list(numbers), np.array([numbers[one] for one in looks], np.intp))
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self._which)
+
+    @overload
+    def __getitem__(self, column: int) -> Looks: ...
+    @overload
+    def __getitem__(self, column: slice | npt.NDArray[np.intp]) -> ColumnLooks: ...
+    def __getitem__(self, column: int | slice | npt.NDArray[np.intp]) -> Looks | ColumnLooks:
+        """Return the looks of a column, or of some columns."""
+        if isinstance(column, int):
+            looks: Looks = self._distinct[self._which[column]]
+            return looks
+        return ColumnLooks(self._distinct, self._which[column])
+
+    def groups(self) -> Iterator[tuple[Looks, npt.NDArray[np.intp]]]:
+        """Yield all distinct looks with their columns."""
+        for number in np.unique(self._which).tolist():
+            yield self._distinct[number], np.flatnonzero(self._which == number)
+
 
 _N_GRID = 81
 _BOUNDS: Floats = np.linspace(0, 12, 161)
@@ -49,12 +87,8 @@ def sequential_p_values(p_values: Floats, looks: Sequence[Looks]) -> Floats:
     and Yao 2013, Stat. Med. 32:1112). `looks` has one entry per column; () leaves a column unchanged.
     """
     found = p_values.copy()
-    columns_of: dict[Looks, list[int]] = {}
-    for column, one in enumerate(looks):
-        columns_of.setdefault(one, []).append(column)
-    for one, own in columns_of.items():
+    for one, columns in ColumnLooks.of(looks).groups():
         if one:
-            columns = np.array(own, np.intp)
             found[columns] = _sequential(p_values[columns], one)
     return found
 

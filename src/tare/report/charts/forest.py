@@ -9,6 +9,7 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from tare.analysis.comparison_rows import Figure
 from tare.core.comparison import Comparison
 from tare.core.margins import margin_ends
 from tare.report.charts import palette
@@ -27,23 +28,19 @@ _ROW = 17
 
 
 def forest_panels(
-    quoted: Sequence[Comparison], comparisons: Sequence[Comparison], variants: Variants
+    quoted: Sequence[Comparison], n_points: Mapping[tuple[str, Figure], int], variants: Variants
 ) -> list[Panel]:
     """Return a panel per configuration with several figures of merit, with a point per figure and contender.
 
     `quoted` are the quoted aggregates. Some are left out because other figures show them: those with several
-    points among `comparisons`, and those of a problem with several steps. The value of a point is
+    points, by `n_points`, and those of a problem with several steps. The value of a point is
     contender / reference of the figure itself. Its label says in which direction the figure improves.
     """
     grouped: dict[Configuration, dict[Variant, list[Point]]] = defaultdict(lambda: defaultdict(list))
     rows: dict[Configuration, dict[object, int]] = defaultdict(dict)
     n_steps = Counter(configuration.problem for configuration in variants.configurations)
-    cases = {one.contender_case for one in quoted}
-    n_points = Counter(
-        (one.contender_case, figure_of(one)) for one in comparisons if one.contender_case in cases
-    )
     for one in quoted:
-        if one.ratio and one.better and n_points[one.contender_case, figure_of(one)] == 1:
+        if one.ratio and one.better and n_points.get((one.contender_case, figure_of(one))) == 1:
             configuration = variants.configuration_of[one.contender_case]
             row = rows[configuration].setdefault(figure_of(one), len(rows[configuration]))
             grouped[configuration][variants.variant_of[one.contender_case]].append(_point(one, row))
@@ -81,7 +78,7 @@ def describe_forest(panel: Panel) -> str:
     return f"{panel.title}: {panel.subtitle}. {'; '.join(parts)}."
 
 
-def figure_of(one: Comparison) -> object:
+def figure_of(one: Comparison) -> Figure:
     """Return a key for the figure of a comparison within its workload."""
     return one.fom, tuple(one.labels.items())
 

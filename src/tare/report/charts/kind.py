@@ -69,7 +69,7 @@ class ChartFacts(NamedTuple):
     @property
     def estimates(self) -> list[Estimate]:
         """Return the estimates of the cases that charts show."""
-        return [one for one in self.statistics.estimates if one.case in self.cases]
+        return self.statistics.estimates.of_cases(self.cases)
 
     @property
     def reference(self) -> str:

@@ -59,9 +59,10 @@ class SaturationRow:
 
 @dataclasses.dataclass(frozen=True)
 class CurveTables:
-    """The tables of the section."""
+    """The tables of the section; `n_lines` counts Hockney's lines, of which `hockney` has the first."""
 
     hockney: tuple[HockneyRow, ...]
+    n_lines: int
     crossovers: tuple[CrossoverRow, ...]
     saturations: tuple[SaturationRow, ...]
     margin: float | None
@@ -81,6 +82,7 @@ def curve_tables(curves: Curves, variants: Variants) -> CurveTables:
     """Return the rows of the section, in the order of the plan."""
     return CurveTables(
         hockney=tuple(_hockney(one, variants) for one in curves.hockney),
+        n_lines=curves.n_lines,
         crossovers=tuple(_crossover(one, variants) for one in curves.crossovers),
         saturations=tuple(_saturation(one, variants) for one in curves.saturations),
         margin=next((one.margin for one in curves.saturations), None),

@@ -26,8 +26,8 @@ def _made(facts: SectionFacts) -> Methods:
     statistics = facts.statistics
     return Methods(
         design=design(facts.campaign),
-        has_pairs=any(one.is_paired and one.low is not None for one in statistics.comparisons),
-        has_unpaired=any(not one.is_paired for one in statistics.comparisons),
+        has_pairs=statistics.comparisons.has_intervals,
+        has_unpaired=statistics.comparisons.has_unpaired,
         has_scaling=bool(facts.scaling),
         mean=facts.campaign.mean,
         rules=rules(

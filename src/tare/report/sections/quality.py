@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from tare.analysis.calibration import Calibration
+from tare.analysis.estimate import EstimateRows
 from tare.analysis.proofs import Weakness, uncrossed
 from tare.core.attempt import Attempt, Proof
 from tare.core.campaign import Campaign
-from tare.core.comparison import Estimate
-from tare.report.charts.panels import is_shown
+from tare.report.charts.panels import shown_by_case
 from tare.report.history import History, history
 from tare.report.sections.design import further_sentences, order_sentences
 from tare.report.sections.imported import imported_order
@@ -35,7 +37,7 @@ class Noise:
 
 
 def noises(
-    estimates: Sequence[Estimate],
+    estimates: EstimateRows,
     campaign: Campaign,
     variants: Variants,
     whole: Mapping[str, str] | None = None,
@@ -44,26 +46,35 @@ def noises(
 
     `whole` maps a case to a text on the scatter of its mean over all sizes.
     """
-    found: dict[str, list[Estimate]] = {}
-    for one in estimates:
-        if one.cv is not None and is_shown(campaign, one.case, one.fom):
-            found.setdefault(one.case, []).append(one)
-    rows = [_noise(case, alike, variants, (whole or {}).get(case, "")) for case, alike in found.items()]
+    shown = shown_by_case(campaign)
+    found = (
+        _noise(case, shown[case], estimates, variants, (whole or {}).get(case, ""))
+        for case in estimates.cases
+    )
     order = {configuration: rank for rank, configuration in enumerate(variants.configurations)}
-    return sorted(rows, key=lambda row: (order[row.configuration], row.variant.index))
+    return sorted(filter(None, found), key=lambda row: (order[row.configuration], row.variant.index))
 
 
-def _noise(case: str, alike: list[Estimate], variants: Variants, whole: str) -> Noise:
-    worst = max(alike, key=lambda one: one.cv or 0.0)
-    where = " · ".join(coordinate(name, value) for name, value in worst.at.items())
+def _noise(
+    case: str, shown: Collection[str], estimates: EstimateRows, variants: Variants, whole: str
+) -> Noise | None:
+    """Return the noise of the figures of merit `shown` of a case; None where no scatter is known."""
+    cells = [cell for cell in estimates.cells(case) if cell.fom in shown]
+    columns = estimates.columns(case, cells)
+    cvs = estimates.found.cv[columns]
+    known = np.flatnonzero(np.isfinite(cvs))
+    if not known.size:
+        return None
+    worst = int(known[cvs[known].argmax()])
+    where = " · ".join(coordinate(name, value) for name, value in cells[worst].at)
     return Noise(
         variant=variants.variant_of[case],
         configuration=variants.configuration_of[case],
         case=case,
-        n_blocks=max(one.n_blocks for one in alike),
-        median=statistics.median(one.cv or 0.0 for one in alike),
-        largest=worst.cv or 0.0,
-        largest_at=f"{words(worst.fom)} {where}".rstrip(),
+        n_blocks=int(estimates.found.n_blocks[columns[known]].max()),
+        median=statistics.median(cvs[known].tolist()),
+        largest=float(cvs[worst]),
+        largest_at=f"{words(cells[worst].fom)} {where}".rstrip(),
         whole=whole,
     )
 

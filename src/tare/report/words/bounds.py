@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from tare.analysis.bounds import bound
+from tare.analysis.estimate import EstimateRows
+from tare.analysis.table import Cell
 from tare.core.bounds import Bound, Resource
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
@@ -43,23 +45,31 @@ class BoundRow:
         return f"{self.variant.name} reaches {self.share} of {self.bound} in {where}{remark}"
 
 
-def bound_rows(estimates: Sequence[Estimate], campaign: Campaign, variants: Variants) -> list[BoundRow]:
+def bound_rows(estimates: EstimateRows, campaign: Campaign, variants: Variants) -> list[BoundRow]:
     """Return the best point of each case and figure that has a known bound, in the order of the estimates."""
     best: dict[tuple[str, str], tuple[Estimate, Bound]] = {}
-    bounds: dict[tuple[str, str, str], Bound | None] = {}
-    for one in estimates:
-        if one.better is not Better.HIGHER or one.case not in variants.configuration_of:
+    bounds = {
+        (case, *figure): bound(campaign, campaign.cases[case], *figure)
+        for case in estimates.cases
+        if case in variants.configuration_of
+        for figure in _rates(estimates.cells(case))
+    }
+    bounded = frozenset(case for (case, _, _), known in bounds.items() if known is not None)
+    for one in estimates.of_cases(bounded):
+        if one.better is not Better.HIGHER:
             continue
         held = best.get((one.case, one.fom))
         if held is not None and held[0].value >= one.value:
             continue
-        figure = (one.case, one.fom, one.unit)
-        if figure not in bounds:
-            bounds[figure] = bound(campaign, campaign.cases[one.case], one.fom, one.unit)
-        known = held[1] if held else bounds[figure]
+        known = held[1] if held else bounds[one.case, one.fom, one.unit]
         if known is not None:
             best[one.case, one.fom] = one, known
     return [_row(one, known, variants) for one, known in best.values()]
+
+
+def _rates(cells: Sequence[Cell]) -> dict[tuple[str, str], None]:
+    """Return the figures of merit that are better if they are higher, each with its unit."""
+    return dict.fromkeys((cell.fom, cell.unit) for cell in cells if cell.better is Better.HIGHER)
 
 
 def with_bounds(answer: Answer, rows: Sequence[BoundRow]) -> Answer:

@@ -50,7 +50,9 @@ def _variants(facts: ChartFacts) -> Variants:
     if set(facts.base) <= {*facts.variants.keys, *facts.campaign.plan.reference}:
         return facts.variants
     plan = msgspec.structs.replace(facts.campaign.plan, reference=facts.base)
-    return lay_out(msgspec.structs.replace(facts.campaign, plan=plan), facts.statistics.comparisons)
+    return lay_out(
+        msgspec.structs.replace(facts.campaign, plan=plan), facts.statistics.comparisons.first_of_each()
+    )
 
 
 def _base_case(curves: list[ScalingCurve], facts: ChartFacts) -> frozenset[str]:

@@ -17,7 +17,7 @@ _STYLE = Style("ratio", is_ratio=True)
 
 
 def _by_size(facts: ChartFacts) -> ChartPart | None:
-    compared = [one for one in facts.statistics.comparisons if one.contender_case in facts.cases]
+    compared = facts.statistics.comparisons.of_contenders(facts.cases)
     return _against_reference(facts, ratio_panels(compared, facts.shown_campaign, facts.variants))
 
 
@@ -40,7 +40,7 @@ def _against_reference(facts: ChartFacts, panels: Sequence[Panel]) -> ChartPart 
 
 def _forest(facts: ChartFacts) -> ChartPart | None:
     main = [one for one in _main_figures(facts) if one.contender_case in facts.cases]
-    panels = forest_panels(main, facts.statistics.comparisons, facts.variants)
+    panels = forest_panels(main, facts.statistics.comparisons.n_points(), facts.variants)
     shown = panels[:MOST_PANELS]
     return ChartPart(
         f"Next to {facts.reference}, figure by figure",

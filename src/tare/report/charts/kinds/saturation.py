@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
+from tare.analysis.estimate import EstimateRows
 from tare.core.comparison import Estimate
 from tare.core.curves import Saturation
 from tare.report.charts.drawing import Style
@@ -64,10 +65,10 @@ _Values = dict[tuple[str, str, object], Estimate]
 """Estimates by case, figure of merit and coordinates."""
 
 
-def _by_case(estimates: Sequence[Estimate], drawn: Mapping[_Key, Mapping[Variant, Saturation]]) -> _Values:
+def _by_case(estimates: EstimateRows, drawn: Mapping[_Key, Mapping[Variant, Saturation]]) -> _Values:
     """Return the estimates of the cases that are drawn."""
     cases = {case for alike in drawn.values() for one in alike.values() for case in one.cases}
-    return {(one.case, one.fom, tuple(one.at.items())): one for one in estimates if one.case in cases}
+    return {(one.case, one.fom, tuple(one.at.items())): one for one in estimates.of_cases(cases)}
 
 
 def _panel(key: _Key, alike: dict[Variant, Saturation], values: _Values, variants: Variants) -> Panel:
