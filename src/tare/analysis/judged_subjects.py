@@ -72,7 +72,9 @@ class JudgedSubjects:
 
     def _make(self, numbers: Sequence[int]) -> Iterator[Comparison]:
         subjects = [self._family.subjects[number] for number in numbers]
-        below, above = (side[:, numbers] for side in (self._family.below, self._family.above))
+        below, above = (
+            np.ascontiguousarray(side[:, numbers]) for side in (self._family.below, self._family.above)
+        )
         planned = _planned_blocks(self._campaign)
         with np.errstate(divide="ignore"):
             found = self._judged.of(numbers).findings()
