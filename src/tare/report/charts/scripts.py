@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.metadata
+import os
 import tempfile
 from pathlib import Path
-
-from tare.report.user_cache import cache_folder
 
 VEGALITE = "6.4"
 """The version of Vega-Lite for which charts are written, as vl-convert names it."""
@@ -23,7 +22,7 @@ def chart_scripts() -> str:
     Bundling takes more than a second of CPU and always gives the same result. So the result is kept in the
     user's cache.
     """
-    kept = cache_folder() / f"vega-{VEGALITE}-{importlib.metadata.version('vl-convert-python')}.js"
+    kept = _cache_folder() / f"vega-{VEGALITE}-{importlib.metadata.version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if text := kept.read_text(encoding="utf-8"):
             return text
@@ -46,3 +45,9 @@ def _keep(text: str, path: Path) -> None:
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
         file.write(text)
     Path(file.name).replace(path)
+
+
+def _cache_folder() -> Path:
+    """Return Tare's folder in the user's cache (XDG Base Directory 0.8)."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if home.startswith("/") else Path("~/.cache").expanduser()) / "tare"

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from tare.core.errors import UsageError
 from tare.core.verdict import verdicts
-from tare.report.formats.compiled_templates import compiled_templates
 from tare.report.section import sections
-from tare.report.user_cache import cache_folder
 from tare.report.words.changes import sign_legend
 
 if TYPE_CHECKING:
@@ -32,9 +30,7 @@ def html_environment(folder: Path | None) -> Environment:
     Files in `folder` replace those of the same name in TEMPLATES, and those of sections. Raises UsageError if
     it has none of them.
     """
-    found = _environment(folder, is_html=True)
-    found.bytecode_cache = compiled_templates(cache_folder() / "templates")
-    return found
+    return _environment(folder, is_html=True)
 
 
 def text_environment(
