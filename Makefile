@@ -56,9 +56,10 @@ REST := --ignore $(CLUSTER) --ignore $(KNOWN) --ignore tests/kubernetes_pods
 
 # Programs of Debian that studies and tests really run, where they are there.
 DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io fio gfortran gridengine-client \
-  gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev lmod mariadb-server-core \
-  mmdebstrap munge openfoam openfoam-examples openmpi-bin openssh-server openssh-sftp-server openssl podman prometheus qperf \
-  runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs sysstat tcsh texlive-latex-recommended texlive-science
+  gridengine-exec gridengine-master gromacs hpcc iperf iperf3 iproute2 lammps libopenmpi-dev lmod \
+  mariadb-server-core mmdebstrap munge numactl openfoam openfoam-examples openmpi-bin openssh-server \
+  openssh-sftp-server openssl podman prometheus qperf runc slurm-client slurmctld slurmd slurmdbd sockperf sshfs \
+  strace sysstat tcsh texlive-latex-recommended texlive-science time
 
 .PHONY: setup demo studies articles test test-slow lint bench calibration truth fuzz soak observer why screenshots docs dist lock audit sbom programs kubelab rootfs \
   test-kubernetes test-kubernetes-all clean
