@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,6 +158,53 @@ def test_a_write_that_fails_leaves_the_old_file(root: Path, monkeypatch: pytest.
         place.replace(b"new")
     assert [one.name for one in root.iterdir()] == ["plan.json"]
     assert place.read() == b"old"
+
+
+def test_a_file_of_any_name_that_a_file_may_have_is_replaced(root: Path) -> None:
+    """The draft's name is no longer than a name may be, in bytes."""
+    for name in ("x" * 255, "é" * 127, "\U0001f600" * 63):
+        SafeFolder(root, name).replace(b"1")
+        assert SafeFolder(root, name).read() == b"1"
+
+
+def test_hundreds_of_folders_within_each_other_are_made(root: Path) -> None:
+    place = SafeFolder(root, *["a"] * 400, "file")
+    place.replace(b"1")
+    assert place.read() == b"1"
+
+
+def test_a_link_that_cannot_be_made_leaves_the_old_file(root: Path, outside: Path) -> None:
+    SafeFolder(root, "raw").replace(b"old")
+    with pytest.raises(OSError, match="No such file") as caught:
+        SafeFolder(root, "raw").link(outside.parent / "missing")
+    assert caught.value.filename == str(root / "raw")
+    assert [one.name for one in root.iterdir()] == ["raw"]
+    assert SafeFolder(root, "raw").read() == b"old"
+
+
+def test_a_link_replaces_what_another_maker_linked_meanwhile(
+    root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def after_another(source: Path, name: str, **options: Any) -> None:
+        monkeypatch.setattr(os, "link", link)
+        SafeFolder(root, "raw").link(outside)
+        link(source, name, **options)
+
+    monkeypatch.setattr(os, "link", after_another)
+    SafeFolder(root, "raw").link(outside)
+    assert [one.name for one in root.iterdir()] == ["raw"]
+    assert (root / "raw").samefile(outside)
+
+
+def test_what_has_no_size_is_read_whole_and_within_the_limit() -> None:
+    """The status of a file in /proc says 0 bytes."""
+    assert SafeFolder(Path("/proc/self"), "status").read().startswith(b"Name:")
+    assert len(SafeFolder(Path("/proc/self"), "cmdline").read()) > 1
+    with pytest.raises(OSError, match="more than") as caught:
+        SafeFolder(Path("/proc/self"), "status").read(limit=100)
+    assert caught.value.errno == errno.EFBIG
 
 
 def test_a_fresh_folder_is_made_once(root: Path) -> None:

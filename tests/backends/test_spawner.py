@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +24,7 @@ from tare.plugins.backends.ownership.sessions import new_session
 from tare.plugins.backends.process import control_groups
 from tare.plugins.backends.process import spawner as spawner_program
 from tare.plugins.backends.process.backend import ProcessBackend
+from tare.plugins.backends.process.orphans import look, set_subreaper
 from tare.plugins.backends.process.spawning import Spawner, Start, StartedJob
 
 
@@ -28,6 +32,13 @@ from tare.plugins.backends.process.spawning import Spawner, Start, StartedJob
 def spawner() -> Iterator[Spawner]:
     with Spawner({**os.environ, "OF_ALL": "yes"}, None, lambda pid: None) as spawner:
         yield spawner
+
+
+@pytest.fixture
+def subreaper() -> Iterator[None]:
+    before = set_subreaper(True)
+    yield
+    set_subreaper(before)
 
 
 @pytest.fixture
@@ -171,3 +182,185 @@ def test_a_program_that_ends_before_its_starter_goes_on_still_took_its_time(
     at = answer["at"]
     assert isinstance(at, float)
     assert before <= at <= time.monotonic() - 0.1
+
+
+def _spawner_of(job: StartedJob) -> int:
+    """Return the pid of the program that started a job."""
+    seen = look(job.pid)
+    assert seen is not None
+    return seen.parent
+
+
+def _ended(pid: int) -> None:
+    """Kill a process and wait until it has ended, without reaping it."""
+    os.kill(pid, signal.SIGKILL)
+    while (seen := look(pid)) is not None and seen.state != "Z":
+        time.sleep(0.001)
+
+
+def test_the_next_job_starts_where_the_program_was_ended_between_jobs(
+    spawner: Spawner, out: int, tmp_path: Path
+) -> None:
+    job = _start(spawner, out, tmp_path, "sleep", "0.1")
+    starter = _spawner_of(job)
+    job.wait()
+    _ended(starter)
+    assert _start(spawner, out, tmp_path, "sh", "-c", "exit 4").wait() == 4
+
+
+def test_a_job_of_an_ended_program_does_not_end_the_next_program(
+    spawner: Spawner, out: int, tmp_path: Path, subreaper: None
+) -> None:
+    long = _start(spawner, out, tmp_path, "sh", "-c", "sleep 0.2; exit 5")
+    _ended(_spawner_of(long))
+    other = _start(spawner, out, tmp_path, "sleep", "60")
+    starter = _spawner_of(other)
+    assert long.wait() == 5
+    assert _spawner_of(other) == starter
+    os.kill(other.pid, signal.SIGKILL)
+    assert other.wait() == -signal.SIGKILL
+
+
+def test_an_exit_code_is_not_lost_where_the_program_ends_while_it_reaps(
+    spawner: Spawner, out: int, tmp_path: Path, subreaper: None
+) -> None:
+    """Its answer may be on the way, or it may not have answered: in both cases the code is known."""
+    for delay_s in (0, 0.0003, 0.001, 0.003):
+        job = _start(spawner, out, tmp_path, "sh", "-c", "sleep 0.05; exit 6")
+        starter = _spawner_of(job)
+        assert job.has_ended(10)
+        os.kill(starter, signal.SIGSTOP)
+        waiter = threading.Thread(target=job.wait)
+        waiter.start()
+        time.sleep(0.05)  # the request waits in the socket
+        os.kill(starter, signal.SIGCONT)
+        time.sleep(delay_s)
+        _ended(starter)
+        waiter.join(10)
+        assert job.returncode == 6
+
+
+def test_a_job_is_reaped_after_its_code_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the program is ended in between, the kernel hands the job to its next parent, with the code."""
+    ours, theirs = socket.socketpair()
+    job = subprocess.Popen(["sh", "-c", "exit 6"])
+    with ours, theirs:
+        spawner_program.answer_wait({job.pid: job}, job.pid, ours)
+        assert theirs.recv(100) == b'{"code": 6}\n'
+        assert job.returncode == 6
+
+
+def test_a_program_that_somebody_stopped_goes_on(spawner: Spawner, out: int, tmp_path: Path) -> None:
+    job = _start(spawner, out, tmp_path, "sh", "-c", "kill -STOP $PPID; exit 2")
+    assert job.wait() == 2
+
+
+def test_an_interrupt_while_a_job_is_reaped_does_not_mix_up_the_answers(
+    spawner: Spawner, out: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = _start(spawner, out, tmp_path, "sh", "-c", "exit 3")
+    receive = spawner_program.receive
+
+    def interrupted(channel: socket.socket) -> tuple[bytes, list[int]]:
+        monkeypatch.setattr(spawner_program, "receive", receive)
+        signal.raise_signal(signal.SIGINT)
+        return receive(channel)
+
+    monkeypatch.setattr(spawner_program, "receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        job.wait()
+    assert job.wait() == 3
+    assert _start(spawner, out, tmp_path, "sh", "-c", "exit 4").wait() == 4
+
+
+def test_what_fails_while_an_answer_is_awaited_ends_the_program(
+    spawner: Spawner, out: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subreaper: None
+) -> None:
+    """Any exception, such as that of a caller's alarm: the answer must not be taken for that of the next."""
+    job = _start(spawner, out, tmp_path, "sh", "-c", "exit 3")
+    with monkeypatch.context() as patched:
+        patched.setattr(spawner_program, "receive", lambda channel: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            _start(spawner, out, tmp_path, "sleep", "0")
+    assert _start(spawner, out, tmp_path, "sh", "-c", "exit 4").wait() == 4
+    assert job.wait() == 3
+
+
+def test_words_arrive_in_any_locale(out: int, tmp_path: Path) -> None:
+    """The program encodes them as this process does, whatever the locale of the jobs."""
+    made = ["localedef", "-i", "en_US", "-f", "ISO-8859-1", str(tmp_path / "latin")]
+    if shutil.which("localedef") is None or subprocess.run(made, capture_output=True, check=False).returncode:
+        pytest.skip("no locale can be made here")
+    env = {**os.environ, "LOCPATH": str(tmp_path), "LC_ALL": "latin"}
+    with Spawner(env, None, lambda pid: None) as spawner:
+        _start(spawner, out, tmp_path, "printf", "%s", "é€\udcff").wait()
+    assert (tmp_path / "out").read_bytes() == os.fsencode("é€\udcff")
+
+
+def test_the_environment_gets_nothing_from_python(out: int, tmp_path: Path) -> None:
+    env = {"PATH": os.environ["PATH"], "LANG": "C"}
+    with Spawner(env, None, lambda pid: None) as spawner:
+        _start(spawner, out, tmp_path, "env").wait()
+    assert sorted((tmp_path / "out").read_text().split("\n"))[1:] == sorted(
+        f"{name}={value}" for name, value in env.items()
+    )
+
+
+def test_what_was_lost_while_it_was_started_is_ended_with_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that has not become its program yet has no label, so only its group knows it."""
+    if control_groups.usable() is None:
+        pytest.skip("no control group may be made here")
+    born: list[subprocess.Popen[bytes]] = []
+
+    def lost(spawner: Spawner, what: Start) -> StartedJob:
+        assert what.group is not None
+        born.append(subprocess.Popen(["sleep", "60"], preexec_fn=what.group.join))
+        raise OSError(errno.EAGAIN, "lost")
+
+    monkeypatch.setattr(Spawner, "start", lost)
+    with ProcessBackend(label=str(new_session(f"spawn{time.monotonic_ns()}"))) as backend:
+        ended = backend.run(_job(backend, tmp_path, "true"))
+    assert ended.fault == "could not start a process: sh: lost"
+    (process,) = born
+    state = look(process.pid)
+    process.kill()
+    process.wait()
+    assert state is None or state.state == "Z"
+
+
+def test_a_job_that_cannot_be_waited_for_is_ended_and_reaped(
+    spawner: Spawner, out: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A descriptor of the job is the last thing that its start needs; there may be none left."""
+    starter = _spawner_of(first := _start(spawner, out, tmp_path, "sleep", "0.1"))
+    first.wait()
+    pids: list[int] = []
+
+    def exhausted(pid: int) -> int:
+        pids.append(pid)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pidfd_open", exhausted)
+        with pytest.raises(OSError, match="Too many open files"):
+            _start(spawner, out, tmp_path, "sleep", "60")
+    last = _start(spawner, out, tmp_path, "sleep", "0.1")
+    children = Path(f"/proc/{starter}/task/{starter}/children").read_text().split()
+    last.wait()
+    assert children == [str(last.pid)]
+    assert look(pids[0]) is None
+
+
+def test_a_program_without_descriptors_starts_nothing_and_then_goes_on(
+    spawner: Spawner, out: int, tmp_path: Path
+) -> None:
+    starter = _spawner_of(first := _start(spawner, out, tmp_path, "sleep", "0.1"))
+    first.wait()
+    for most in (5, 4):  # none for the job's standard input, or none for its outputs
+        limits = resource.prlimit(starter, resource.RLIMIT_NOFILE)
+        resource.prlimit(starter, resource.RLIMIT_NOFILE, (most, limits[1]))
+        with pytest.raises(OSError, match=r"open files|ended"):
+            _start(spawner, out, tmp_path, "true")
+    assert _start(spawner, out, tmp_path, "sh", "-c", "exit 4").wait() == 4

@@ -101,3 +101,58 @@ def test_ten_thousand_values_need_no_memory_for_their_averages(shape: str) -> No
     finally:
         tracemalloc.stop()
     assert peak < 50e6
+
+
+def hostile(shape: str, n: int) -> Floats:
+    """Return one sample of `n` values, in order, with which a step that rounds goes wrong."""
+    source = np.random.default_rng(n)
+    signs, third = source.choice([-1.0, 1.0], n), n // 3
+    match shape:
+        case "all magnitudes":
+            values = signs * np.power(10.0, source.uniform(-300, 300, n))
+        case "the largest":
+            values = signs * source.uniform(0.1, 0.8, n) * 1e306
+        case "the smallest":
+            values = source.integers(-50, 50, n) * 5e-324
+        case "one outlier":
+            values = np.append(source.normal(0, 1e-3, n - 1), 1e300)
+        case "sums that cancel":
+            values = np.concatenate([np.repeat([-0.7, 0.7], third), source.normal(0, 1e-18, n - 2 * third)])
+        case _:
+            values = np.concatenate([np.repeat([-1e300, 1e300], third), source.normal(0, 1, n - 2 * third)])
+    return np.sort(values)[np.newaxis, :]
+
+
+HOSTILE = ("all magnitudes", "the largest", "the smallest", "one outlier", "sums that cancel", "huge sums")
+
+
+@pytest.mark.parametrize("held", [20, 500_000])
+@pytest.mark.parametrize("shape", HOSTILE)
+def test_hostile_samples_are_answered_to_the_last_bit_of_their_largest_value(
+    shape: str, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walsh, "_MOST_HELD", held)
+    ranked = hostile(shape, 1500 if held > 20 else 150)
+    averages = by_sorting(ranked)
+    last = averages.shape[1] - 1
+    ranks = [0, 1, last // 4, last // 3, last // 2, 3 * last // 5, 2 * last // 3, last - 1, last]
+    last_bit = np.spacing(np.abs(ranked).max())
+    np.testing.assert_allclose(
+        walsh_order_statistics(ranked, ranks), averages[:, ranks], rtol=0, atol=2 * last_bit
+    )
+
+
+def test_halving_takes_few_steps_for_any_magnitude(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 2**64 numbers, so 64 halvings find each, however far apart the ends are."""
+    n_steps, count = 0, walsh._first_above
+
+    def counted(ranked: Floats, limits: Floats) -> walsh.Ranks:
+        nonlocal n_steps
+        n_steps += 1
+        return count(ranked, limits)
+
+    monkeypatch.setattr(walsh, "_MOST_HELD", 20)
+    monkeypatch.setattr(walsh, "_first_above", counted)
+    ranked = np.sort(np.append(np.full(99, 1e-300), 1e300))[np.newaxis, :]
+    walsh_order_statistics(ranked, [2000])
+    assert n_steps <= 64 + 5

@@ -165,30 +165,20 @@ class SafeFolder:
         The folder is made if necessary. When `is_synced`, the file is on the disk when this returns
         (fsync(2)).
         """
-        with self._made_parent() as parent:
-            draft = f".{self.name[:200]}.{secrets.token_hex(6)}"
+        with self._drafted() as (draft, parent):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            try:
-                descriptor = os.open(draft, flags, 0o666, dir_fd=parent)  # less the umask
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    if is_synced:
-                        os.fsync(descriptor)
-                os.rename(draft, self.name, src_dir_fd=parent, dst_dir_fd=parent)
-            except OSError as error:
-                self._remove(draft, parent)
-                raise self._described(error, parent) from error
-            except BaseException:
-                self._remove(draft, parent)
-                raise
+            descriptor = os.open(draft, flags, 0o666, dir_fd=parent)  # less the umask
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if is_synced:
+                    os.fsync(descriptor)
 
     def link(self, target: Path) -> None:
         """Make it another name of the file `target` (link(2)); it replaces what had its name."""
-        with self._made_parent() as parent:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self.name, dir_fd=parent)
-            os.link(target, self.name, dst_dir_fd=parent, follow_symlinks=False)
+        with self._drafted() as (draft, parent):
+            os.link(target, draft, dst_dir_fd=parent, follow_symlinks=False)
+        SafeFolder(self.root, *self.parts[:-1], draft).remove()  # rename(2) leaves it if both are one file
 
     def rename(self, name: str) -> None:
         """Give the file another name in its folder; it replaces what had that name (rename(2))."""
@@ -288,9 +278,26 @@ class SafeFolder:
             try:
                 parent = opened.enter_context(self._opened_parent())
             except FileNotFoundError:
-                SafeFolder(self.root, *self.parts[:-1]).make_folder()
+                for depth in range(len(self.parts)):
+                    SafeFolder(self.root, *self.parts[:depth]).make_folder()
                 parent = opened.enter_context(self._opened_parent())
             yield parent
+
+    @contextlib.contextmanager
+    def _drafted(self) -> Iterator[tuple[str, int]]:
+        """Give the name of a file to make, and its folder; then rename the file to this name (rename(2))."""
+        start = os.fsencode(self.name)[:200].decode(errors="ignore")
+        draft = f".{start}.{secrets.token_hex(6)}"
+        with self._made_parent() as parent:
+            try:
+                yield draft, parent
+                os.rename(draft, self.name, src_dir_fd=parent, dst_dir_fd=parent)
+            except OSError as error:
+                self._remove(draft, parent)
+                raise self._described(error, parent) from error
+            except BaseException:
+                self._remove(draft, parent)
+                raise
 
     def _described(self, error: OSError, parent: int) -> OSError:
         """Return `error` with this name, and with the kind of file that has the name if that is the cause."""

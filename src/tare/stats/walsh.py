@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from tare.stats.intervals import Floats
 
 Ranks = npt.NDArray[np.intp]
+
+_DOUBLE, _INTEGER = struct.Struct("d"), struct.Struct("q")
 
 _FEW = 100
 """Below this number of values, all averages are computed; above it, selection is faster."""
@@ -32,7 +35,9 @@ def walsh_order_statistics(ranked: Floats, ranks: Sequence[int]) -> Floats:
     neighbours. The averages below the bracket are counted in O(n) by merging x with 2a − x (Johnson and
     Mizoguchi 1978, SIAM J. Comput. 7:147), and only the averages within it are computed. A bracket that
     misses its rank, or that holds too many averages, for example because of ties, is found by halving
-    instead. So the result is exact for any guess, and is found in little memory.
+    instead. So the result does not depend on the guess, and is found in little memory. The values are finite.
+    The result is exact but for the rounding of 2a − x: averages that are nearer to each other than twice the
+    last bit of the largest value may stand for each other.
     """
     found = np.empty((len(ranked), len(ranks)))
     n = ranked.shape[1]
@@ -107,20 +112,31 @@ def _select(ranked: Floats, rank: int, guess: _Guess) -> Floats:
 def _halved(ranked: Floats, rank: int) -> tuple[Ranks, Ranks]:
     """Return the ends of a bracket around a rank, as of _first_above, for the only row of `ranked`.
 
-    It holds few averages, or those that are equal within the precision of numbers.
+    It holds few averages, or those that are equal within the precision of numbers. Halved is the list of all
+    numbers between its ends, not their difference: 64 steps find any of them.
     """
-    low, high = np.nextafter(ranked[:, 0], -np.inf), ranked[:, -1]
-    first, last = (_first_above(ranked, limit) for limit in (low, high))
-    while int((_above_diagonal(last) - _above_diagonal(first)).sum()) > _MOST_HELD:
-        middle = low + (high - low) / 2
-        if not (low < middle).all() or not (middle < high).all():
-            break
-        ends = _first_above(ranked, middle)
+    low, high = _place(float(ranked[0, 0])) - 1, _place(float(ranked[0, -1]))
+    first, last = (_first_above(ranked, _numbers(place)) for place in (low, high))
+    while high - low > 1 and int((_above_diagonal(last) - _above_diagonal(first)).sum()) > _MOST_HELD:
+        middle = (low + high) // 2
+        ends = _first_above(ranked, _numbers(middle))
         if int(_above_diagonal(ends).sum()) > rank:
             high, last = middle, ends
         else:
             low, first = middle, ends
     return first[0], last[0]
+
+
+def _place(number: float) -> int:
+    """Return the place of a number in the order of all double-precision numbers; that of 0 is 0."""
+    (place,) = _INTEGER.unpack(_DOUBLE.pack(abs(number)))
+    return -int(place) if number < 0 else int(place)
+
+
+def _numbers(place: int) -> Floats:
+    """Return the number at a place, for one row."""
+    (number,) = _DOUBLE.unpack(_INTEGER.pack(abs(place)))
+    return np.array([-number if place < 0 else number])
 
 
 def _first_above(ranked: Floats, limits: Floats) -> Ranks:

@@ -171,6 +171,8 @@ class ProcessBackend:
                 self._orphans.begin(process.pid, job.label)
         except OSError as error:
             process_labels.end_labelled(job.label)  # what started it may have ended meanwhile
+            if group is not None:
+                group.end()
             return _not_started(job, error)
         except BaseException:
             if process is not None:

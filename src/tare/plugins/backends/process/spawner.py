@@ -15,7 +15,8 @@ value of the job's session (sched(7), autogroups), or null. The answer is ``{"pi
 time by ``time.monotonic`` just before the program, or ``{"errno": ...}``, or ``{"invalid": ...}`` for what no
 program may be given.
 
-To reap a job that has ended: ``{"wait": PID}``; the answer is ``{"code": ...}`` as in ``subprocess``.
+To reap a job that has ended: ``{"wait": PID}``; the answer is ``{"code": ...}`` as in ``subprocess``, or null
+for a process that is not a job of this program.
 
 It imports only the standard library.
 """
@@ -41,6 +42,7 @@ _AUTOGROUP = "/proc/self/autogroup"
 def main() -> None:
     """Answer requests until the other end of the socket is closed."""
     jobs: dict[int, subprocess.Popen[bytes]] = {}
+    _drop_coerced_locale()
     with socket.socket(fileno=0) as channel:
         while True:
             line, descriptors = receive(channel)
@@ -48,12 +50,38 @@ def main() -> None:
                 return
             request = json.loads(line)
             if "wait" in request:
-                answer: dict[str, object] = {"code": jobs.pop(request["wait"]).wait()}
-            else:
-                answer = _started(jobs, request, descriptors)
+                answer_wait(jobs, request["wait"], channel)
+                continue
+            answer = _started(jobs, request, descriptors)
             for one in descriptors:
                 os.close(one)
-            channel.sendall(json.dumps(answer).encode() + b"\n")
+            _send(channel, answer)
+
+
+def answer_wait(jobs: dict[int, subprocess.Popen[bytes]], pid: int, channel: socket.socket) -> None:
+    """Send the exit code of a job, and only then reap it.
+
+    If this program is killed in between, the job's next parent still finds the code.
+    """
+    job = jobs.pop(pid, None)
+    if job is None:
+        _send(channel, {"code": None})
+        return
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    if ended is not None:  # None is for WNOHANG only
+        _send(channel, {"code": ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status})
+    job.wait()
+
+
+def _send(channel: socket.socket, answer: dict[str, object]) -> None:
+    channel.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _drop_coerced_locale() -> None:
+    """Remove the ``LC_CTYPE`` that Python adds to its environment in the locale C (PEP 538), for the jobs."""
+    with open("/proc/self/environ", "rb") as given:  # noqa: PTH123  # pathlib takes long to import
+        if b"\0LC_CTYPE=" not in b"\0" + given.read():
+            os.environ.pop("LC_CTYPE", None)
 
 
 def receive(channel: socket.socket) -> tuple[bytes, list[int]]:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -16,10 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from tare.core.interrupts import interrupts_deferred
 from tare.plugins.backends.process import spawner
 from tare.plugins.backends.process.control_groups import ControlGroup
 
 _LOST = "the process that starts jobs ended"
+_LONG_MS = 1000
 
 
 class Start(NamedTuple):
@@ -63,8 +66,9 @@ class StartedJob:
         if self.returncode is None:
             while not self.has_ended(3600.0):
                 pass
-            self.returncode = self._reap(self.pid)
-            os.close(self._descriptor)
+            with interrupts_deferred():  # it can be reaped once
+                self.returncode = self._reap(self.pid)
+                os.close(self._descriptor)
         return self.returncode
 
 
@@ -97,14 +101,21 @@ class Spawner:
             "nice": what.nice,
         }
         with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                self.close()
             answer = self._ask(request, what.outputs)
-            if answer is None:
-                raise OSError(errno.EAGAIN, _LOST)
+        if answer is None:
+            raise OSError(errno.EAGAIN, _LOST)
         if "errno" in answer:
             raise OSError(answer["errno"], os.strerror(answer["errno"]))
         if "invalid" in answer:
             raise ValueError(answer["invalid"])
-        return StartedJob(answer["pid"], answer["at"], self._reap)
+        try:
+            return StartedJob(answer["pid"], answer["at"], self._reap)
+        except OSError:  # no descriptor is left
+            os.kill(answer["pid"], signal.SIGKILL)
+            self._reap(answer["pid"])
+            raise
 
     def close(self) -> None:
         """End the program. Jobs that still run become children of this process, if it is a subreaper."""
@@ -125,38 +136,59 @@ class Spawner:
         self.close()
 
     def _reap(self, pid: int) -> int:
-        """Return the exit code of a job that has ended; the kernel gave it to us if the program was ended."""
+        """Return the exit code of a job that has ended.
+
+        If the program that started it was ended, the kernel gave the job to this process.
+        """
         with self._lock:
             answer = self._ask({"wait": pid}) if self._channel is not None else None
-        if answer is not None:
+        if answer is not None and answer["code"] is not None:
             return int(answer["code"])
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def _ask(self, request: Mapping[str, object], descriptors: Sequence[int] = ()) -> dict[str, Any] | None:
-        """Return the answer to a request; None if the program has ended, and then it is forgotten."""
+        """Return the answer to a request; None if the program has ended, and then it is forgotten.
+
+        A program whose answer was not read is ended, too: the next request would get that answer.
+        """
         channel = self._channel or self._open()
-        with contextlib.suppress(OSError):
+        answer = b""
+        try:
             line = json.dumps(request).encode() + b"\n"
             sent = socket.send_fds(channel, [line], list(descriptors)) if descriptors else 0
             channel.sendall(line[sent:])
+            self._wake_until_answered(channel)
             answer, _ = spawner.receive(channel)
-            if answer:
-                found: dict[str, Any] = json.loads(answer)
-                return found
-        self.close()
-        return None
+        except OSError:
+            return None
+        finally:
+            if not answer:
+                self.close()
+        found: dict[str, Any] | None = json.loads(answer) if answer else None
+        return found
+
+    def _wake_until_answered(self, channel: socket.socket) -> None:
+        """Wait for an answer. If it takes long, the program may have been stopped, and is told to go on."""
+        waiter = select.poll()
+        waiter.register(channel, select.POLLIN)
+        while not waiter.poll(_LONG_MS):
+            if self._process is not None:
+                self._process.send_signal(signal.SIGCONT)
 
     def _open(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        with theirs:
+        is_utf8 = sys.getfilesystemencoding() == "utf-8"  # it encodes names as we do, in any locale
+        with contextlib.ExitStack() as opened:
+            ours, theirs = (opened.enter_context(one) for one in socket.socketpair())
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", spawner.__file__],
+                [sys.executable, "-I", "-S", "-X", f"utf8={is_utf8:d}", spawner.__file__],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=self._env,
                 start_new_session=True,
             )
+            theirs.close()
+            opened.pop_all()
         self._on_start(self._process.pid)
         self._channel = ours
         return ours
