@@ -369,3 +369,16 @@ def test_a_program_without_descriptors_starts_nothing_and_then_goes_on(
         with pytest.raises(OSError, match=r"open files|ended"):
             _start(spawner, out, tmp_path, "true")
     assert _start(spawner, out, tmp_path, "sh", "-c", "exit 4").wait() == 4
+
+
+def test_a_program_that_fails_leaves_the_codes_of_its_jobs(
+    spawner: Spawner, out: int, tmp_path: Path, subreaper: None
+) -> None:
+    job = _start(spawner, out, tmp_path, "sh", "-c", "sleep 0.1; exit 3")
+    starter = _spawner_of(job)
+    assert job.has_ended(10)
+    _, most = resource.prlimit(starter, resource.RLIMIT_NOFILE)
+    resource.prlimit(starter, resource.RLIMIT_NOFILE, (4, most))
+    with pytest.raises(OSError, match="ended"):
+        _start(spawner, out, tmp_path, "true")
+    assert job.wait() == 3

@@ -167,4 +167,7 @@ def _write_or_raise(path: str, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        os._exit(0)  # without Popen.__del__, which reaps jobs: their next parent asks for their codes

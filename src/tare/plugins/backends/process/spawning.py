@@ -119,13 +119,13 @@ class Spawner:
 
     def close(self) -> None:
         """End the program. Jobs that still run become children of this process, if it is a subreaper."""
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
         if self._process is not None:
             self._process.kill()  # it may wait for a dead disk
             self._process.wait()
             self._process = None
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
 
     def __enter__(self) -> Spawner:
         return self
