@@ -171,11 +171,14 @@ def half_widths_in_comparisons(campaign: Campaign) -> dict[str, float]:
     return widest
 
 
-@given(seed=st.integers(0, 10**6), n_lost=st.integers(0, 6))
-@settings(max_examples=40)
-def test_what_is_judged_are_the_intervals_that_are_reported(seed: int, n_lost: int) -> None:
-    """Also where runs failed, sizes are missing from some, and one has no bandwidth (0 bytes)."""
-    campaign = make_campaign([HOST, OVERLAY, MACVLAN], blocks=7, seed=seed, sizes=(0, 1, 1024, 65536))
+@given(seed=st.integers(0, 10**6), n_lost=st.integers(0, 6), n_blocks=st.sampled_from([7, 10, 16]))
+@settings(max_examples=60)
+def test_what_is_judged_are_the_intervals_that_are_reported(seed: int, n_lost: int, n_blocks: int) -> None:
+    """Also where runs failed, sizes are missing from some, and one has no bandwidth (0 bytes).
+
+    Of ten blocks or more, those that resemble the ones before them count as fewer, also by chance.
+    """
+    campaign = make_campaign([HOST, OVERLAY, MACVLAN], blocks=n_blocks, seed=seed, sizes=(0, 1, 1024, 65536))
     random = np.random.default_rng(seed)
     attempts = list(campaign.attempts)
     for index in random.choice(len(attempts), n_lost, replace=False).tolist():
@@ -187,6 +190,16 @@ def test_what_is_judged_are_the_intervals_that_are_reported(seed: int, n_lost: i
         assert one.half_width is not None
         log_width = math.log1p(one.half_width) / float(caution(np.array(one.n_blocks)))
         assert log_width == pytest.approx(wanted[one.case], rel=1e-9)
+
+
+def test_blocks_that_resemble_those_before_them_go_on() -> None:
+    """A network that gets slower from block to block is not known by how close its neighbours are."""
+    drift = [1 + 0.004 * block for block in range(12)]
+    alternate = [1 + 0.022 * (block % 2) for block in range(12)]
+    plan = plan_of(HOST, OVERLAY)
+    for factors, wanted in ((alternate, set()), (drift, {HOST.id, OVERLAY.id})):
+        attempts = [*runs(HOST, *[1.0] * 12), *runs(OVERLAY, *factors)]
+        assert rule_for(plan, attempts).wanted() == wanted
 
 
 def _damaged(attempt: Attempt, how: str) -> Attempt:

@@ -105,11 +105,11 @@ def carried_out() -> list[tuple[Campaign, dict[str, float]]]:
 def test_the_rule_costs_little_more_than_an_oracle_and_far_less_than_a_fixed_design(
     carried_out: list[tuple[Campaign, dict[str, float]]],
 ) -> None:
-    """Taken together: a single study is luckier or not, from 0.98 to 1.23 of its oracle here."""
+    """Taken together: a single study is luckier or not. Blocks that look alike by chance count as fewer."""
     n_runs = sum(len(campaign.attempts) for campaign, _ in carried_out)
     oracle = sum(oracle_runs(campaign.plan, noise) for campaign, noise in carried_out)
     fixed = sum(fixed_runs(campaign.plan, noise) for campaign, noise in carried_out)
-    assert n_runs <= 1.15 * oracle
+    assert n_runs <= 1.2 * oracle
     assert n_runs <= 0.6 * fixed
 
 
@@ -119,9 +119,6 @@ def test_it_reaches_its_precision_and_its_intervals_contain_the_true_value(
     answers = [one for campaign, _ in carried_out for one in aggregates(campaign) if one.fom == "latency"]
     ends = [(one.low, one.ratio, one.high) for one in answers if one.low and one.ratio and one.high]
     assert len(ends) == N_STUDIES * len(SIZES) * len(CONTENDERS)
-    # the rule takes blocks as independent; where they look alike, by chance in a fifth, the answer is wider
-    plain = [one for one in answers if "resemble the one before" not in one.note]
-    assert len(plain) >= 0.8 * len(answers)
-    assert all(one.ratio and one.high and one.high / one.ratio - 1 <= UNTIL * (1 + 1e-9) for one in plain)
+    assert all(one.ratio and one.high and one.high / one.ratio - 1 <= UNTIL * (1 + 1e-9) for one in answers)
     n_missed = sum(not low <= TRUE_RATIO <= high for low, _, high in ends)
     assert n_missed <= 0.07 * len(ends)

@@ -82,18 +82,13 @@ def allow_for(
     (Bartlett 1946): ten to twenty blocks hardly determine r, and count as few more than one; a hundred do.
     For all other columns r is NaN, and the intervals are unchanged.
     """
-    from scipy.special import ndtri
-
     n = found.n_blocks.astype(np.float64)
     seen = lag_one(_logs(found, reference, contender, n >= LEAST_BLOCKS))
     is_alike = seen.p <= _SIGNS
     if not is_alike.any():
         return found, np.full(len(n), np.nan)
+    worth = _worth(seen, n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.clip(seen.r + (1 + 3 * seen.r) / n, 0.0, 0.95)
-        upper = np.minimum(r + ndtri(1 - _SURE) * np.sqrt((1 - np.square(r)) / n), 1.0)
-        r = np.where(seen.p <= _SURE, upper, r)
-        worth = np.maximum(n * (1 - r) / (1 + r), 1.0)
         error = np.where(is_alike, found.error * np.sqrt(n / worth), found.error)
     freedom = np.where(is_alike, np.maximum(worth, _FEWEST) - 1, found.freedom)
     half = t_factors(freedom, confidence) * error + found.rounding
@@ -118,6 +113,32 @@ def allow_for(
         found, error=error, freedom=freedom, low=low, high=high, means=means, worth=counted
     )
     return wider, np.where(is_alike, seen.r, np.nan)
+
+
+def widening(series: Floats, confidence: float) -> Floats:
+    """Return by how much `allow_for` widens the interval of the mean of each column: a factor, mostly 1."""
+    n = np.isfinite(series).sum(axis=0).astype(np.float64)
+    seen = lag_one(np.where(n >= LEAST_BLOCKS, series, np.nan))
+    is_alike = seen.p <= _SIGNS
+    factors = np.ones(len(n))
+    worth = _worth(seen, n)[is_alike]
+    wider, usual = (
+        t_factors(np.maximum(worth, _FEWEST) - 1, confidence),
+        t_factors(n[is_alike] - 1, confidence),
+    )
+    factors[is_alike] = wider / usual * np.sqrt(n[is_alike] / worth)
+    return factors
+
+
+def _worth(seen: Autocorrelations, n: Floats) -> Floats:
+    """Return as how many independent blocks `n` blocks with this correlation count (see allow_for)."""
+    from scipy.special import ndtri
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.clip(seen.r + (1 + 3 * seen.r) / n, 0.0, 0.95)
+        upper = np.minimum(r + ndtri(1 - _SURE) * np.sqrt((1 - np.square(r)) / n), 1.0)
+        r = np.where(seen.p <= _SURE, upper, r)
+        return np.maximum(n * (1 - r) / (1 + r), 1.0)
 
 
 def unresolved_correlation(found: Ratios, reference: Floats, contender: Floats) -> Floats:
