@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -143,3 +144,17 @@ def test_a_block_of_the_ring_is_counted_whatever_the_lengths_of_its_headers(stri
 def test_the_shell_takes_the_program_as_it_is() -> None:
     checked = subprocess.run(["/bin/sh", "-n", "-c", command("a'b")], check=False)
     assert checked.returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_counts_of_a_strangers_campaign_are_read_from_files_alone(tmp_path: Path, kind: str) -> None:
+    """A report neither waits for a pipe nor reads what a link leads to."""
+    outside = tmp_path / "outside.json"
+    outside.write_text('{"n1": {"n_packets": 3}}')
+    place = tmp_path / "attempts" / "a" / "packets.json"
+    place.parent.mkdir(parents=True)
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(outside)
+    assert read(tmp_path, "attempts/a") == {}

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tare.core.errors import NOT_JSON
+from tare.core.safe_folder import SafeFolder
 
 STORED = "packets.json"
 """The file in an attempt's folder."""
@@ -37,11 +38,13 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     fault: str = ""
 
 
-def read(folder: Path | str) -> dict[str, Counted]:
-    """Return what hosts counted; empty where nothing was counted or the file cannot be read."""
+def read(folder: Path, *names: str) -> dict[str, Counted]:
+    """Return what hosts counted in the attempt's folder with these names below `folder`.
+
+    It is empty where nothing was counted or the file cannot be read.
+    """
     try:
-        with open(f"{folder}/{STORED}", "rb") as file:  # noqa: PTH123  # a report asks for ten thousand
-            return msgspec.json.decode(file.read(), type=dict[str, Counted])
+        return msgspec.json.decode(SafeFolder(folder, *names, STORED).read(), type=dict[str, Counted])
     except (OSError, *NOT_JSON):
         return {}
 

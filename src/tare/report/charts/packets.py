@@ -40,7 +40,7 @@ def packet_sizes(campaign: Campaign) -> list[PacketSizes]:
     """Return the packet sizes for each case that has counts, in the plan's order."""
     by_case: dict[str, list[Counted]] = {case: [] for case in campaign.cases}
     for attempt in campaign.measured():
-        found = read(f"{campaign.folder}/{attempt.folder}")
+        found = read(campaign.folder, attempt.folder)
         by_case.setdefault(attempt.case, []).extend(found.values())
     return [_sizes(case, counted) for case, counted in by_case.items() if counted]
 
