@@ -173,7 +173,7 @@ def test_a_program_that_ends_before_its_starter_goes_on_still_took_its_time(
         return process
 
     monkeypatch.setattr(subprocess, "Popen", on_a_busy_machine)
-    monkeypatch.setattr(spawner_program, "_may_boost", lambda nice: True)  # not tried on this process
+    monkeypatch.setattr(spawner_program, "_boosted_itself", lambda nice: True)  # this process stays as it is
     request: dict[str, Any] = {
         "argv": ["sleep", "0.1"],
         "cwd": str(tmp_path),
@@ -187,6 +187,39 @@ def test_a_program_that_ends_before_its_starter_goes_on_still_took_its_time(
     at = answer["at"]
     assert isinstance(at, float)
     assert before <= at <= time.monotonic() - 0.1
+
+
+def test_a_boosted_job_is_born_in_the_session_of_its_starter_and_in_a_group_of_its_own(
+    spawner: Spawner, out: int, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0 or not Path("/proc/self/autogroup").exists():
+        pytest.skip("only root may favour a session, on a kernel with autogroups")
+    script = "read said </proc/self/autogroup; echo $said; ps -o pgid=,sid= -p $$"
+    what = Start(argv=["sh", "-c", script], cwd=tmp_path, env={}, outputs=(out, out), nice=-20)
+    job = spawner.start(what)
+    starter = _spawner_of(job)
+    assert job.wait() == 0
+    said, ids = (tmp_path / "out").read_text().splitlines()
+    assert said.endswith(" nice -20")
+    assert [int(one) for one in ids.split()] == [job.pid, starter]
+
+
+def test_the_session_is_boosted_when_the_kernel_takes_a_value_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without CAP_SYS_ADMIN, it takes one in a tenth of a second, and one was just tried."""
+    answers = iter([BlockingIOError, BlockingIOError, None])
+
+    def write(path: str, data: bytes) -> None:
+        if error := next(answers):
+            raise error
+
+    monkeypatch.setattr(spawner_program, "_write_or_raise", write)
+    monkeypatch.setattr(spawner_program, "_BOOST_AGAIN_S", 0.0)
+    spawner_program._boosted_itself.cache_clear()
+    try:
+        assert spawner_program._boosted_itself(-20)
+        assert list(answers) == []
+    finally:
+        spawner_program._boosted_itself.cache_clear()
 
 
 def _spawner_of(job: StartedJob) -> int:

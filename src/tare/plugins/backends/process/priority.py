@@ -1,4 +1,4 @@
-"""Give the sessions of a job priority over all other sessions of the machine (sched(7), autogroups).
+"""Give the sessions of jobs priority over all other sessions of the machine (sched(7), autogroups).
 
 Linux first divides the time of a CPU among sessions. Ranks that wait for each other suffer most when they
 share a CPU with other sessions: on two busy cores a ping-pong took 20 s instead of 1. A session with the nice

@@ -2,8 +2,8 @@
 
 A process as large as Tare pays for a fork(2) with copies of its page tables, and then with a fault for each
 page that it changes: several milliseconds of CPU time a job. This program stays small, and starts jobs by
-vfork(2), or by fork(2) if their session gets a priority. It stands in a job's control group while it starts
-the job, so that the job is born there.
+vfork(2). It stands in a job's control group while it starts the job, so that the job is born there. So it is
+with priority, too: this program gives its own session the priority, and the job is born in that session.
 
 A request is a line of JSON, and so is its answer. ``spawning.Spawner`` sends them. To start a job::
 
@@ -11,9 +11,9 @@ A request is a line of JSON, and so is its answer. ``spawning.Spawner`` sends th
 
 and the descriptors of its output and its errors. `env` is added to this program's environment. `group` and
 `home` are the files ``cgroup.procs`` of the job's group and of this program's, or null. `nice` is the nice
-value of the job's session (sched(7), autogroups), or null. The answer is ``{"pid": ..., "at": ...}``, the
-time by ``time.monotonic`` just before the program, or ``{"errno": ...}``, or ``{"invalid": ...}`` for what no
-program may be given.
+value of the job's session (sched(7), autogroups); with null, the job gets a session of its own, at 0. The
+answer is ``{"pid": ..., "at": ...}``, the time by ``time.monotonic`` just before the program, or
+``{"errno": ...}``, or ``{"invalid": ...}`` for what no program may be given.
 
 To reap a job that has ended: ``{"wait": PID}``; the answer is ``{"code": ...}`` as in ``subprocess``, or null
 for a process that is not a job of this program.
@@ -25,18 +25,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap
 import os
 import socket
-import struct
 import subprocess
 import time
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 _CHUNK = 1 << 16
-_CLOCK = struct.Struct("d")
 _AUTOGROUP = "/proc/self/autogroup"
+_BOOST_TRIES, _BOOST_AGAIN_S = 20, 0.11
 
 
 def main() -> None:
@@ -99,22 +97,20 @@ def _started(
     jobs: dict[int, subprocess.Popen[bytes]], request: dict[str, Any], descriptors: list[int]
 ) -> dict[str, object]:
     out, err = descriptors
-    nice = request["nice"]
+    is_boosted = request["nice"] is not None and _boosted_itself(request["nice"])
     _enter(request["group"])
     try:
-        with mmap.mmap(-1, _CLOCK.size) as clock:  # shared with the child
-            _CLOCK.pack_into(clock, 0, time.monotonic())
-            job = subprocess.Popen(
-                request["argv"],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=request["cwd"],
-                env={**os.environ, **request["env"]},
-                start_new_session=True,
-                preexec_fn=partial(_boost, nice, clock) if nice is not None and _may_boost(nice) else None,
-            )
-            (began,) = _CLOCK.unpack_from(clock)
+        began = time.monotonic()
+        job = subprocess.Popen(
+            request["argv"],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            cwd=request["cwd"],
+            env={**os.environ, **request["env"]},
+            start_new_session=not is_boosted,
+            process_group=0 if is_boosted else None,
+        )
     except OSError as error:
         return {"errno": error.errno}
     except ValueError as error:  # a null byte
@@ -125,25 +121,19 @@ def _started(
     return {"pid": job.pid, "at": began}
 
 
-def _boost(nice: int, clock: mmap.mmap) -> None:
-    """Give the session of this process a nice value, if possible, and then read the clock.
-
-    The child does it just before its program. The parent may go on when a short program has ended.
-    """
-    _write(_AUTOGROUP, b"%d" % nice)
-    _CLOCK.pack_into(clock, 0, time.monotonic())
-
-
 @cache
-def _may_boost(nice: int) -> bool:
-    """Return whether this user may give a session this nice value, by trying it on this program's own."""
-    try:
-        _write_or_raise(_AUTOGROUP, b"%d" % nice)
-    except BlockingIOError:  # without CAP_SYS_ADMIN the kernel takes one in a tenth of a second
-        return True
-    except OSError:
-        return False
-    return True
+def _boosted_itself(nice: int) -> bool:
+    """Give this program's session a nice value, and return whether this user may do that."""
+    for _ in range(_BOOST_TRIES):
+        try:
+            _write_or_raise(_AUTOGROUP, b"%d" % nice)
+        except BlockingIOError:  # without CAP_SYS_ADMIN the kernel takes one in a tenth of a second
+            time.sleep(_BOOST_AGAIN_S)
+        except OSError:
+            return False
+        else:
+            return True
+    return False
 
 
 def _enter(processes: str | None) -> None:

@@ -28,8 +28,8 @@ _LONG_MS = 1000
 class Start(NamedTuple):
     """What to start: a command, its folder, additions to its environment, and its two output files.
 
-    The job is born in `group`, and its session gets the nice value `nice` (sched(7), autogroups), where this
-    user may do so.
+    The job is born in `group`, and in a session with the nice value `nice` (sched(7), autogroups), where this
+    user may do so. Without `nice` it is born in a session of its own.
     """
 
     argv: Sequence[str]
@@ -41,7 +41,7 @@ class Start(NamedTuple):
 
 
 class StartedJob:
-    """A job's first process, which leads its session; it `began` then, by ``time.monotonic``.
+    """A job's first process, which leads its process group; it `began` then, by ``time.monotonic``.
 
     `returncode` is None until it was reaped, as in ``subprocess``. Its pid is its own for so long.
     """
@@ -88,7 +88,7 @@ class Spawner:
         self._lock = threading.Lock()
 
     def start(self, what: Start) -> StartedJob:
-        """Start a job in a session of its own.
+        """Start a job in a process group of its own.
 
         Raises OSError if it cannot be started, and ValueError if no program may be given such words.
         """
