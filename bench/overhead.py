@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.rows import TARE, Row, cpu_and_wall_s, peak_mib
 
-N_RUNS = 1000
+N_RUNS, N_FEW = 1000, 100
 _COMMAND = ["sh", "-c", "echo value: 1.0"]
 _STUDY = """\
 study: echo
@@ -23,48 +23,59 @@ workloads:
 factors: {workload: [echo]}
 repeats: %d
 """
-_BARE = f"import subprocess\nfor _ in range({N_RUNS}): subprocess.run({_COMMAND!r}, capture_output=True)"
+_BARE = f"import subprocess\nfor _ in range(%d): subprocess.run({_COMMAND!r}, capture_output=True)"
 _KINDS = {"with telemetry": ((), "under 2 ms", "under 3 ms"), "without": (("--telemetry", "off"), "", "")}
 
 
-class _Added(NamedTuple):
-    """What a run took more than one turn of the loop, in milliseconds."""
+class _Took(NamedTuple):
+    """The CPU and the wall-clock time, in milliseconds, of one run, and of all that is no run."""
 
-    cpu_ms: float
-    wall_ms: float
+    run: tuple[float, float]
+    rest: tuple[float, float]
 
 
 def measure() -> Iterator[Row]:
-    """Run the same 1,000 commands in a loop and by Tare, in turn, five times; Tare syncs each run to disk."""
-    added: dict[str, list[_Added]] = {name: [] for name in _KINDS}
-    loops = []
+    """Run the same command in a loop and by Tare, in turn, five times; Tare syncs each run to disk.
+
+    What a run takes is the difference between 1,000 and 100 of them: a session begins and ends once.
+    """
+    loops: list[_Took] = []
+    took: dict[str, list[_Took]] = {name: [] for name in _KINDS}
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
-        study = Path(folder, "echo.yaml")
-        study.write_text(_STUDY % N_RUNS)
         for turn in range(5):
-            bare = cpu_and_wall_s([sys.executable, "-c", _BARE])
-            loops.append(bare)
+            loops.append(_took(lambda n: [sys.executable, "-c", _BARE % n]))
             for name, (options, _, _) in _KINDS.items():
-                out = ["--out", f"{folder}/{name}-{turn}".replace(" ", "-")]
-                added[name].append(_over(bare, cpu_and_wall_s([TARE, "run", str(study), *out, *options])))
-        yield from _rows(added, loops)
+                out = f"{folder}/{name}-{turn}".replace(" ", "-")
+                took[name].append(_took(lambda n: _command(folder, n, out, options)))  # noqa: B023  # called at once
+        yield from _rows(took, loops)
         few, many = (_peak(folder, n) for n in (100, 2000))
         yield Row("peak memory, 2,000 runs | 100 runs", f"{many:.0f} MiB", f"{few:.0f} MiB", "flat")
 
 
-def _over(bare: tuple[float, float], tare: tuple[float, float]) -> _Added:
-    cpu_ms, wall_ms = (1e3 * (ours - theirs) / N_RUNS for ours, theirs in zip(tare, bare, strict=True))
-    return _Added(cpu_ms, wall_ms)
+def _took(command: Callable[[int], Sequence[str]]) -> _Took:
+    """Return what a run takes, from `command` of so many runs."""
+    many, few = (cpu_and_wall_s(command(n)) for n in (N_RUNS, N_FEW))
+    run = [1e3 * (more - less) / (N_RUNS - N_FEW) for more, less in zip(many, few, strict=True)]
+    rest = [1e3 * less - N_FEW * one for less, one in zip(few, run, strict=True)]
+    return _Took((run[0], run[1]), (rest[0], rest[1]))
 
 
-def _rows(added: dict[str, list[_Added]], loops: Sequence[tuple[float, float]]) -> Iterator[Row]:
-    loop_cpu, loop_wall = (1e3 * statistics.median(one) / N_RUNS for one in zip(*loops, strict=True))
-    for name, (_, cpu_goal, wall_goal) in _KINDS.items():
-        cpu = statistics.median(one.cpu_ms for one in added[name])
-        wall = statistics.median(one.wall_ms for one in added[name])
-        what = f"added by tare to each run, {name}"
-        yield Row(f"{what} | the run in a loop, CPU", f"{cpu:.2f} ms", f"{loop_cpu:.2f} ms", cpu_goal)
-        yield Row(f"{what} | the run in a loop, wall", f"{wall:.2f} ms", f"{loop_wall:.2f} ms", wall_goal)
+def _command(folder: str, n_runs: int, out: str, options: Sequence[str]) -> list[str]:
+    study = Path(folder, f"echo-{n_runs}.yaml")
+    study.write_text(_STUDY % n_runs)
+    return [TARE, "run", str(study), "--out", f"{out}-{n_runs}", *options]
+
+
+def _rows(took: Mapping[str, Sequence[_Took]], loops: Sequence[_Took]) -> Iterator[Row]:
+    for name, (_, *goals) in _KINDS.items():
+        for at, kind in enumerate(("CPU", "wall")):
+            pairs = list(zip(took[name], loops, strict=True))
+            added = statistics.median(ours.run[at] - bare.run[at] for ours, bare in pairs)
+            loop = statistics.median(bare.run[at] for bare in loops)
+            rest = statistics.median(ours.rest[at] for ours in took[name])
+            what = f"added by tare to each run, {name} | the run in a loop, {kind}"
+            yield Row(what, f"{added:.2f} ms", f"{loop:.2f} ms", goals[at])
+            yield Row(f"a session without its runs, {name}, {kind}", f"{rest:.0f} ms", "", "")
 
 
 def _peak(folder: str, n_runs: int) -> float:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from tare.core.telemetry import Epoch, Span, end_mark
@@ -17,10 +20,27 @@ Figures = Mapping[str, float | None]
 """The figures of a source by name; None for an unknown figure."""
 
 _WAVERING = ("cpu.idle", "cpu.iowait")  # these may decrease (proc_stat(5)): the kernel recomputes them
+_NO_LINES: list[str] = []
 _MOST_WAVERING = 1000.0  # ticks; a larger loss means that a core was removed or came back
 
 
-class HostCounts(NamedTuple):
+class Parser:
+    """Parses the lines of samples. Lines that did not change from one sample to the next are parsed once."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[tuple[str, int], tuple[list[str], Counters]] = {}  # with the lines, whose id it is
+
+    def __call__(self, sample: Sample, source: str) -> Counters:
+        """Return the counters and gauges of a source in one sample."""
+        lines = sample.lines.get(source, _NO_LINES)
+        known = self._parsed.get((source, id(lines)))
+        if known is None:
+            known = self._parsed[source, id(lines)] = (lines, parse(sample, (source,)))
+        return known[1]
+
+
+@dataclass(frozen=True)
+class HostCounts:
     """The counts of one host between two samples, and the samples in between.
 
     Hosts with the same `machine`, such as a node and its pods, report the same cores, disks and memory.
@@ -33,10 +53,19 @@ class HostCounts(NamedTuple):
     counted: Counters
     lost: frozenset[str]
     samples: Sequence[Sample]
+    parsed: Parser = field(default_factory=Parser)
+
+    @cached_property
+    def by_kind(self) -> Mapping[str, Counters]:
+        """Return the counts by the part of their names before the first dot."""
+        found: dict[str, Counters] = defaultdict(dict)
+        for name, value in self.counted.items():
+            found[name.partition(".")[0]][name] = value
+        return found
 
     def read(self, source: str) -> list[Counters]:
         """Return the counters and gauges of a source in each sample."""
-        return [parse(sample, (source,)) for sample in self.samples]
+        return [self.parsed(sample, source) for sample in self.samples]
 
     def first_lines(self, *names: str) -> list[str]:
         """Return the first sample's lines of the first of these sources that it has."""
@@ -81,27 +110,27 @@ class StageCounts(NamedTuple):
         has_all = all(counter in one.counted for one in self.hosts)
         return sum(one.counted[counter] for one in self.hosts) if has_all else None
 
-    def total(self, prefix: str, *fields: str) -> float | None:
-        """Return the sum of all counters ``PREFIX…/FIELD``. Return None if there are none or one was lost."""
+    def total(self, kind: str, *fields: str) -> float | None:
+        """Return the sum of all counters ``KIND.…/FIELD``. Return None if there are none or one was lost."""
         ends = tuple(f"/{field}" for field in fields)
         lost = (name for one in self.machines for name in one.lost)
-        if any(name.startswith(prefix) and name.endswith(ends) for name in lost):
+        if any(name.startswith(f"{kind}.") and name.endswith(ends) for name in lost):
             return None
         found = [
             value
             for one in self.machines
-            for name, value in one.counted.items()
-            if name.startswith(prefix) and name.endswith(ends)
+            for name, value in one.by_kind.get(kind, {}).items()
+            if name.endswith(ends)
         ]
         return sum(found) if found else None
 
-    def rates(self, name: str, prefix: str) -> dict[str, float | None]:
-        """Return ``NAME_read`` and ``NAME_written``, in bytes per second of all machines together."""
+    def rates(self, kind: str) -> dict[str, float | None]:
+        """Return ``KIND_read`` and ``KIND_written``, in bytes per second of all machines together."""
         seconds = self.mean([one.seconds for one in self.machines])
         found: dict[str, float | None] = {}
-        for what, field in (("read", "read_bytes"), ("written", "written_bytes")):
-            total = self.total(prefix, field)
-            found[f"{name}_{what}"] = total / seconds if total is not None and seconds else None
+        for what, counter in (("read", "read_bytes"), ("written", "written_bytes")):
+            total = self.total(kind, counter)
+            found[f"{kind}_{what}"] = total / seconds if total is not None and seconds else None
         return found
 
 
@@ -114,7 +143,7 @@ def parse(sample: Sample, names: Iterable[str]) -> Counters:
     found: Counters = {}
     for name in names:
         with contextlib.suppress(ValueError, LookupError):  # a kernel or driver may write anything
-            found |= sources()[name].counters(sample.lines.get(name, []))
+            found |= sources()[name].counters(sample.lines.get(name, _NO_LINES))
     return found
 
 
@@ -198,7 +227,11 @@ def _host_counts(one: HostRecording, span: Span) -> HostCounts | None:
     if found is None:
         return None
     samples = one.samples[found[0] : found[1] + 1]
-    first, last = parse(samples[0], sources()), parse(samples[-1], sources())
+    parsed = Parser()
+    first, last = (
+        {name: value for source in sources() for name, value in parsed(sample, source).items()}
+        for sample in (samples[0], samples[-1])
+    )
     counted = difference(first, last)
     return HostCounts(
         machine=one.head.machine or one.host,
@@ -207,4 +240,5 @@ def _host_counts(one: HostRecording, span: Span) -> HostCounts | None:
         counted=counted,
         lost=frozenset(first.keys() - counted.keys()),
         samples=samples,
+        parsed=parsed,
     )

@@ -49,12 +49,12 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 def figures(stage: "StageCounts") -> "Figures":
     """Return the rates of all disks together, and the share of time in which the busiest disk worked."""
-    found = stage.rates("disk", "disk.")
+    found = stage.rates("disk")
     busy = [
         100 * value / one.seconds
         for one in stage.machines
-        for name, value in one.counted.items()
-        if name.startswith("disk.") and name.endswith("/busy_s")
+        for name, value in one.by_kind.get("disk", {}).items()
+        if name.endswith("/busy_s")
     ]
     found["disk_busy"] = min(max(busy), 100.0) if busy else None
     return found

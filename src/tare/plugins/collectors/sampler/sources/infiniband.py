@@ -100,8 +100,8 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 def figures(stage: "StageCounts") -> "Figures":
     """Return what the ports of all nodes sent, waited for and lost."""
     return {
-        "fabric_sent": stage.total("port.", "tx_bytes"),
-        "fabric_packets": stage.total("port.", "tx_packets"),
-        "fabric_waits": stage.total("port.", "tx_waits"),
-        "fabric_lost": stage.total("port.", "rx_errors", "tx_drops", "symbol_errors"),
+        "fabric_sent": stage.total("port", "tx_bytes"),
+        "fabric_packets": stage.total("port", "tx_packets"),
+        "fabric_waits": stage.total("port", "tx_waits"),
+        "fabric_lost": stage.total("port", "rx_errors", "tx_drops", "symbol_errors"),
     }

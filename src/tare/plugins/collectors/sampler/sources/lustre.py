@@ -41,4 +41,4 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 def figures(stage: "StageCounts") -> "Figures":
     """Return the rates of all mounts together."""
-    return stage.rates("lustre", "lustre.")
+    return stage.rates("lustre")

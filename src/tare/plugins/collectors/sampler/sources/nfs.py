@@ -68,4 +68,4 @@ def counters(lines: "list[str]") -> "dict[str, float]":
 
 def figures(stage: "StageCounts") -> "Figures":
     """Return the rates of all mounts together."""
-    return stage.rates("nfs", "nfs.")
+    return stage.rates("nfs")
