@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import statistics
+import time
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -96,3 +99,37 @@ def test_what_intervals_cover_is_each_moment_once(found: list[tuple[int, int]]) 
     for begin, length in found:
         covered.add(begin, begin + length)
     assert covered.seconds == len({at for begin, length in found for at in range(begin, begin + length)})
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 9)), min_size=1, max_size=12))
+def test_a_run_is_expected_to_take_the_median_and_counts_once_however_often_it_is_made(
+    made: list[tuple[int, int]],
+) -> None:
+    spending, last = Spending(Budget()), {}
+    for block, took_s in made:
+        attempt = Attempt(
+            case="a", block=block, attempt=1, state=State.DONE, elapsed_s=took_s, started_at=None, session=1
+        )
+        spending.add(attempt, is_settled=True)
+        last[block] = took_s
+    assert spending.expected_s("a") == statistics.median(took_s for _, took_s in made)
+    assert spending.n_runs == len(last)
+    assert spending.left_s(10) == pytest.approx(10 * statistics.mean(last.values()))
+
+
+def test_what_a_run_costs_the_count_does_not_grow_with_the_runs_before_it() -> None:
+    """Means and medians of all runs so far are asked for at each run."""
+
+    def seconds_of(n_runs: int) -> float:
+        spending, began = Spending(Budget(hours=1e6)), time.process_time()
+        for block in range(1, n_runs + 1):
+            took_s = 1 + block * 7 % 11
+            attempt = Attempt(
+                case="a", block=block, attempt=1, state=State.DONE, elapsed_s=took_s, started_at=None, session=1
+            )
+            spending.add(attempt, is_settled=True)
+            assert spending.can_afford(["a"])
+            assert spending.left_s(10) is not None
+        return (time.process_time() - began) / n_runs
+
+    assert min(seconds_of(16_000) / seconds_of(1000) for _ in range(3)) < 4

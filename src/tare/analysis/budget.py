@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
 from tare.core.attempt import Attempt
@@ -52,7 +51,8 @@ class Spending:
         self._taken_s = 0.0
         self.node_s = 0.0
         self._measured_s: dict[tuple[Pass, str], float] = {}
-        self._durations: dict[str, list[float]] = {}
+        self._all_measured_s = 0.0
+        self._durations: dict[str, list[float]] = {}  # sorted
         self._n_hosts: dict[str, int] = {}
 
     def add(self, attempt: Attempt, *, is_settled: bool) -> None:
@@ -66,9 +66,11 @@ class Spending:
             self._clock.add(end - taken_s, end)
         self.node_s += attempt.held_s * len(attempt.hosts)
         if is_settled and attempt.block >= 1:
-            self._measured_s[attempt.together, attempt.case] = taken_s
+            which = (attempt.together, attempt.case)
+            self._all_measured_s += taken_s - self._measured_s.get(which, 0.0)
+            self._measured_s[which] = taken_s
         if is_settled:
-            self._durations.setdefault(attempt.case, []).append(taken_s)
+            insort(self._durations.setdefault(attempt.case, []), taken_s)
             self._n_hosts[attempt.case] = len(attempt.hosts)
 
     @property
@@ -104,7 +106,10 @@ class Spending:
     def expected_s(self, case: str) -> float | None:
         """Return the median time of the runs of `case` so far, in seconds; None before the first run."""
         durations = self._durations.get(case)
-        return statistics.median(durations) if durations else None
+        if not durations:
+            return None
+        middle = len(durations) // 2
+        return (durations[middle] + durations[~middle]) / 2
 
     @property
     def n_runs(self) -> int:
@@ -119,7 +124,7 @@ class Spending:
         """
         if not self._measured_s:
             return None
-        left = [sum(self._measured_s.values()) / self.n_runs * n_runs * self.pace]
+        left = [self._all_measured_s / self.n_runs * n_runs * self.pace]
         if self._budget.hours is not None:
             left.append(self._budget.hours * _HOUR - self.elapsed_s)
         if self._budget.node_hours is not None and self.node_s:
