@@ -125,7 +125,13 @@ def test_what_a_run_costs_the_count_does_not_grow_with_the_runs_before_it() -> N
         for block in range(1, n_runs + 1):
             took_s = 1 + block * 7 % 11
             attempt = Attempt(
-                case="a", block=block, attempt=1, state=State.DONE, elapsed_s=took_s, started_at=None, session=1
+                case="a",
+                block=block,
+                attempt=1,
+                state=State.DONE,
+                elapsed_s=took_s,
+                started_at=None,
+                session=1,
             )
             spending.add(attempt, is_settled=True)
             assert spending.can_afford(["a"])

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 
 from tare.core.case import Case
 from tare.core.errors import shown
+from tare.core.protocols import implements
 from tare.core.templates import LATER, fill, template_faults
 from tare.core.values import Scalar
 from tare.core.workload import HasCommandsAround, Parameter, ParameterKind, Stage, Workload
@@ -130,9 +131,8 @@ Commands = tuple[tuple[str, ...], ...]
 
 def own_commands(workload: Workload) -> tuple[Commands, Commands]:
     """Return the commands that `workload` itself has before and after its programs."""
-    if hasattr(workload, PROLOGUE):  # isinstance takes long for a protocol, and each run asks five times
-        own = cast("HasCommandsAround", workload)
-        return own.prologue, own.epilogue
+    if implements(workload, HasCommandsAround):
+        return workload.prologue, workload.epilogue
     return (), ()
 
 

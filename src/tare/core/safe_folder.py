@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fnmatch
+import functools
 import gzip
 import io
 import os
@@ -54,7 +55,7 @@ class SafeFolder:
         self.parts = tuple(part for name in names for part in _parts(name))
 
     def __truediv__(self, name: str) -> SafeFolder:
-        return SafeFolder(self.root, *self.parts, name)
+        return self._at(*self.parts, *_parts(name))
 
     def __repr__(self) -> str:
         return f"SafeFolder({self.root}, {'/'.join(self.parts)!r})"
@@ -96,11 +97,13 @@ class SafeFolder:
 
     def open(self, flags: int = os.O_RDONLY) -> int:
         """Return a descriptor of the file, opened with `flags` of open(2); the caller closes it."""
-        with self._opened_parent() as parent:
-            try:
-                descriptor = os.open(self.name, flags | _FILE, 0o666, dir_fd=parent)
-            except OSError as error:
-                raise self._described(error, parent) from None
+        parent = self._open_parent()
+        try:
+            descriptor = os.open(self.name, flags | _FILE, 0o666, dir_fd=parent)
+        except OSError as error:
+            raise self._described(error, parent) from None
+        finally:
+            os.close(parent)
         try:
             kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
             if kind != stat.S_IFREG:
@@ -178,7 +181,7 @@ class SafeFolder:
         """Make it another name of the file `target` (link(2)); it replaces what had its name."""
         with self._drafted() as (draft, parent):
             os.link(target, draft, dst_dir_fd=parent, follow_symlinks=False)
-        SafeFolder(self.root, *self.parts[:-1], draft).remove()  # rename(2) leaves it if both are one file
+        self._at(*self.parts[:-1], draft).remove()  # rename(2) leaves it if both are one file
 
     def rename(self, name: str) -> None:
         """Give the file another name in its folder; it replaces what had that name (rename(2))."""
@@ -223,11 +226,13 @@ class SafeFolder:
 
     def status(self) -> os.stat_result:
         """Return its status, as lstat(2) does."""
-        with self._opened_parent() as parent:
-            try:
-                return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
-            except OSError as error:
-                raise self._described(error, parent) from None
+        parent = self._open_parent()
+        try:
+            return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
+        except OSError as error:
+            raise self._described(error, parent) from None
+        finally:
+            os.close(parent)
 
     def _listed(self, *, is_folders: bool) -> list[str]:
         try:
@@ -248,28 +253,45 @@ class SafeFolder:
         except OSError:
             return None
 
+    def _at(self, *parts: str) -> SafeFolder:
+        """Return another name below the same root; `parts` are known to be good."""
+        found = SafeFolder(self.root)
+        found.parts = parts
+        return found
+
     @contextlib.contextmanager
     def _opened_folder(self) -> Iterator[int]:
-        """Open the folder, step by step from `root`."""
-        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = self._open_folder(self.parts)
         try:
-            for depth, part in enumerate(self.parts, 1):
-                try:
-                    inner = os.open(part, _FOLDER, dir_fd=descriptor)
-                except OSError as error:
-                    raise SafeFolder(self.root, *self.parts[:depth])._described(error, descriptor) from None
-                os.close(descriptor)
-                descriptor = inner
             yield descriptor
         finally:
             os.close(descriptor)
 
     @contextlib.contextmanager
     def _opened_parent(self) -> Iterator[int]:
+        descriptor = self._open_parent()
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _open_parent(self) -> int:
         if not self.parts:
             raise self._error(errno.EISDIR, _KINDS[stat.S_IFDIR])
-        with SafeFolder(self.root, *self.parts[:-1])._opened_folder() as parent:
-            yield parent
+        return self._open_folder(self.parts[:-1])
+
+    def _open_folder(self, parts: tuple[str, ...]) -> int:
+        """Return a descriptor of a folder, opened step by step from `root`; the caller closes it."""
+        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for depth, part in enumerate(parts, 1):
+            try:
+                inner = os.open(part, _FOLDER, dir_fd=descriptor)
+            except OSError as error:
+                raise self._at(*parts[:depth])._described(error, descriptor) from None
+            finally:
+                os.close(descriptor)
+            descriptor = inner
+        return descriptor
 
     @contextlib.contextmanager
     def _made_parent(self) -> Iterator[int]:
@@ -279,7 +301,7 @@ class SafeFolder:
                 parent = opened.enter_context(self._opened_parent())
             except FileNotFoundError:
                 for depth in range(len(self.parts)):
-                    SafeFolder(self.root, *self.parts[:depth]).make_folder()
+                    self._at(*self.parts[:depth]).make_folder()
                 parent = opened.enter_context(self._opened_parent())
             yield parent
 
@@ -319,7 +341,9 @@ class SafeFolder:
             os.unlink(name, dir_fd=parent)
 
 
+@functools.lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a name. Names are checked often, and the same ones."""
     parts = tuple(name.split("/"))
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
         raise OSError(errno.EINVAL, "a name that leads out of its folder", name)

@@ -21,6 +21,7 @@ from tare.core.job import Backend, Counters, Job
 from tare.core.launch import Engine
 from tare.core.plan import Plan
 from tare.core.program import around_of, is_epilogue
+from tare.core.protocols import implements
 from tare.core.workload import Stage
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
@@ -180,7 +181,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         Over ssh none do. Podman and docker put containers into control groups of their own.
         """
         runtime = self.composer.runtime(self.composer.site.platforms[case.platform].runtime)
-        return self._is_here(head) and not isinstance(runtime, Engine)
+        return self._is_here(head) and not implements(runtime, Engine)
 
     def _is_followed(self, case: Case, staged: StagedFolder, head: str | None) -> bool:
         """Return whether the control group of a stage shows what the run's programs use."""

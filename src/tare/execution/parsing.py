@@ -12,6 +12,7 @@ from typing import TextIO
 
 import msgspec
 
+from tare.core.protocols import implements
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_seconds
 from tare.core.workload import HasOtherOutputs, Parsed, Workload
@@ -21,7 +22,7 @@ from tare.execution.parser_deadline import OutOfTime, within
 def parse_output(workload: Workload, work: Path) -> Parsed:
     """Return what the workload's parser finds in its output files; a missing file is a problem."""
     found = _parse_one(workload, work)
-    if isinstance(workload, HasOtherOutputs):
+    if implements(workload, HasOtherOutputs):
         for other in workload.others:
             found = _joined(found, other.output, _parse_one(other, work))
     return found

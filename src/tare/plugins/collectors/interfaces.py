@@ -14,6 +14,9 @@ from tare.plugins.collectors.adapters import read_adapters
 from tare.probes.traffic import ADAPTERS, INTERFACES
 
 _RX_BYTES, _RX_PACKETS, _TX_BYTES, _TX_PACKETS = 0, 1, 8, 9
+_OF_STACK = {"bonding", "bridge"}
+"""Entries of an interface in /sys/class/net that tell that it is stacked on others, beside ``lower_NAME``."""
+
 _N_FIELDS = 16  # in a line without one, received counts would be read as sent counts
 
 
@@ -52,7 +55,11 @@ def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
     stacked = []
     for interface in _names(f"{classes}/net"):
         there = f"{classes}/net/{interface}"
-        stacked += [f"net/{interface}/{name}\n" for name in _names(there) if _is_of_stack(name)]
+        stacked += [
+            f"net/{interface}/{name}\n"
+            for name in _names(there)
+            if name in _OF_STACK or name.startswith("lower_")
+        ]
         if os.path.exists(f"{there}/device/infiniband"):  # noqa: PTH110
             return None
     try:
@@ -61,11 +68,6 @@ def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
         text = ""
     records = {INTERFACES: text, ADAPTERS: "".join(stacked)}
     return {name: text for name, text in records.items() if text}
-
-
-def _is_of_stack(name: str) -> bool:
-    """Return whether an entry of an interface in /sys/class/net tells on which others it is stacked."""
-    return name.startswith("lower_") or name in {"bonding", "bridge"}
 
 
 def _names(folder: str) -> list[str]:

@@ -64,6 +64,9 @@ class ControlGroup:
 
     def remove(self) -> None:
         """Remove the group and those below it. A group with a living process stays."""
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)  # noqa: PTH106  # most have no group below them
+            return
         for folder, _, _ in os.walk(self.path, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)  # noqa: PTH106  # a walk gives names
