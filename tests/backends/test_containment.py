@@ -35,6 +35,7 @@ os.execve("/bin/sleep", ["sleep", "300.7"], {{}})
 HIDDEN = {
     "emptied": "env -i setsid sleep 300.7 >/dev/null 2>&1 & echo value: 1",
     "daemon": f"{DAEMON}; sleep 0.1; echo value: 1",
+    "own group": "set -m; env -i sleep 300.7 >/dev/null 2>&1 & echo value: 1",
     "same group": "env -i sleep 300.7 & echo value: 1",
     "chain": "env -i setsid sh -c 'setsid sh -c \"sleep 300.7 & sleep 300.7\" & sleep 300.7' & sleep 0.1",
     "title": f"{sys.executable} -c 'import os, time; os.fork() and os._exit(0); os.setsid(); "
@@ -142,6 +143,23 @@ def test_jobs_at_the_same_time_keep_their_own(backend: ProcessBackend, tmp_path:
         assert long.result().survivors == ()
     assert int((folders[0] / "stdout").read_text()) >= 2 + len(before)
     assert sleepers() - before == set()
+
+
+def test_what_a_job_leaves_in_its_group_ends_with_it_while_others_run(
+    backend: ProcessBackend, tmp_path: Path
+) -> None:
+    before = sleepers()
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+    with ThreadPoolExecutor(2) as pool:
+        long = pool.submit(backend.run, job(backend, folders[0], "sleep 2", "long"))
+        time.sleep(0.2)
+        leaves = "env -i sleep 300.7 >/dev/null 2>&1 & exit 0"
+        assert pool.submit(backend.run, job(backend, folders[1], leaves, "short")).result().code == 0
+        assert sleepers() - before == set()
+        assert not long.done()
+        assert long.result().survivors == ()
 
 
 def test_what_cannot_be_ended_is_named_while_it_lives(

@@ -1,7 +1,7 @@
 """Find and end orphans: processes that a job has started and that outlive their parent.
 
 Orphans become children of this process, because it is their subreaper (prctl(2)). An orphan in a job's
-session, or with a job's label, belongs to that job. An orphan may have neither, because it has a session of
+process group or session, or with a job's label, belongs to that job. An orphan may have neither, because it has a session of
 its own and an empty environment. It belongs to a job if only that job, of all running jobs, began before the
 orphan. If several jobs began before it, the last of them to end ends the orphan.
 """
@@ -24,10 +24,11 @@ _ZOMBIE = "Z"
 
 
 class Process(NamedTuple):
-    """State, parent, session and start of a process, from proc(5). The start is in clock ticks since boot."""
+    """A process as proc(5) describes it. `start` is in clock ticks since boot."""
 
     state: str
     parent: int
+    group: int
     session: int
     start: int
 
@@ -39,7 +40,8 @@ def look(pid: int) -> Process | None:
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    return Process(fields[0], int(fields[1]), int(fields[3]), int(fields[19]))
+    parent, group, session = (int(one) for one in fields[1:4])
+    return Process(fields[0], parent, group, session, int(fields[19]))
 
 
 def command_of(pid: int) -> str:
@@ -140,8 +142,9 @@ class Orphans:
         label, _ = self._under_way.get(pid, ("", 0))
         if seen.state == _ZOMBIE:
             return True
-        if seen.session in self._under_way:
-            return seen.session == pid
+        for one in (seen.group, seen.session):  # a boosted job shares its starter's session
+            if one in self._under_way:
+                return one == pid
         own_label = process_labels.label_of(child)
         if own_label:
             return own_label == label
