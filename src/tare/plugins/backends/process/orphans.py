@@ -1,9 +1,9 @@
 """Find and end orphans: processes that a job has started and that outlive their parent.
 
 Orphans become children of this process, because it is their subreaper (prctl(2)). An orphan in a job's
-process group or session, or with a job's label, belongs to that job. An orphan may have neither, because it has a session of
-its own and an empty environment. It belongs to a job if only that job, of all running jobs, began before the
-orphan. If several jobs began before it, the last of them to end ends the orphan.
+process group or session, or with a job's label, belongs to that job. An orphan may have none of these, with a
+session of its own and an empty environment. It belongs to a job if only that job, of all running jobs, began
+before the orphan. If several jobs began before it, the last of them to end ends the orphan.
 """
 
 from __future__ import annotations
