@@ -11,7 +11,8 @@ class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of a partition that are alike.
 
     `usable_cores` are those of a node that jobs may use, and None if all are; `memory_mib` is what jobs may
-    use, and 0 if Slurm does not know. `faults` are the states of those of its nodes that take no jobs now.
+    use, and 0 if Slurm does not know. `features` are those that the nodes have, and `available` those that
+    they can have. `faults` are the states of those of its nodes that take no jobs now.
     """
 
     nodes: tuple[str, ...]
@@ -20,6 +21,7 @@ class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
     threads_per_core: int = 1
     memory_mib: int = 0
     features: tuple[str, ...] = ()
+    available: tuple[str, ...] = ()
     gres: str = ""
     usable_cores: int | None = None
     faults: dict[str, str] = {}

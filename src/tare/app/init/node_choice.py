@@ -17,7 +17,7 @@ def host_ranges(names: Sequence[str]) -> list[str]:
 
 
 def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
-    """Return the largest class of nodes, the feature that only it has (or ""), and the other classes.
+    """Return the largest class of nodes, the feature that only it can have (or ""), and the other classes.
 
     A class none of whose nodes takes jobs is left out, unless there is no other.
     """
@@ -26,7 +26,8 @@ def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeC
         return None, "", ()
     first, *others = usable
     rest = [one for one in partition.classes if one is not first]
-    own = [one for one in first.features if not any(one in other.features for other in rest)]
+    theirs = {feature for one in rest for feature in (*one.features, *one.available)}
+    own = [feature for feature in first.features if feature not in theirs]
     return first, (own[0] if rest and own else ""), tuple(others)
 
 

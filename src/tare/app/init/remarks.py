@@ -22,6 +22,7 @@ def remarks_on(found: Found, partition: Partition | None, others: Sequence[NodeC
     for one in others:
         more = f"; features {','.join(one.features)}" if one.features else ""
         yield f"It has other nodes too: {', '.join(host_ranges(one.nodes))}, {one.cores} cores{more}."
+    yield from _feature_remarks(partition) if partition else ()
     if partition and partition.classes and (gres := partition.classes[0].gres):
         yield f"Generic resources of its nodes: {gres}; ask for them with 'slurm: {{gres: …}}'."
     yield from _fault_remarks(partition) if partition else ()
@@ -61,6 +62,17 @@ def _cray_remarks(found: Found, types: Sequence[str] | None) -> Iterator[str]:
                     f"Modules {names} give no platform: Tare starts the ranks of Cray's MPI by srun, "
                     f"and {why}."
                 )
+
+
+def _feature_remarks(partition: Partition) -> Iterator[str]:
+    """Yield the features that nodes can have and have not now."""
+    for one in partition.classes:
+        lacking = [feature for feature in one.available if feature not in one.features]
+        if lacking:
+            yield (
+                f"Features that {', '.join(host_ranges(one.nodes))} can have, and have not now: "
+                f"{','.join(lacking)}. Jobs that ask for them get these nodes only if Slurm reboots them."
+            )
 
 
 def _fault_remarks(partition: Partition) -> Iterator[str]:
