@@ -56,6 +56,10 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether runs that follow each other share one allocation."""
         return False
 
+    def asks_like(self, other: BackendOptions) -> bool:
+        """Return whether runs with these options and with `other` may share an allocation."""
+        return self == other
+
     @property
     def allocator(self) -> str:
         """Return the name by which MPIs know the batch system, if they find the nodes of a job by themselves.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
+from tare.core.backend_options import BackendOptions
 from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import shown
 from tare.core.fields import Count, Word
@@ -46,6 +48,10 @@ class SlurmOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     lines: Annotated[
         tuple[Word, ...], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])
     ] = ()
+
+    def asks_like(self, other: BackendOptions) -> bool:
+        """Return whether jobs ask sbatch for the same (see BackendOptions); ranks may start differently."""
+        return isinstance(other, SlurmOptions) and self == msgspec.structs.replace(other, mpi=self.mpi)
 
     @property
     def allocator(self) -> str:
