@@ -95,9 +95,9 @@ def test_jobs_of_a_partition_for_large_ones_have_more_nodes_than_their_ranks_nee
     assert "nodes: 2\n" in study_text(make_draft(found, choice))
 
 
-def test_limits_that_bind_nothing_are_no_keys() -> None:
+def test_node_counts_that_bind_nothing_are_no_keys_and_a_time_limit_always_is_one() -> None:
     found = found_with()
     own = options(
         read(found, choice_of(found, THREADS, MaxNodes="64", MinNodes="1", MaxTime="04:00:00")), "bare"
     )
-    assert (own.min_nodes, own.max_nodes, own.max_minutes) == (None, None, None)
+    assert (own.min_nodes, own.max_nodes, own.max_minutes) == (None, None, 240)

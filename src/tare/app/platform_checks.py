@@ -22,7 +22,7 @@ from tare.core.errors import LabError, TareError
 from tare.core.site import Platform, Site
 from tare.execution.executor import Executor
 from tare.plugins.backend_registry import backend
-from tare.plugins.backends.batch.queue import minutes_of
+from tare.plugins.backends.batch.options import minutes_of
 
 _STUDY = """\
 study: doctor

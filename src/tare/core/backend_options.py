@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -44,6 +46,10 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def max_minutes(self) -> int | None:
         """Return after how many minutes the batch system ends a job; None where it sets no limit."""
+        return None
+
+    def job_minutes(self, timeouts_s: Sequence[float]) -> int | None:
+        """Return the time limit of a job of runs with these time-outs, in minutes; None where it has none."""
         return None
 
     @property

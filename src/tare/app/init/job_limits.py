@@ -19,7 +19,7 @@ _NORMAL = "normal"  # the QoS of jobs whose association has no default (sacctmgr
 _MOST_TRES = ("MaxTRES", "MaxTRESPU", "MaxTRESPA", "GrpTRES")
 _TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,6}(?::[0-9]{1,2}){0,2})")
 FEWEST_MINUTES = 2
-"""The time limit of Tare's shortest jobs (batch.queue.minutes_of)."""
+"""The time limit of Tare's shortest jobs (batch.options.minutes_of)."""
 
 
 class Limit(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ import msgspec
 
 from tare.app.init.job_limits import JobLimits
 from tare.app.init.node_choice import class_nodes, node_class
-from tare.app.platform_checks import JOB_MINUTES
 from tare.core.units import whole_number
 from tare.discovery.facts import NodeClass, Partition, SlurmFacts
 
@@ -47,7 +46,7 @@ def _of_limits(limits: JobLimits, n_nodes: int) -> Iterator[tuple[str, object, s
         yield "min_nodes", limits.min_nodes.value, f"{limits.min_nodes.origin}; runs use the first nodes"
     if limits.max_nodes and 0 < limits.max_nodes.value < n_nodes:
         yield "max_nodes", limits.max_nodes.value, limits.max_nodes.origin
-    if limits.max_minutes and limits.max_minutes.value < JOB_MINUTES:
+    if limits.max_minutes:
         yield "max_minutes", limits.max_minutes.value, limits.max_minutes.origin
 
 
