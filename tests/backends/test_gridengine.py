@@ -189,9 +189,11 @@ def test_a_command_on_another_node_runs_in_any_folder_whatever_the_login_shell(
     folder = tmp_path / name
     folder.mkdir()
     double = tmp_path / "qrsh"
-    double.write_text(f'#!/bin/sh\n[ "$1 $2" = "-inherit n2" ] || exit 9\nshift 2\ncd /\nexec {shell} -c "$*"\n')
+    double.write_text(
+        f'#!/bin/sh\n[ "$1 $2" = "-inherit n2" ] || exit 9\nshift 2\ncd /\nexec {shell} -c "$*"\n'
+    )
     double.chmod(0o755)
-    script = f"this_node=n1\n{on_node[0]}\non_node n2 sh -c 'pwd; echo \"$1\"; exit 7' sh \"it's a!b\""
+    script = f'this_node=n1\n{on_node[0]}\non_node n2 sh -c \'pwd; echo "$1"; exit 7\' sh "it\'s a!b"'
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=folder,

@@ -123,7 +123,10 @@ def test_where_no_node_takes_jobs_the_file_has_them_and_says_so() -> None:
     assert "take no jobs now, in 'nodes', since it has no others: n1 (IDLE+DRAIN)." in text
 
 
-FEATURES = "NodeName={name} Sockets=1 CoresPerSocket=64 AvailableFeatures={available} ActiveFeatures={active} State=IDLE\n"
+FEATURES = (
+    "NodeName={name} Sockets=1 CoresPerSocket=64 AvailableFeatures={available} ActiveFeatures={active} "
+    "State=IDLE\n"
+)
 
 
 def test_nodes_are_asked_for_by_a_feature_that_they_have_and_no_others_can_have() -> None:
@@ -133,7 +136,9 @@ def test_nodes_are_asked_for_by_a_feature_that_they_have_and_no_others_can_have(
         FEATURES.format(name=name, available=available, active=active)
         for name, (available, active) in kinds.items()
     )
-    shapes = "".join(f"{name}|lab|1|64|2|512000|{available}|(null)\n" for name, (available, _) in kinds.items())
+    shapes = "".join(
+        f"{name}|lab|1|64|2|512000|{available}|(null)\n" for name, (available, _) in kinds.items()
+    )
     (found,) = read_partitions(PARTITION_LINE, shapes, states)
     assert [one.features for one in found.classes] == [("quad", "knl"), ()]
     site, text = written(found)

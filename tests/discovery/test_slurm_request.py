@@ -74,7 +74,7 @@ def test_a_partition_of_single_nodes_is_tried_and_measured_on_one() -> None:
     found = found_with()
     choice = choice_of(found, THREADS, MaxNodes="1", MaxTime="00:02:00")
     draft = make_draft(found, choice)
-    assert "each on 1 node, for 2 minutes at most" in announcement(draft)
+    assert "each on 1 node, for 2 minutes at most" in announcement(draft, 300)
     good = Finding(name="openmpi-4.1.4", is_met=True, found="2 ranks on n1")
     assert how_tried(draft, [good]) == "These started two ranks of one program on one node: openmpi-4.1.4."
     own = options(read(found, choice), "bare")
@@ -90,7 +90,7 @@ def test_jobs_of_a_partition_for_large_ones_have_more_nodes_than_their_ranks_nee
     found = found_with()
     kind = msgspec.structs.replace(THREADS, nodes=("n1", "n2", "n3", "n4"))
     choice = choice_of(found, kind, MinNodes="4")
-    assert "each on 4 nodes, for 3 minutes at most" in announcement(make_draft(found, choice))
+    assert "each on 4 nodes, for 3 minutes at most" in announcement(make_draft(found, choice), 300)
     assert options(read(found, choice), "bare").min_nodes == 4
     assert "nodes: 2\n" in study_text(make_draft(found, choice))
 

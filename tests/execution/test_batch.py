@@ -164,8 +164,9 @@ def test_a_later_run_does_not_find_the_figures_of_the_one_that_made_its_mesh(tmp
     assert "wrote no out/figures" in second.reason
 
 
-def packed(**options: str) -> Platform:
-    return Platform(launcher="none", backend="slurm", options=SlurmOptions(mode=JobMode.PACKED, **options))
+def packed(partition: str, mpi: str | None = None) -> Platform:
+    options = SlurmOptions(mode=JobMode.PACKED, partition=partition, mpi=mpi)
+    return Platform(launcher="none", backend="slurm", options=options)
 
 
 def jobs_of(folder: Path, site: Site, n_blocks: int) -> list[list[str]]:
@@ -179,14 +180,14 @@ def jobs_of(folder: Path, site: Site, n_blocks: int) -> list[list[str]]:
 
 
 def test_a_packed_block_is_a_job_and_the_next_block_is_another(tmp_path: Path) -> None:
-    platforms = {"a": packed(partition="p", mpi="pmix"), "b": packed(partition="p")}
+    platforms = {"a": packed("p", mpi="pmix"), "b": packed("p")}
     site = msgspec.structs.replace(SITE, platforms=platforms)
     assert jobs_of(tmp_path, site, 3) == [["a-1.1", "b-1.1"], ["a-2.1", "b-2.1"], ["a-3.1", "b-3.1"]]
 
 
 def test_platforms_that_ask_for_other_nodes_share_no_job(tmp_path: Path) -> None:
     """A job has one partition: the runs of the second platform were in the first one's."""
-    platforms = {"a": packed(partition="p"), "b": packed(partition="q")}
+    platforms = {"a": packed("p"), "b": packed("q")}
     site = msgspec.structs.replace(SITE, platforms=platforms)
     assert sorted(jobs_of(tmp_path, site, 2)) == [["a-1.1"], ["a-2.1"], ["b-1.1"], ["b-2.1"]]
 

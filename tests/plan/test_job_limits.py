@@ -1,4 +1,4 @@
-"""A study whose jobs a batch system would not admit is refused when it is planned, at the line that is to blame."""
+"""A study whose jobs a batch system would not admit is refused when it is planned, at the line to blame."""
 
 from __future__ import annotations
 
@@ -54,21 +54,24 @@ def faults(folder: Path, slurm: str, rest: str = "") -> list[str]:
 
 def test_a_case_on_more_nodes_than_a_job_may_have_is_refused_at_its_nodes(tmp_path: Path) -> None:
     assert faults(tmp_path, "{max_nodes: 2}") == [
-        "study.yaml:11:17: factors.nodes[2]: echo on 4 nodes, and a job of platform queued of site venus has 2 at "
-        "most (max_nodes); use 2 or fewer, or leave these cases out: 'exclude: {platform: queued, nodes: 4}'"
+        "study.yaml:11:17: factors.nodes[2]: echo on 4 nodes, and a job of platform queued at site venus "
+        "has 2 at most (max_nodes); use 2 or fewer, or leave these cases out: "
+        "'exclude: {platform: queued, nodes: 4}'"
     ]
 
 
 def test_its_cure_is_one(tmp_path: Path) -> None:
     assert faults(tmp_path, "{max_nodes: 2}", "exclude: {platform: queued, nodes: 4}") == []
-    assert faults(tmp_path, "{max_nodes: 4, min_nodes: 2, max_minutes: 11}") == [], "jobs have two nodes or more"
+    assert faults(tmp_path, "{max_nodes: 4, min_nodes: 2, max_minutes: 11}") == [], (
+        "jobs have two nodes or more"
+    )
 
 
 def test_a_job_that_would_be_longer_than_the_queue_takes_is_refused_at_its_time_out(tmp_path: Path) -> None:
     (fault,) = faults(tmp_path, "{max_minutes: 5}", "timeout: 10 min")
     assert fault == (
-        "study.yaml:13:10: timeout: with time-outs of 600 s, a job on platform queued has a time limit of 11 min, and "
-        "site venus takes 5 at most (max_minutes); write 'timeout: 240 s' or less"
+        "study.yaml:13:10: timeout: with time-outs of 600 s, a job on platform queued has a time limit of 11 "
+        "min, and site venus takes 5 at most (max_minutes); write 'timeout: 240 s' or less"
     )
     assert faults(tmp_path, "{max_minutes: 5}", "timeout: 240 s") == []
     (fault,) = faults(tmp_path, "{max_minutes: 5}")
@@ -104,4 +107,6 @@ def test_a_campaign_that_was_begun_goes_on_and_only_what_is_new_in_it_is_checked
 
 def test_limits_that_contradict_each_other_are_a_fault_of_the_site(tmp_path: Path) -> None:
     (fault,) = faults(tmp_path, "{min_nodes: 4, max_nodes: 2}")
-    assert fault.startswith("site.yaml:5:63: platforms.queued.slurm.min_nodes: jobs of 4 nodes or more, and of 2 or")
+    assert fault.startswith(
+        "site.yaml:5:63: platforms.queued.slurm.min_nodes: jobs of 4 nodes or more, and of 2 or"
+    )

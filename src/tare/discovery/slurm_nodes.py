@@ -1,7 +1,7 @@
 """Read Slurm's nodes: those that are alike, what of them jobs may use, and which take no jobs now.
 
 A node's available features are those that it can have, and the active ones those that it has: `--constraint`
-finds a node by an active feature, or has it rebooted where the site allows that (scontrol(1), ActiveFeatures).
+finds a node by an active feature, or has it rebooted where the site allows that (scontrol(1)).
 
 Sources: sinfo(1) and scontrol(1), "NODES - SPECIFICATIONS FOR SHOW COMMAND"; slurm.conf(5), CoreSpecCount.
 """

@@ -114,8 +114,8 @@ class Loop:
             for block, cases in self._blocks():
                 if not self._launch(block, self._begin(block, cases)):
                     break
-                # Warm-up runs end before measured runs begin. Precision is known when all runs have ended. A block
-                # that is held back is one job.
+                # Warm-up runs end before measured runs begin. Precision is known when all runs have ended.
+                # A block that is held back is one job.
                 if block == 0 or block >= self.plan.repeats.min or self._executor.holds_runs():
                     self._collect_all()
             self._collect_all()

@@ -29,11 +29,12 @@ def job_faults(plan: Plan, study: Study, site: Site, begun: Collection[str] = ()
 def _too_large(cases: Sequence[Case], study: Study, site: Site) -> Iterator[Fault]:
     for case in cases:
         most = site.platforms[case.platform].options.max_nodes
-        if most and case.layout.nodes > most:
+        n_nodes = case.layout.nodes
+        if most and n_nodes > most:
             message = (
-                f"{case.workload} on {case.layout.nodes} nodes, and a job of platform {case.platform} of site "
+                f"{case.workload} on {n_nodes} nodes, and a job of platform {case.platform} at site "
                 f"{site.name} has {most} at most (max_nodes); use {most} or fewer, or leave these cases out: "
-                f"'exclude: {{platform: {case.platform}, nodes: {case.layout.nodes}}}'"
+                f"'exclude: {{platform: {case.platform}, nodes: {n_nodes}}}'"
             )
             yield study.fault(_origin_of_size(study, case), message)
 
@@ -52,8 +53,8 @@ def _too_long(cases: Sequence[Case], study: Study, site: Site) -> Iterator[Fault
         if options.is_packed:
             cure += ", or 'mode: job' in the site"
         message = (
-            f"with time-outs of {study.timeout_s:g} s, {what} on platform {name} has a time limit of {minutes} "
-            f"min, and site {site.name} takes {most} at most (max_minutes); {cure}"
+            f"with time-outs of {study.timeout_s:g} s, {what} on platform {name} has a time limit of "
+            f"{minutes} min, and site {site.name} takes {most} at most (max_minutes); {cure}"
         )
         yield study.fault(study.origins.get("timeout") or study.origins.get("site"), message)
 

@@ -41,8 +41,15 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
 
 
+WAIT_S = 300
+"""How long jobs wait in a queue by default."""
+
+
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user said at the start. Without `allows_jobs`, nothing runs on nodes of a batch system."""
+    """What the user said at the start. Without `allows_jobs`, nothing runs on nodes of a batch system.
+
+    Jobs that have not started after `wait_s` seconds are given up.
+    """
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -53,6 +60,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     image: str = ""
     allows_jobs: bool = True
+    wait_s: int = WAIT_S
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,7 +229,9 @@ class _Surveyor:
         if partition is None:
             return (), "", False
         request = request_of(slurm, partition, choice.limits, choice.account, choice.qos)
-        survey = SlurmSurvey(self.commands, self.dialogue, self._may, self.origins, self.notes)
+        survey = SlurmSurvey(
+            self.commands, self.dialogue, self._may, self.origins, self.notes, self.wishes.wait_s
+        )
         script = self._script("", marker)
         nodes, may_try = survey.of_partition(slurm, partition, choice.limits, request, script)
         for one in nodes:

@@ -13,7 +13,6 @@ from tare.core.backend_options import QueueOptions
 from tare.core.fields import Count, Word
 from tare.core.site import Platform
 
-
 _START_AND_END_S = 60  # added to a task's time-out, for probes, slow starts and a slow kill
 
 

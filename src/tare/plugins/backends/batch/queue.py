@@ -14,6 +14,7 @@ from tare.plugins.backends.batch.leftovers import comment
 from tare.plugins.backends.batch.options import minutes_of
 from tare.plugins.backends.batch.phases import Phase
 
+
 class QueuedJob(NamedTuple):
     """The entry of a job in a batch system. Some systems keep the entries of finished jobs for a while.
 
