@@ -101,3 +101,41 @@ def test_node_counts_that_bind_nothing_are_no_keys_and_a_time_limit_always_is_on
         read(found, choice_of(found, THREADS, MaxNodes="64", MinNodes="1", MaxTime="04:00:00")), "bare"
     )
     assert (own.min_nodes, own.max_nodes, own.max_minutes) == (None, None, 240)
+
+
+WHOLE = "# whole nodes, since other jobs disturb; one run at a time, since runs share switches"
+
+
+def test_whole_nodes_are_neither_asked_for_nor_promised_where_jobs_share_them() -> None:
+    """Slurm 22.05.8 runs several jobs with --exclusive on one node of such a partition."""
+    found = found_with()
+    forced = choice_of(found, THREADS, OverSubscribe="FORCE:4")
+    assert not options(read(found, forced), "bare").exclusive
+    assert "whole nodes" not in flat(found, forced)
+    assert "# one run at a time, since runs share switches" in flat(found, forced)
+    assert "no exclusive: OverSubscribe=FORCE:4 of partition lab lets other jobs run on" in flat(
+        found, forced
+    )
+    for value in ("FORCE:1", "YES:4", "EXCLUSIVE"):
+        granted = choice_of(found, THREADS, OverSubscribe=value)
+        assert options(read(found, granted), "bare").exclusive
+        assert WHOLE in flat(found, granted)
+
+
+def test_slots_are_the_cpus_that_jobs_of_a_partition_get_of_a_node() -> None:
+    """Slurm 22.05.8 refuses jobs with --exclusive: "Requested node configuration is not available"."""
+    found = found_with()
+    choice = choice_of(found, THREADS, MaxCPUsPerNode="12")
+    site = read(found, choice)
+    assert (site.slots_per_node, options(site, "bare").exclusive) == (6, False)
+    assert "2 sockets × 8 cores, of which jobs get fewer: MaxCPUsPerNode=12 of partition lab" in flat(
+        found, choice
+    )
+    assert "no exclusive: MaxCPUsPerNode=12 of partition lab refuses jobs that ask for whole" in flat(
+        found, choice
+    )
+    all_cpus = choice_of(found, THREADS, MaxCPUsPerNode="32")
+    assert (read(found, all_cpus).slots_per_node, options(read(found, all_cpus), "bare").exclusive) == (
+        16,
+        True,
+    )

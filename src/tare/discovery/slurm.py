@@ -11,6 +11,9 @@ from tare.discovery.slurm_nodes import SHAPES, STATES, read_classes, read_states
 
 _PARTITIONS = ("scontrol", "--all", "show", "partition", "--oneliner")
 _LIMITS = (
+    "AllocNodes",
+    "RootOnly",
+    "ReqResv",
     "MaxTime",
     "DefaultTime",
     "MaxNodes",
@@ -22,6 +25,7 @@ _LIMITS = (
     "DenyQos",
     "QoS",
     "OverSubscribe",
+    "MaxCPUsPerNode",
     "DefMemPerCPU",
     "DefMemPerNode",
     "MaxMemPerCPU",

@@ -50,8 +50,10 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
     kind, constraint, others = node_class(partition) if partition else (None, "", ())
     if partition and kind:
         names = class_nodes(partition)
-        cores, origin = slots_of(kind, constraint, others)
-        keys["nodes"] = Stated(host_ranges(names), f"sinfo: partition {partition.name}, {len(names)} nodes")
+        cores, origin = slots_of(partition, kind, constraint, others)
+        n_all = len(partition.nodes)
+        share = f"{len(names)} of its {n_all}" if len(names) < n_all else f"{n_all}"
+        keys["nodes"] = Stated(host_ranges(names), f"sinfo: partition {partition.name}, {share} nodes")
     else:
         names = found.hosts or ("localhost",)
         cores, origin = _cores_of_hosts(found)

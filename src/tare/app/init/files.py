@@ -88,7 +88,8 @@ def _is_block(value: object) -> bool:
 
 def _reason(key: str, value: object) -> str:
     if key == "slurm" and isinstance(value, Mapping):
-        return "whole nodes, since other jobs disturb; one run at a time, since runs share switches"
+        whole = "whole nodes, since other jobs disturb; " if value.get("exclusive") else ""
+        return f"{whole}one run at a time, since runs share switches"
     return ""
 
 

@@ -25,7 +25,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 def request_of(
     slurm: SlurmFacts, partition: Partition, limits: JobLimits, account: str = "", qos: str = ""
 ) -> Request:
-    """Return what the jobs of a site ask for: whole nodes of the class that was chosen, one job at a time."""
+    """Return what the jobs of a site ask for: nodes of the class that was chosen, one job at a time.
+
+    They ask for whole nodes where the partition grants these.
+    """
     kind, constraint, _ = node_class(partition)
     wanted = {"partition": partition.name, "account": account, "qos": qos, "constraint": constraint}
     options: dict[str, object] = {key: value for key, value in wanted.items() if value}
@@ -35,7 +38,30 @@ def request_of(
         options[key] = value
         shown = " ".join(value) if isinstance(value, list) else value
         origins.append(f"{key} {shown}: {origin}")
-    return Request(options=options | {"exclusive": True, "in_flight": 1}, origins=tuple(origins))
+    shared = why_shared(partition, kind)
+    if shared:
+        origins.append(f"no exclusive: {shared}")
+    else:
+        options["exclusive"] = True
+    return Request(options=options | {"in_flight": 1}, origins=tuple(origins))
+
+
+def why_shared(partition: Partition, kind: NodeClass | None) -> str:
+    """Return why jobs get no nodes of their own in the partition; empty where they may (slurm.conf(5))."""
+    limits = partition.limits
+    rule, _, most = limits.get("OverSubscribe", "").partition(":")
+    if rule == "FORCE" and most != "1":
+        return (
+            f"OverSubscribe={limits['OverSubscribe']} of partition {partition.name} lets other jobs run on "
+            "the same nodes, whatever a job asks for: figures may be disturbed"
+        )
+    n_cpus = whole_number(limits.get("MaxCPUsPerNode", ""))
+    if n_cpus and kind and n_cpus < kind.cores * kind.threads_per_core:
+        return (
+            f"MaxCPUsPerNode={n_cpus} of partition {partition.name} refuses jobs that ask for whole nodes; "
+            "other jobs may run on the rest of a node, and disturb figures"
+        )
+    return ""
 
 
 def _of_limits(limits: JobLimits, n_nodes: int) -> Iterator[tuple[str, object, str]]:

@@ -21,7 +21,7 @@ from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.job_limits import limits_of
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
 from tare.app.init.node_choice import node_class
-from tare.app.init.slurm_choice import account_of, partition_of, qos_of
+from tare.app.init.slurm_choice import Submitter, account_of, partition_of, qos_of
 from tare.app.init.slurm_request import request_of
 from tare.app.init.slurm_survey import SlurmSurvey
 from tare.core.errors import BackendError, CampaignError, UsageError
@@ -193,7 +193,7 @@ class _Surveyor:
 
     def _choice(self, slurm: SlurmFacts) -> Choice:
         choose = self.dialogue.choose
-        partition, why = partition_of(slurm, self.wishes.partition, _groups(), choose)
+        partition, why = partition_of(slurm, self.wishes.partition, _submitter(), choose)
         if why:
             self.dialogue.say(f"chosen   {why}")
         account = account_of(slurm, partition, self.wishes.account, choose)
@@ -256,6 +256,10 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
+
+
+def _submitter() -> Submitter:
+    return Submitter(groups=_groups(), host=socket.gethostname(), is_root=os.geteuid() == 0)
 
 
 def _groups() -> set[str]:
