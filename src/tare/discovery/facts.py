@@ -62,7 +62,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """An account that this user may charge, in all partitions or in one, and the QoS that it may use.
 
     `default_qos` is what jobs get that name none; empty where Slurm states none. `limits` are those that
-    sacctmgr names: MaxTRES, MaxWall and others.
+    sacctmgr names: MaxTRES, MaxWall and others. `shared` are those that all users of an account have together
+    (GrpTRES), by the account that has them: this one, or one above it.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     qos: tuple[str, ...] = ()
     default_qos: str = ""
     limits: dict[str, str] = {}
+    shared: dict[str, str] = {}
 
 
 class Qos(msgspec.Struct, frozen=True, kw_only=True):
