@@ -1,4 +1,4 @@
-"""Limits of QoS, associations and accounts as a real slurmdbd has them, held against the fate of real jobs."""
+"""Limits of QoS, associations and accounts, read from a real slurmdbd and held against the fate of jobs."""
 
 from __future__ import annotations
 

@@ -57,6 +57,17 @@ def test_jobs_ask_for_the_memory_of_their_nodes_where_slurm_allots_it() -> None:
     assert options(read(found_with(), limited), "bare").lines == (), "this Slurm does not allot memory"
 
 
+def test_the_limits_of_memory_of_the_cluster_hold_where_a_partition_has_none() -> None:
+    """With --mem=0, all of a node, jobs wait for ever there (Slurm 22.05.8)."""
+    found = found_with(allots_memory=True)
+    assert found.slurm is not None
+    slurm = msgspec.structs.replace(found.slurm, memory_limits={"MaxMemPerNode": "4000"})
+    limited = msgspec.structs.replace(found, slurm=slurm)
+    assert options(read(limited, choice_of(limited, THREADS)), "bare").lines == ("--mem=4000M",)
+    own = choice_of(limited, THREADS, MaxMemPerCPU="1000")
+    assert options(read(limited, own), "bare").lines == ("--mem=16000M",)
+
+
 def test_the_job_that_asks_nodes_gets_memory_for_module_systems_but_no_more_than_a_node_has() -> None:
     allots = found_with(allots_memory=True).slurm
     free = found_with().slurm

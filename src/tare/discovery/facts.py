@@ -84,6 +84,7 @@ class Qos(msgspec.Struct, frozen=True, kw_only=True):
 class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A Slurm. `binds_ranks` says whether its task plug-in can bind; None where that is unknown.
 
+    `memory_limits` are MaxMemPerNode and MaxMemPerCPU of partitions that have neither of their own.
     `default_account` is what jobs charge that name none. `enforces_limits` says whether limits of QoS and
     associations hold (AccountingStorageEnforce), and `allots_memory` whether jobs get only the memory that
     they ask for (SelectTypeParameters).
@@ -97,6 +98,7 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     qos: tuple[Qos, ...] = ()
     enforces_limits: bool = False
     allots_memory: bool = False
+    memory_limits: dict[str, str] = {}
     mpi_types: tuple[str, ...] = ()
     binds_ranks: bool | None = None
 

@@ -10,6 +10,8 @@ from tare.discovery.slurm_accounting import find_accounting
 from tare.discovery.slurm_nodes import SHAPES, STATES, read_classes, read_states
 
 _PARTITIONS = ("scontrol", "--all", "show", "partition", "--oneliner")
+MEMORY_LIMITS = ("MaxMemPerCPU", "MaxMemPerNode")
+"""The entries of a partition, and of the whole cluster, that limit the memory of a job."""
 _LIMITS = (
     "AllocNodes",
     "RootOnly",
@@ -28,8 +30,7 @@ _LIMITS = (
     "MaxCPUsPerNode",
     "DefMemPerCPU",
     "DefMemPerNode",
-    "MaxMemPerCPU",
-    "MaxMemPerNode",
+    *MEMORY_LIMITS,
 )
 _NO_LIMIT = {"", "ALL", "NONE", "N/A", "NO", "UNLIMITED", "0", "(null)"}
 _NOT_TYPES = {"MPI", "plugin", "types", "are...", "specific", "versions", "available:"}
@@ -60,6 +61,7 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
         qos=accounting.qos,
         enforces_limits=not {"limits", "safe"}.isdisjoint(_words(settings, "AccountingStorageEnforce")),
         allots_memory=any(one.endswith("memory") for one in _words(settings, "SelectTypeParameters")),
+        memory_limits={key: settings[key] for key in MEMORY_LIMITS if settings.get(key, "") not in _NO_LIMIT},
         mpi_types=read_mpi_types(types.out + types.err) if types else (),
         binds_ranks=None if not plugin else "affinity" in plugin or "cgroup" in plugin,
     )

@@ -131,10 +131,10 @@ def _memory(found: Found, partition: Partition | None, kind: NodeClass | None) -
             kind.memory_mib << 10,
             "sinfo: memory of a node; scontrol show node: without MemSpecLimit",
         )
-    is_allotted = found.slurm is not None and found.slurm.allots_memory
-    most = job_memory_mib(partition, kind) if partition and is_allotted else None
+    slurm = found.slurm if found.slurm and found.slurm.allots_memory else None
+    most = job_memory_mib(slurm, partition, kind) if partition and slurm else None
     if most and most << 10 < least:
-        least, origin = most << 10, "scontrol show partition: MaxMemPerNode or MaxMemPerCPU"
+        least, origin = most << 10, "scontrol show partition, config: MaxMemPerNode or MaxMemPerCPU"
     size = f"{least >> 20}GiB" if least >= _SMALL_KIB else f"{least >> 10}MiB"
     return {"memory": Stated(size, origin)}
 

@@ -10,6 +10,7 @@ from tare.app.init.job_limits import JobLimits
 from tare.app.init.node_choice import class_nodes, node_class
 from tare.core.units import whole_number
 from tare.discovery.facts import NodeClass, Partition, SlurmFacts
+from tare.discovery.slurm import MEMORY_LIMITS
 
 _PROBE_MIB = 1024
 """The memory that the job which asks nodes gets: module systems and Spack are programs, too."""
@@ -84,16 +85,21 @@ def _of_nodes(
         why += " counts as CPUs; each rank gets a core"
         yield "threads_per_core", 1, why
     if slurm.allots_memory:
-        most = job_memory_mib(partition, kind)
+        most = job_memory_mib(slurm, partition, kind)
         why = "a job has only the memory that it asks for, with --exclusive too (sbatch(1)); "
         why += f"MaxMemPerNode or MaxMemPerCPU allows {most} MiB of a node" if most else "0 is all of a node"
         yield "lines", [f"--mem={most}M" if most else "--mem=0"], why
 
 
-def job_memory_mib(partition: Partition, kind: NodeClass | None) -> int | None:
-    """Return the most memory of a node that a job may ask for, in MiB; None where it may have all."""
-    per_node = whole_number(partition.limits.get("MaxMemPerNode", ""))
-    per_cpu = whole_number(partition.limits.get("MaxMemPerCPU", ""))
+def job_memory_mib(slurm: SlurmFacts, partition: Partition, kind: NodeClass | None) -> int | None:
+    """Return the most memory of a node that a job may ask for, in MiB; None where it may have all.
+
+    The limits of the cluster hold for a partition that has none of its own (slurm.conf(5), MaxMemPerNode).
+    """
+    own = {key: partition.limits[key] for key in MEMORY_LIMITS if key in partition.limits}
+    limits = own or slurm.memory_limits
+    per_node = whole_number(limits.get("MaxMemPerNode", ""))
+    per_cpu = whole_number(limits.get("MaxMemPerCPU", ""))
     most = per_cpu * kind.cores if per_cpu and kind else per_node
     has_more = kind is None or not kind.memory_mib or (most or 0) < kind.memory_mib
     return most if most and has_more else None
@@ -105,5 +111,5 @@ def probe_memory(slurm: SlurmFacts, partition: Partition) -> str | None:
     known = [one.memory_mib for one in kinds if one.memory_mib]
     if not slurm.allots_memory or not known:
         return None
-    most = job_memory_mib(partition, kinds[0])
+    most = job_memory_mib(slurm, partition, kinds[0])
     return f"{min(_PROBE_MIB, *known, most or _PROBE_MIB)}M"
