@@ -165,3 +165,8 @@ def test_what_a_partition_allows_counts_and_not_what_it_denies_too() -> None:
     """slurm.conf(5): "If AllowAccounts is used then DenyAccounts will not be enforced"."""
     both = partition(AllowAccounts="home,proj42", DenyAccounts="home")
     assert account_of(SLURM, both, "", default) == Chosen()
+
+
+def test_a_hidden_partition_that_the_user_names_is_taken_without_a_word() -> None:
+    hidden = Partition(name="own", is_hidden=True, classes=(NodeClass(nodes=("n1",)),))
+    assert partition_of(site_with(queue("main"), hidden), "own", USER, asked_nothing) == (hidden, "")

@@ -40,7 +40,10 @@ _FIELD = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
 def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | None:
     """Return the Slurm whose commands are here and whose controller answers; None where there is none."""
     version = commands.run(["sinfo", "--version"])
-    if version is None or version.code != 0:
+    if version is None:
+        return None
+    if version.code != 0:  # without a configuration, not even its version is printed
+        report(f"sinfo --version: {version.message}")
         return None
     nodes = text_of(commands, SHAPES, report)
     if nodes is None:

@@ -14,7 +14,10 @@ _WIDTH = 108
 
 
 def site_text(draft: SiteDraft, host: str, tried: str) -> str:
-    """Return the site file. `tried` says how its platforms were tried; `host` is where it was written."""
+    """Return the site file.
+
+    `tried` says how its platforms were tried, and `host` where and when it was written.
+    """
     lines = _comment(
         f"Written by `tare init` on {host}. Comments say where each line comes from: change what you know "
         "better. `tare schema site` lists all keys; `tare doctor --site site.yaml` checks them again."

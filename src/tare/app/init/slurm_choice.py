@@ -50,7 +50,8 @@ def partition_of(slurm: SlurmFacts, wish: str, submitter: Submitter, choose: Cho
         if wish not in by_name:
             known = ", ".join(by_name)
             raise UsageError(f"no partition {wish!r} is up; --partition takes one of {known}")
-        against = _refusal(slurm, by_name[wish], submitter)
+        named = msgspec.structs.replace(by_name[wish], is_hidden=False)
+        against = _refusal(slurm, named, submitter)
         return by_name[wish], f"partition {wish}: --partition, although {against}" if against else ""
     usable = [one for one in up if not _refusal(slurm, one, submitter)]
     default = (usable or up)[0]

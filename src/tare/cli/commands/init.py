@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -113,7 +114,8 @@ def command(
     found = survey(OwnCommands(), wishes, dialogue)
     draft, findings = _tried(found, folder, dialogue, wishes.wait_s)
     tried = how_tried(draft, findings)
-    texts = (files.site_text(draft, found.found.host, tried), files.study_text(draft))
+    where = f"{found.found.host}, {time.strftime('%Y-%m-%d')}"
+    texts = (files.site_text(draft, where, tried), files.study_text(draft))
     for path, text in zip(targets, texts, strict=True):
         _write(path, text, is_forced=force)
     if as_json:
