@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +31,7 @@ from tare.plugins.backends.gridengine.commands import (
 )
 from tare.plugins.backends.gridengine.options import GridEngineOptions
 from tare.plugins.backends.gridengine.plugin import BACKEND
-from tare.plugins.backends.gridengine.script import comment_in, qsub_options, render
+from tare.plugins.backends.gridengine.script import _NODES, comment_in, qsub_options, render
 from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
 
 CAPTURED = Path(__file__).with_name("gridengine_output")
@@ -172,6 +174,36 @@ def test_bash_reads_the_script() -> None:
     text = render([task("/c/attempts/it's; exit 9/1.1")], WHOLE)
     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "tcsh"])
+@pytest.mark.parametrize("name", ["a!b", "!!", "it's", "back\\slash \\n", "$HOME `id`", "two\nlines", "%s *"])
+def test_a_command_on_another_node_runs_in_any_folder_whatever_the_login_shell(
+    tmp_path: Path, shell: str, name: str
+) -> None:
+    """As qrsh(1) does, the double gives the words of the command to a shell, joined by blanks."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    on_node = re.search(r"^on_node\(\) \{.*?^\}", _NODES.read_text(), re.MULTILINE | re.DOTALL)
+    assert on_node is not None
+    folder = tmp_path / name
+    folder.mkdir()
+    double = tmp_path / "qrsh"
+    double.write_text(
+        f'#!/bin/sh\n[ "$1 $2" = "-inherit n2" ] || exit 9\nshift 2\ncd /\nexec {shell} -c "$*"\n'
+    )
+    double.chmod(0o755)
+    script = f'this_node=n1\n{on_node[0]}\non_node n2 sh -c \'pwd; echo "$1"; exit 7\' sh "it\'s a!b"'
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == (f"{folder}\nit's a!b\n", 7), done.stderr
+    assert list(folder.iterdir()) == []
 
 
 def test_a_job_takes_the_slots_of_its_nodes() -> None:

@@ -117,3 +117,14 @@ def test_ranks_have_cores_of_their_own_and_the_memory_of_their_node(login_node: 
     asked = ("--nodes=1", "--ntasks-per-node=2", "--exclusive", "--threads-per-core=1", "--mem=0")
     call(login_node, tmp_path, "sbatch", "--wait", "--output=out", *asked, "job.sh")
     assert "TRES=cpu=4,mem=1000M,node=1" in (tmp_path / "out").read_text(), "two cores of two threads"
+
+
+def test_a_partition_whose_jobs_get_a_part_of_each_node_is_tried_and_measured(
+    login_node: Lab, tmp_path: Path
+) -> None:
+    call(login_node, tmp_path, "scontrol", "update", "PartitionName=lab", "MaxCPUsPerNode=1")
+    out = call(login_node, tmp_path, TARE, "init", "venus", "--yes")
+    assert "FAULT" not in out
+    assert load_site(str(tmp_path / "venus/site.yaml")).slots_per_node == 1
+    assert not written(tmp_path).exclusive
+    assert_that_all_of_the_first_study_is_measured(login_node, tmp_path)

@@ -6,7 +6,7 @@ import pytest
 
 from tare.app.init.job_limits import JobLimits, limits_of, minutes_in
 from tare.discovery.facts import Account, NodeClass, Partition, Qos, SlurmFacts
-from tare.discovery.slurm_accounting import read_accounts, read_qos
+from tare.discovery.slurm_accounting import read_accounts, read_qos, with_shared
 
 KIND = NodeClass(nodes=("n1", "n2", "n3"), sockets=2, cores_per_socket=8, threads_per_core=2)
 
@@ -85,6 +85,31 @@ def test_the_shortest_time_counts_and_one_minute_is_too_little_for_tare() -> Non
     assert found.max_minutes is not None
     assert (found.max_minutes.value, found.refusal(2)) == (2, "")
     assert "jobs end too soon (MaxTime=00:01:00 of partition lab" in limits(MaxTime="00:01:00").refusal(2)
+
+
+def test_a_minimum_of_cpus_is_one_of_nodes() -> None:
+    """Slurm 22.05.8 lets smaller jobs wait: QOSMinCpuNotSatisfied."""
+    found = limits(site(normal="MinTRES:cpu=33"))
+    assert (found.min_nodes and found.min_nodes.value, found.nodes(1)) == (2, 2)
+    assert limits(site(normal="MinTRES:cpu=32")).min_nodes is None
+
+
+def test_flags_of_the_partition_s_own_qos_lift_nothing() -> None:
+    """Slurm 22.05.8 lets larger jobs wait: PartitionConfig."""
+    assert limits(site(part="Flags:PartitionMaxNodes"), QoS="part", MaxNodes="1").nodes(2) == 1
+
+
+def test_what_all_users_of_an_account_have_together_limits_a_job_at_each_account_above() -> None:
+    """Slurm 22.05.8 lets larger jobs wait: AssocGrpNodeLimit. QoS that set GrpTRES go first."""
+    (own,) = with_shared(
+        [Account(name="team")], "root||\nhome|root|node=2\nteam|home|node=3\nx|root|node=1\n"
+    )
+    assert own.shared == {"team": "node=3", "home": "node=2"}
+    accounts = (own,)
+    found = limits(site(accounts=accounts), account="team")
+    assert (found.nodes(9), found.why(9)) == (2, "GrpTRES=node=2 of account home, sacctmgr show")
+    assert limits(site(normal="GrpTRES:node=5", accounts=accounts), account="team").nodes(9) == 5
+    assert limits(site(normal="GrpTRES:cpu=999", accounts=accounts), account="team").nodes(9) == 2
 
 
 def test_generic_resources_that_a_qos_demands_are_named_as_sbatch_takes_them() -> None:

@@ -63,6 +63,13 @@ SLURM = {
 }
 
 
+def test_limits_of_memory_of_the_whole_cluster_are_known() -> None:
+    text = f"{CONFIGURATION}MaxMemPerNode           = 400\nMaxMemPerCPU            = UNLIMITED\n"
+    found = find_slurm(RecordedCommands({**SLURM, "scontrol show config": text}), "me", print)
+    assert found is not None
+    assert found.memory_limits == {"MaxMemPerNode": "400"}
+
+
 def test_partitions_have_their_classes_of_nodes_and_limits_the_default_first() -> None:
     lab, urgent = read_partitions(PARTITIONS, NODES)
     assert (lab.name, lab.is_default, lab.nodes) == ("lab", True, ("n1", "n2", "g1"))

@@ -17,6 +17,7 @@ from tare.core.site import Site
 from tare.discovery.facts import Partition
 from tare.discovery.slurm import read_partitions
 from tare.discovery.slurm_nodes import NodeState, read_states
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 CRAY = (
     "NodeName={name} Arch=x86_64 CoresPerSocket=64 CPUAlloc=0 CPUEfctv=112 CPUTot=128 CPULoad=0.01 "
@@ -120,3 +121,43 @@ def test_where_no_node_takes_jobs_the_file_has_them_and_says_so() -> None:
     site, text = written(cluster(n1="IDLE+DRAIN", n2="DOWN"))
     assert site.nodes == ("n1", "n2")
     assert "take no jobs now, in 'nodes', since it has no others: n1 (IDLE+DRAIN)." in text
+
+
+FEATURES = (
+    "NodeName={name} Sockets=1 CoresPerSocket=64 AvailableFeatures={available} ActiveFeatures={active} "
+    "State=IDLE\n"
+)
+
+
+def test_nodes_are_asked_for_by_a_feature_that_they_have_and_no_others_can_have() -> None:
+    """Slurm 22.05.8 refuses --constraint=hbm here: "Requested node configuration is not available"."""
+    kinds = {"n1": ("hbm,knl,quad", "quad,knl"), "n2": ("hbm,knl,quad", "quad,knl"), "o1": ("quad", "(null)")}
+    states = "".join(
+        FEATURES.format(name=name, available=available, active=active)
+        for name, (available, active) in kinds.items()
+    )
+    shapes = "".join(
+        f"{name}|lab|1|64|2|512000|{available}|(null)\n" for name, (available, _) in kinds.items()
+    )
+    (found,) = read_partitions(PARTITION_LINE, shapes, states)
+    assert [one.features for one in found.classes] == [("quad", "knl"), ()]
+    site, text = written(found)
+    options = site.platforms["bare"].options
+    assert isinstance(options, SlurmOptions)
+    assert (options.constraint, site.nodes) == ("knl", ("n1", "n2"))
+    assert "Features that n[1-2] can have, and have not now: hbm." in text
+    assert "Features that o1 can have, and have not now: quad." in text
+
+
+def test_nodes_whose_active_features_differ_are_not_alike() -> None:
+    states = "".join(
+        FEATURES.format(name=name, available="quad,flat", active=active)
+        for name, active in (("n1", "quad"), ("n2", "quad"), ("n3", "flat"))
+    )
+    shapes = "".join(f"{name}|lab|1|64|2|512000|quad,flat|(null)\n" for name in ("n1", "n2", "n3"))
+    (found,) = read_partitions(PARTITION_LINE, shapes, states)
+    assert [one.nodes for one in found.classes] == [("n1", "n2"), ("n3",)]
+    site, _ = written(found)
+    options = site.platforms["bare"].options
+    assert isinstance(options, SlurmOptions)
+    assert options.constraint is None, "a job that asks for quad may have n3 rebooted"

@@ -64,3 +64,16 @@ def test_partitions_that_are_not_told_are_not_said_to_be_down(tmp_path: Path) ->
     found = survey(RecordedCommands(outputs), Wishes(folder=tmp_path), Listener()).found
     assert not any("no partition that is up" in note for note in found.notes)
     assert any("scontrol --all show: timed out" in note for note in found.notes)
+
+
+def test_a_slurm_without_a_configuration_is_said_before_this_machine_is_taken(tmp_path: Path) -> None:
+    """Slurm 22.05.8 on a host without slurm.conf. With SLURM_CLUSTERS=gone it fails likewise."""
+    lost = Output(1, "", "sinfo: fatal: Could not establish a configuration source")
+    commands = RecordedCommands({**SLURM, "sinfo --version": lost})
+    user = Listener()
+    assert survey(commands, Wishes(folder=tmp_path), user).found.slurm is None
+    assert any(
+        "Slurm is installed here, and does not answer: sinfo --version: sinfo: fatal" in s for s in user.said
+    )
+    with pytest.raises(BackendError, match="does not answer: sinfo --version"):
+        survey(commands, Wishes(folder=tmp_path, partition="lab"), Listener())

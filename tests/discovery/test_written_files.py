@@ -7,7 +7,7 @@ import pytest
 
 from tare.app.init.draft import Choice, make_draft
 from tare.app.init.files import site_text, study_text
-from tare.app.init.trial import announcement, how_tried, marked
+from tare.app.init.trial import announcement, how_tried, marked, untried
 from tare.app.init.yaml_text import flow
 from tare.config.site_file import site_from_text
 from tare.core.checks import Finding
@@ -140,6 +140,14 @@ def test_only_a_platform_that_started_its_ranks_is_said_to_have() -> None:
     assert how_tried(draft, [untried, good, bare]).endswith("on two nodes: openmpi-4.1.4-srun.")
 
 
+def test_a_platform_whose_job_did_not_start_stays_and_is_said_to_be_unknown() -> None:
+    draft = make_draft(slurm_found(), Choice(partition=partition()))
+    waited = Finding(name="openmpi-4.1.4", is_met=None, found="its job had waited\nsite: forged")
+    text = site_text(untried(marked(draft, [waited]), [waited]), "login1", how_tried(draft, [waited]))
+    assert "openmpi-4.1.4" in site_from_text(text, "site.yaml").platforms
+    assert "Not known whether openmpi-4.1.4 works: its job had waited␊site: forged" in text
+
+
 def test_nodes_that_are_one_machine_bind_no_ranks() -> None:
     nodes = tuple(msgspec.structs.replace(facts(number), machine="same") for number in (1, 2))
     found = msgspec.structs.replace(slurm_found(), nodes=nodes)
@@ -170,11 +178,14 @@ def test_the_memory_of_a_small_node_is_not_rounded_to_nothing() -> None:
 
 def test_the_jobs_that_try_platforms_are_counted_with_their_nodes_and_time_limit() -> None:
     draft = make_draft(slurm_found(), Choice(partition=partition()))
-    assert announcement(draft) == (
+    assert announcement(draft, 300) == (
         "To try each platform, 2 jobs of seconds: they run one after the other, each on 2 nodes, for 3 "
-        "minutes at most: openmpi-4.1.4, openmpi-4.1.4-srun."
+        "minutes at most: openmpi-4.1.4, openmpi-4.1.4-srun. A job that waits for 300 s is "
+        "cancelled (--wait)."
     )
     single = make_draft(slurm_found(), Choice(partition=partition("p", NodeClass(nodes=("n1",)))))
-    assert "on 1 node, for 3 minutes" in announcement(single)
+    assert "on 1 node, for 3 minutes" in announcement(single, 300)
     on_hosts = Found(host="head", hosts=("n1", "n2"), nodes=(facts(1), facts(2)), via="over ssh")
-    assert announcement(make_draft(on_hosts, Choice())) == "", "these are announced before hosts are asked"
+    assert announcement(make_draft(on_hosts, Choice()), 300) == "", (
+        "these are announced before hosts are asked"
+    )

@@ -10,18 +10,23 @@ import msgspec
 import pytest
 
 from execution.test_execution import SITE, DoubleLauncher, DoubleRuntime
-from support.doubles import DoubleWorkload
+from support.doubles import DoubleWorkload, MemoryLog
 from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Layout, Run
 from tare.core.errors import DiskFull
 from tare.core.job import Exit
 from tare.core.plan import Plan
 from tare.core.scheduler import JobResult, OnWait, Task
+from tare.core.site import Platform, Site
+from tare.core.study import Repeats
 from tare.core.telemetry import Epoch, Span
 from tare.core.workload import Stage
 from tare.execution import staging
 from tare.execution.batch import BatchExecutor, BatchSetup, _spans
 from tare.execution.compose import Composer
+from tare.execution.loop import Loop
+from tare.plugins.backends.batch.options import JobMode
+from tare.plugins.backends.slurm.options import SlurmOptions
 
 CASE = Case(id="c", workload="double", platform="bare", network="host", layout=Layout(nodes=1, ranks=1))
 
@@ -31,6 +36,7 @@ class PromptScheduler:
 
     def __init__(self, *, is_full: bool = False) -> None:
         self._names: list[str] = []
+        self.jobs: list[list[str]] = []
         self._is_full = is_full
 
     def report_waits(self, on_wait: OnWait) -> None:
@@ -39,6 +45,7 @@ class PromptScheduler:
     def submit(self, tasks: Sequence[Task]) -> None:
         if self._is_full:
             raise OSError(errno.ENOSPC, "No space left on device", "job.sh")
+        self.jobs.append([task.name.split("-", 2)[2] for task in tasks])
         self._names += [task.name for task in tasks]
         for task in tasks:
             (task.folder / "stdout").write_text("value: 1.5\n")
@@ -48,7 +55,8 @@ class PromptScheduler:
         return ()
 
     def wait(self) -> Sequence[JobResult]:
-        return [JobResult(name=name, exit=Exit(code=0), nodes=("n1",)) for name in self._names]
+        names, self._names = self._names, []
+        return [JobResult(name=name, exit=Exit(code=0), nodes=("n1",)) for name in names]
 
     def cancel(self, names: Collection[str]) -> None:
         self._names = []
@@ -85,12 +93,13 @@ def executor(
     *,
     workload: DoubleWorkload | None = None,
     settle: Callable[[Path, Span], Mapping[str, float]] = full,
+    site: Site = SITE,
 ) -> BatchExecutor:
     workloads = {"double": workload or DoubleWorkload(argv=("true",), needs_transport=False)}
     setup = BatchSetup(
         folder=folder,
         plan=Plan(study="s", site="here", cases=(CASE,)),
-        composer=Composer(SITE, workloads, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()),
+        composer=Composer(site, workloads, lambda _: DoubleLauncher(), lambda _: DoubleRuntime()),
         scheduler=scheduler,
         campaign="0123456789ab",
         traffic=lambda files: {},
@@ -153,6 +162,34 @@ def test_a_later_run_does_not_find_the_figures_of_the_one_that_made_its_mesh(tmp
     assert (scheduler.steps, scheduler.found) == (["run"], ["out/mesh"])
     assert second.state is State.INVALID
     assert "wrote no out/figures" in second.reason
+
+
+def packed(partition: str, mpi: str | None = None) -> Platform:
+    options = SlurmOptions(mode=JobMode.PACKED, partition=partition, mpi=mpi)
+    return Platform(launcher="none", backend="slurm", options=options)
+
+
+def jobs_of(folder: Path, site: Site, n_blocks: int) -> list[list[str]]:
+    """Return the runs of each job in which a campaign of a case on each platform is submitted."""
+    scheduler = PromptScheduler()
+    cases = tuple(msgspec.structs.replace(CASE, id=name, platform=name) for name in site.platforms)
+    plan = Plan(study="s", site="here", cases=cases, repeats=Repeats(min=n_blocks, max=n_blocks), seed=1)
+    one = executor(folder, scheduler, settle=lambda folder, span: {}, site=site)
+    Loop(plan, MemoryLog(), one).run()
+    return [sorted(job) for job in scheduler.jobs]
+
+
+def test_a_packed_block_is_a_job_and_the_next_block_is_another(tmp_path: Path) -> None:
+    platforms = {"a": packed("p", mpi="pmix"), "b": packed("p")}
+    site = msgspec.structs.replace(SITE, platforms=platforms)
+    assert jobs_of(tmp_path, site, 3) == [["a-1.1", "b-1.1"], ["a-2.1", "b-2.1"], ["a-3.1", "b-3.1"]]
+
+
+def test_platforms_that_ask_for_other_nodes_share_no_job(tmp_path: Path) -> None:
+    """A job has one partition: the runs of the second platform were in the first one's."""
+    platforms = {"a": packed("p"), "b": packed("q")}
+    site = msgspec.structs.replace(SITE, platforms=platforms)
+    assert sorted(jobs_of(tmp_path, site, 2)) == [["a-1.1"], ["a-2.1"], ["b-1.1"], ["b-2.1"]]
 
 
 def test_a_job_on_one_node_asks_for_the_ranks_of_the_run_and_not_of_its_compiler() -> None:

@@ -23,6 +23,7 @@ from tare.core.values import Scalar
 from tare.core.workload import InlineDefinition, Workload
 from tare.execution.compose import Composer
 from tare.plan import make_plan, profiled_plan
+from tare.plan.job_limits import job_faults
 from tare.plugins import registry
 from tare.storage.inputs import read_inputs_record
 
@@ -90,7 +91,10 @@ def load(
     texts = {STUDY: given.raw.decode("utf-8-sig"), SITE: source.text}
     require_plugins(source)
     folder = path if isinstance(path, Path) else None
-    plan = make_plan(study, site, known, _edition(like or folder))
+    begun = _begun(like or folder)
+    plan = make_plan(study, site, known, begun.edition if begun else Edition.USED)
+    if faults := job_faults(plan, study, site, {case.id for case in begun.cases} if begun else ()):
+        raise FileFaults(faults[:_MOST_FAULTS])
     if len(plan.cases) * plan.repeats.max > MOST_RUNS:
         raise UsageError(f"{given.file_name}: more than {MOST_RUNS} runs; give fewer levels or repeats")
     _require_commands(plan, study, composer, given.file_name)
@@ -180,11 +184,11 @@ def _named_at(study: Study, case: Case) -> Origin | None:
     return study.origins.get("site")
 
 
-def _edition(folder: Path | None) -> Edition:
-    """Return the edition of the rules with which the campaign in `folder` was begun; else the current one."""
+def _begun(folder: Path | None) -> Plan | None:
+    """Return the plan with which the campaign in `folder` was begun; None if there is no campaign."""
     from tare.storage.campaign import is_campaign, read_plan
 
-    return read_plan(folder).edition if folder is not None and is_campaign(folder) else Edition.USED
+    return read_plan(folder) if folder is not None and is_campaign(folder) else None
 
 
 def with_agent(site: Site) -> Site:

@@ -12,6 +12,7 @@ import yaml
 
 from tare.app import planning
 from tare.app.executors import make_executor
+from tare.app.patience import Patience, Wait
 from tare.app.planned_tasks import planned_task
 from tare.config import SiteSource
 from tare.core.attempt import Attempt, State
@@ -22,7 +23,7 @@ from tare.core.errors import LabError, TareError
 from tare.core.site import Platform, Site
 from tare.execution.executor import Executor
 from tare.plugins.backend_registry import backend
-from tare.plugins.backends.batch.queue import minutes_of
+from tare.plugins.backends.batch.options import minutes_of
 
 _STUDY = """\
 study: doctor
@@ -44,18 +45,34 @@ _PROGRAMS = {
 """Workloads that distinguish two ranks from one rank started twice: Tare's own, or IMB if that is missing."""
 
 
-def check_platform(source: SiteSource, name: str, env: Mapping[str, str], folder: Path) -> Finding:
-    """Return whether the platform starts two ranks that reach each other, with the MPI and transport."""
+_LATER = "try it when nodes are free, or wait longer: tare doctor --site SITE --platform {name} --wait '1 h'"
+
+
+def check_platform(
+    source: SiteSource, name: str, env: Mapping[str, str], folder: Path, patience: Patience
+) -> Finding:
+    """Return whether the platform starts two ranks that reach each other, with the MPI and transport.
+
+    It is unknown if their job has not started when `patience` ends; the job is cancelled then.
+    """
     platform = source.site.platforms[name]
     if platform.launcher == "none":
         return _without_mpi(source.site, name)
+    if patience.has_given_up(platform.options):
+        found = f"not tried: a job that asks for the same nodes did not start within {patience.limit}"
+        return Finding(name=name, is_met=None, found=found, cure=_LATER.format(name=name))
+    wait = Wait(name, patience)
     reasons = []
     for workload in _PROGRAMS:
         with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=folder) as work:
             try:
-                attempt = _try(source, name, workload, env, Path(work))
+                attempt = _try(source, name, workload, env, Path(work), wait)
             except TareError as error:
                 return Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, "", ""))
+            if attempt is None:
+                patience.give_up(platform.options)
+                found = f"its job was cancelled after a wait of {wait.waited_s:.0f} s: {wait.reason}"
+                return Finding(name=name, is_met=None, found=found, cure=_LATER.format(name=name))
             if _is_missing(attempt):
                 reasons.append(attempt.reason)
                 continue
@@ -91,8 +108,10 @@ def _timeout_s(most_minutes: int | None) -> int:
     return _TIMEOUT_S if most_minutes is None else max(min(_TIMEOUT_S, (most_minutes - 1) * 60), 60)
 
 
-def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], folder: Path) -> Attempt:
-    """Run the workload once in `folder`, as a campaign does."""
+def _try(
+    source: SiteSource, name: str, workload: str, env: Mapping[str, str], folder: Path, wait: Wait
+) -> Attempt | None:
+    """Run the workload once in `folder`, as a campaign does; return None if its job waits for too long."""
     site = source.site
     options = site.platforms[name].options
     nodes = min(2, len(site.nodes), options.max_nodes or 2)
@@ -110,8 +129,8 @@ def _try(source: SiteSource, name: str, workload: str, env: Mapping[str, str], f
     )
     site_file.write_text(source.text)
     loaded = planning.load(folder)
-    with make_executor(folder, loaded, env if site.lab else None) as executor:
-        return _run_one(executor, loaded)
+    with make_executor(folder, loaded, env if site.lab else None, on_wait=wait.hear) as executor:
+        return _run_one(executor, loaded, wait)
 
 
 def check_backend(source: SiteSource, site: Site, name: str, env: Mapping[str, str]) -> Iterable[Finding]:
@@ -129,14 +148,15 @@ def plan_tasks(source: SiteSource, study: Mapping[str, object]) -> list[PlannedT
         return [planned_task(loaded, case) for case in loaded.plan.cases]
 
 
-def _run_one(executor: Executor, loaded: planning.Loaded) -> Attempt:
+def _run_one(executor: Executor, loaded: planning.Loaded, wait: Wait) -> Attempt | None:
     (case,) = loaded.plan.cases
     try:
         executor.start(case, Run(1, case.id), 1)
+        wait.begin()
         ended: list[Attempt] = []
-        while not ended:
+        while not ended and not wait.is_too_long:
             ended += executor.wait()
-        return ended[0]
+        return ended[0] if ended else None
     finally:
         executor.abandon()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tare.app.executors import lab_env
+from tare.app.patience import Patience
 from tare.app.planning import require_plugins, with_agent
 from tare.app.platform_checks import check_backend, check_platform
 from tare.app.site_checks import Situation, check_hosts
@@ -19,11 +20,16 @@ from tare.plugins.backends.process.backend import ProcessBackend
 
 
 def examine(
-    source: SiteSource, chosen: Sequence[str] = (), *, starts_ranks: bool = True
+    source: SiteSource,
+    chosen: Sequence[str] = (),
+    *,
+    starts_ranks: bool = True,
+    patience: Patience | None = None,
 ) -> Iterator[Finding]:
     """Yield the findings on a site and its platforms, or on those `chosen`, each as soon as it is there.
 
-    Without `starts_ranks`, nothing is started on nodes: only batch systems are asked, and this machine.
+    Without `starts_ranks`, nothing is started on nodes: only batch systems are asked, and this machine. Jobs
+    wait in their queues as long as `patience` says; without it, for ever.
     Raises UsageError for a platform, a launcher or a runtime that is not there.
     """
     require_plugins(source)
@@ -44,7 +50,7 @@ def examine(
                 is_up = is_up and finding.is_met is not False
                 yield finding
             if is_up and starts_ranks and backend(platform.backend).starts_ranks_in_doctor:
-                yield check_platform(source, one, env, Path.cwd())
+                yield check_platform(source, one, env, Path.cwd(), patience or Patience())
 
 
 def _has_hosts(site: Site, platforms: Mapping[str, Platform]) -> bool:

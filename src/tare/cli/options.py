@@ -12,6 +12,8 @@ from tare.core.comparison import Mean
 from tare.core.errors import UsageError
 from tare.core.units import Dimension, parse_quantity
 
+_LONGEST_WAIT_S = 30 * 24 * 3600
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 mean_option = click.option(
@@ -40,6 +42,19 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str |
     if share < 0:
         raise click.BadParameter(f"{value!r} is less than nothing; write for example 2%", context, parameter)
     return share
+
+
+def waiting_time(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return ``5 min`` as 300, for click; None if the option is not given."""
+    if value is None:
+        return None
+    try:
+        seconds = parse_quantity(value, Dimension.SECONDS)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from error
+    if not 1 <= seconds <= _LONGEST_WAIT_S:
+        raise click.BadParameter(f"{value!r} is no time to wait; write for example 5 min", context, parameter)
+    return seconds
 
 
 def _valid_words(

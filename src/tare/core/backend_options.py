@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -46,6 +48,10 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return after how many minutes the batch system ends a job; None where it sets no limit."""
         return None
 
+    def job_minutes(self, timeouts_s: Sequence[float]) -> int | None:
+        """Return the time limit of a job of runs with these time-outs, in minutes; None where it has none."""
+        return None
+
     @property
     def threads_per_core(self) -> int | None:
         """Return how many hardware threads of a core ranks may use; None leaves it to the batch system."""
@@ -55,6 +61,10 @@ class BackendOptions(msgspec.Struct, frozen=True, kw_only=True):
     def is_packed(self) -> bool:
         """Return whether runs that follow each other share one allocation."""
         return False
+
+    def asks_like(self, other: BackendOptions) -> bool:
+        """Return whether runs with these options and with `other` may share an allocation."""
+        return self == other
 
     @property
     def allocator(self) -> str:

@@ -11,7 +11,8 @@ class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of a partition that are alike.
 
     `usable_cores` are those of a node that jobs may use, and None if all are; `memory_mib` is what jobs may
-    use, and 0 if Slurm does not know. `faults` are the states of those of its nodes that take no jobs now.
+    use, and 0 if Slurm does not know. `features` are those that the nodes have, and `available` those that
+    they can have. `faults` are the states of those of its nodes that take no jobs now.
     """
 
     nodes: tuple[str, ...]
@@ -20,6 +21,7 @@ class NodeClass(msgspec.Struct, frozen=True, kw_only=True):
     threads_per_core: int = 1
     memory_mib: int = 0
     features: tuple[str, ...] = ()
+    available: tuple[str, ...] = ()
     gres: str = ""
     usable_cores: int | None = None
     faults: dict[str, str] = {}
@@ -60,7 +62,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """An account that this user may charge, in all partitions or in one, and the QoS that it may use.
 
     `default_qos` is what jobs get that name none; empty where Slurm states none. `limits` are those that
-    sacctmgr names: MaxTRES, MaxWall and others.
+    sacctmgr names: MaxTRES, MaxWall and others. `shared` are those that all users of an account have together
+    (GrpTRES), by the account that has them: this one, or one above it.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     qos: tuple[str, ...] = ()
     default_qos: str = ""
     limits: dict[str, str] = {}
+    shared: dict[str, str] = {}
 
 
 class Qos(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +84,7 @@ class Qos(msgspec.Struct, frozen=True, kw_only=True):
 class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A Slurm. `binds_ranks` says whether its task plug-in can bind; None where that is unknown.
 
+    `memory_limits` are MaxMemPerNode and MaxMemPerCPU of partitions that have neither of their own.
     `default_account` is what jobs charge that name none. `enforces_limits` says whether limits of QoS and
     associations hold (AccountingStorageEnforce), and `allots_memory` whether jobs get only the memory that
     they ask for (SelectTypeParameters).
@@ -93,6 +98,7 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     qos: tuple[Qos, ...] = ()
     enforces_limits: bool = False
     allots_memory: bool = False
+    memory_limits: dict[str, str] = {}
     mpi_types: tuple[str, ...] = ()
     binds_ranks: bool | None = None
 

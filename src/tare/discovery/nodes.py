@@ -53,7 +53,11 @@ def ask_hosts(
 
 
 def srun_command(
-    n_nodes: int, options: Mapping[str, str | None], wait_s: int, minutes: int = JOB_MINUTES
+    n_nodes: int,
+    options: Mapping[str, str | None],
+    wait_s: int,
+    minutes: int = JOB_MINUTES,
+    name: str = "tare-init",
 ) -> list[str]:
     """Return the command that starts a script once on each of `n_nodes` nodes, without the script.
 
@@ -63,7 +67,7 @@ def srun_command(
     given = [f"--{name}={value}" for name, value in options.items() if value]
     nodes = [f"--nodes={n_nodes}", f"--ntasks={n_nodes}", "--ntasks-per-node=1"]
     limits = [f"--time={minutes}", f"--immediate={wait_s}"]
-    return ["srun", *nodes, *given, *limits, "--export=ALL", "--label", "--job-name=tare-init"]
+    return ["srun", *nodes, *given, *limits, "--export=ALL", "--label", f"--job-name={name}"]
 
 
 def ask_slurm(
@@ -74,11 +78,13 @@ def ask_slurm(
     origins: Mapping[str, str],
     report: Report,
 ) -> tuple[NodeFacts, ...]:
-    """Return the facts of the nodes that Slurm gives to `command` (see srun_command)."""
+    """Return the facts of the nodes that Slurm gives to `command` (see srun_command).
+
+    Raises BackendError with srun's message if there are none.
+    """
     done = commands.run([*command, "sh", "-c", script], timeout_s=wait_s + _JOB_MARGIN_S + ASKING_S)
     if done is None or done.code != 0:
-        report(f"the job on compute nodes: {done.message if done else 'there is no srun'}")
-        return ()
+        raise BackendError(done.message if done else "there is no srun")
     return _read([("", text) for text in split_labelled(done.out)], origins, report)
 
 

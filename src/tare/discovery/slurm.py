@@ -10,7 +10,12 @@ from tare.discovery.slurm_accounting import find_accounting
 from tare.discovery.slurm_nodes import SHAPES, STATES, read_classes, read_states
 
 _PARTITIONS = ("scontrol", "--all", "show", "partition", "--oneliner")
+MEMORY_LIMITS = ("MaxMemPerCPU", "MaxMemPerNode")
+"""The entries of a partition, and of the whole cluster, that limit the memory of a job."""
 _LIMITS = (
+    "AllocNodes",
+    "RootOnly",
+    "ReqResv",
     "MaxTime",
     "DefaultTime",
     "MaxNodes",
@@ -22,10 +27,10 @@ _LIMITS = (
     "DenyQos",
     "QoS",
     "OverSubscribe",
+    "MaxCPUsPerNode",
     "DefMemPerCPU",
     "DefMemPerNode",
-    "MaxMemPerCPU",
-    "MaxMemPerNode",
+    *MEMORY_LIMITS,
 )
 _NO_LIMIT = {"", "ALL", "NONE", "N/A", "NO", "UNLIMITED", "0", "(null)"}
 _NOT_TYPES = {"MPI", "plugin", "types", "are...", "specific", "versions", "available:"}
@@ -35,7 +40,10 @@ _FIELD = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
 def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | None:
     """Return the Slurm whose commands are here and whose controller answers; None where there is none."""
     version = commands.run(["sinfo", "--version"])
-    if version is None or version.code != 0:
+    if version is None:
+        return None
+    if version.code != 0:  # without a configuration, not even its version is printed
+        report(f"sinfo --version: {version.message}")
         return None
     nodes = text_of(commands, SHAPES, report)
     if nodes is None:
@@ -56,6 +64,7 @@ def find_slurm(commands: Commands, user: str, report: Report) -> SlurmFacts | No
         qos=accounting.qos,
         enforces_limits=not {"limits", "safe"}.isdisjoint(_words(settings, "AccountingStorageEnforce")),
         allots_memory=any(one.endswith("memory") for one in _words(settings, "SelectTypeParameters")),
+        memory_limits={key: settings[key] for key in MEMORY_LIMITS if settings.get(key, "") not in _NO_LIMIT},
         mpi_types=read_mpi_types(types.out + types.err) if types else (),
         binds_ranks=None if not plugin else "affinity" in plugin or "cgroup" in plugin,
     )

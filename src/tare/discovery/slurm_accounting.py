@@ -11,6 +11,7 @@ from tare.discovery.facts import Account, Qos
 
 _MANAGER = ("sacctmgr", "--noheader", "--parsable2", "show")
 _OF_ASSOCIATIONS = ("GrpTRES", "MaxTRES", "MaxWall")
+_OF_TREE = ("Account", "ParentName", "GrpTRES")
 _OF_QOS = ("Flags", "GrpTRES", "MaxTRES", "MaxTRESPU", "MaxTRESPA", "MinTRES", "MaxWall")
 _ALLOWS_ALL = {"", "-1", "N/A"}
 
@@ -29,6 +30,9 @@ def find_accounting(commands: Commands, user: str, cluster: str, report: Report)
     columns = ",".join(("Account", "Partition", "QOS", "DefaultQOS", *_OF_ASSOCIATIONS))
     associations = [*_MANAGER, "associations", f"user={user}", *own, f"format={columns}"]
     accounts = tuple(read_accounts(text_of(commands, associations, report) or ""))
+    tree = commands.run([*_MANAGER, "associations", "user=", *own, f"format={','.join(_OF_TREE)}"])
+    if tree and tree.code == 0:
+        accounts = tuple(with_shared(accounts, tree.out))
     default = commands.run([*_MANAGER, "user", user, "format=DefaultAccount"])
     qos = commands.run([*_MANAGER, "qos", f"format={','.join(('Name', *_OF_QOS))}"])
     return Accounting(
@@ -51,6 +55,23 @@ def read_accounts(text: str) -> Iterator[Account]:
                 default_qos=default,
                 limits=_limits(_OF_ASSOCIATIONS, limits),
             )
+
+
+def with_shared(accounts: Sequence[Account], text: str) -> Iterator[Account]:
+    """Yield the accounts with what they and those above them have in common, from ``ACCOUNT|PARENT|GRPTRES``.
+
+    An association shows the MaxTRES and MaxWall that it inherits, and not the GrpTRES (sacctmgr(1)).
+    """
+    rows = [line.strip().split("|") for line in text.splitlines()]
+    known = {row[0]: (row[1], row[2]) for row in rows if len(row) == len(_OF_TREE)}
+    for one in accounts:
+        shared: dict[str, str] = {}
+        name = one.name
+        while name in known and name not in shared:
+            above, shared[name] = known[name]
+            name = above
+        given = {name: value for name, value in shared.items() if value not in _ALLOWS_ALL}
+        yield msgspec.structs.replace(one, shared=given)
 
 
 def read_qos(text: str) -> Iterator[Qos]:

@@ -1,5 +1,8 @@
 """Read Slurm's nodes: those that are alike, what of them jobs may use, and which take no jobs now.
 
+A node's available features are those that it can have, and the active ones those that it has: `--constraint`
+finds a node by an active feature, or has it rebooted where the site allows that (scontrol(1)).
+
 Sources: sinfo(1) and scontrol(1), "NODES - SPECIFICATIONS FOR SHOW COMMAND"; slurm.conf(5), CoreSpecCount.
 """
 
@@ -28,18 +31,20 @@ _SAVES_POWER = {"POWER", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_
 _UNSET_MIB = 1
 """RealMemory where the configuration names none (slurm.conf(5))."""
 
-_Alike = tuple[tuple[str, ...], int | None, int]
-"""What nodes of one class have in common: their shape, usable cores and reserved memory."""
+_Alike = tuple[tuple[str, ...], int | None, int, tuple[str, ...] | None]
+"""What nodes of one class have in common: their shape, usable cores, reserved memory and active features."""
 
 
 class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     """What jobs may use of a node: physical cores, and MiB of memory; None where Slurm reserves nothing.
 
-    `fault` is the state of one that takes no jobs now.
+    `active` are the features that it has now; None where Slurm does not say. `fault` is the state of one that
+    takes no jobs now.
     """
 
     cores: int | None = None
     reserved_mib: int = 0
+    active: tuple[str, ...] | None = None
     fault: str = ""
 
 
@@ -53,6 +58,7 @@ def read_states(text: str) -> dict[str, NodeState]:
             found[name] = NodeState(
                 cores=_usable_cores(fields),
                 reserved_mib=whole_number(fields.get("MemSpecLimit", "")) or 0,
+                active=_features(fields["ActiveFeatures"]) if "ActiveFeatures" in fields else None,
                 fault=state if _takes_no_jobs(state) else "",
             )
     return found
@@ -94,7 +100,7 @@ def read_classes(shapes: str, states: dict[str, NodeState]) -> dict[str, tuple[N
         name, _, partition = node.partition("|")
         if len(rest) == 6 and partition:
             own = states.get(name, NodeState())
-            kind = (tuple(rest), own.cores, own.reserved_mib)
+            kind = (tuple(rest), own.cores, own.reserved_mib, own.active)
             groups.setdefault(partition, {}).setdefault(kind, []).append(name)
     return {
         partition: tuple(
@@ -108,7 +114,8 @@ def read_classes(shapes: str, states: dict[str, NodeState]) -> dict[str, tuple[N
 
 
 def _class(kind: _Alike, nodes: list[str], states: dict[str, NodeState]) -> NodeClass:
-    (sockets, cores, threads, memory, features, gres), usable_cores, reserved_mib = kind
+    (sockets, cores, threads, memory, text, gres), usable_cores, reserved_mib, active = kind
+    available = _features(text)
     total_mib = whole_number(memory) or 0
     names = tuple(dict.fromkeys(nodes))
     return NodeClass(
@@ -118,7 +125,12 @@ def _class(kind: _Alike, nodes: list[str], states: dict[str, NodeState]) -> Node
         threads_per_core=whole_number(threads) or 1,
         usable_cores=usable_cores,
         memory_mib=max(total_mib - reserved_mib, 0) if total_mib > _UNSET_MIB else 0,
-        features=() if features in _NONE else tuple(features.split(",")),
+        features=available if active is None else active,
+        available=available,
         gres="" if gres in _NONE else gres,
         faults={one: states[one].fault for one in names if one in states and states[one].fault},
     )
+
+
+def _features(text: str) -> tuple[str, ...]:
+    return () if text in _NONE else tuple(text.split(","))

@@ -96,10 +96,15 @@ class BatchExecutor:
         setup.scheduler.report_waits(self._wait_for)
 
     def can_start(self, case: Case) -> bool:
-        """Return whether another task may be submitted, or join the job being packed (see Executor)."""
+        """Return whether another task may be submitted, or join the job being packed (see Executor).
+
+        A job has the options of one platform, so that others join it only if they ask for the same.
+        """
         platform = self._setup.composer.site.platforms[case.platform]
         if platform.is_packed:
-            return len(self._to_submit) == len(self._in_flight)
+            held = self._to_submit[:1]
+            is_alike = all(one.platform.options.asks_like(platform.options) for one in held)
+            return is_alike and len(self._to_submit) == len(self._in_flight)
         return not self._to_submit and len(self._in_flight) < platform.in_flight
 
     def start(self, case: Case, run: Run, number: int) -> None:
@@ -170,6 +175,10 @@ class BatchExecutor:
                 self._setup.on_wait(
                     self._in_flight[name].attempt, self._setup.composer.pseudonyms.text(reason)
                 )
+
+    def holds_runs(self) -> bool:
+        """Return whether tasks wait for the job in which they are packed (see Executor)."""
+        return bool(self._to_submit)
 
     def abandon(self) -> None:
         """Cancel every job (see Executor)."""

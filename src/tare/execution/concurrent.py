@@ -63,6 +63,10 @@ class ConcurrentExecutor:
             del self._under_way[one]
         return [one.result() for one in came_out or ended]
 
+    def holds_runs(self) -> bool:
+        """Return that none is held back (see Executor)."""
+        return False
+
     def abandon(self) -> None:
         """End all running attempts (see Executor)."""
         left = {one for one in self._under_way if not one.cancel()}

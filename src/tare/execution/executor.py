@@ -32,6 +32,10 @@ class Executor(Protocol):
         """Wait until attempts may have ended; return those that have, with their results (maybe none)."""
         ...
 
+    def holds_runs(self) -> bool:
+        """Return whether attempts are held back, to begin together as one job when `wait` is called."""
+        ...
+
     def abandon(self) -> None:
         """End all running attempts; `wait` does not return them any more."""
         ...
@@ -64,6 +68,10 @@ class SerialExecutor:
             return (self._execute(*self._next),)
         finally:
             self._next = None
+
+    def holds_runs(self) -> bool:
+        """Return that none is held back (see Executor)."""
+        return False
 
     def abandon(self) -> None:
         """Forget the attempt; the processes that it started have ended with `wait` (see Executor)."""
@@ -110,6 +118,10 @@ class BackendExecutors:
                 self._under_way[name] -= len(found)
                 ended += found
         return ended
+
+    def holds_runs(self) -> bool:
+        """Return whether an executor holds attempts back (see Executor)."""
+        return any(executor.holds_runs() for executor in self._executors.values())
 
     def abandon(self) -> None:
         """End all running attempts (see Executor)."""

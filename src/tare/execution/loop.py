@@ -115,7 +115,8 @@ class Loop:
                 if not self._launch(block, self._begin(block, cases)):
                     break
                 # Warm-up runs end before measured runs begin. Precision is known when all runs have ended.
-                if block == 0 or block >= self.plan.repeats.min:
+                # A block that is held back is one job.
+                if block == 0 or block >= self.plan.repeats.min or self._executor.holds_runs():
                     self._collect_all()
             self._collect_all()
         except KeyboardInterrupt:

@@ -58,8 +58,10 @@ AGENT
 chmod 700 "$tools/tare-qrsh"
 PATH=$tools:$PATH
 
-on_node() { # on_node NODE COMMAND…: the command is in a file, because qrsh limits its length and passes it to a shell
-  local node=$1 file quoted code
+# qrsh gives a command to the user's shell. Within quotes, csh ends a word at a newline, and replaces "!word" by a
+# command of its history, as no shell of POSIX does. So a shell of POSIX decodes what csh must not see.
+on_node() { # on_node NODE COMMAND…: the command is in a file, because qrsh limits its length
+  local node=$1 file words code
   shift
   if [ "$node" = "$this_node" ]; then
     "$@"
@@ -67,8 +69,9 @@ on_node() { # on_node NODE COMMAND…: the command is in a file, because qrsh li
   fi
   file=$PWD/.on.$BASHPID
   printf 'cd %q && exec' "$PWD" >"$file" && printf ' %q' "$@" >>"$file" || return
-  quoted="'${file//\'/\'\\\'\'}'"
-  qrsh -inherit "$node" /bin/bash "$quoted"
+  words="exec /bin/bash '${file//\'/\'\\\'\'}'"
+  words=${words//\\/\\0134} words=${words//\'/\\0047} words=${words//!/\\0041} words=${words//$'\n'/\\0012}
+  qrsh -inherit "$node" /bin/sh -c \''eval "$(printf %b "$0")"'\' "'$words'"
   code=$?
   rm -f -- "$file"
   return "$code"

@@ -50,8 +50,10 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
     kind, constraint, others = node_class(partition) if partition else (None, "", ())
     if partition and kind:
         names = class_nodes(partition)
-        cores, origin = slots_of(kind, constraint, others)
-        keys["nodes"] = Stated(host_ranges(names), f"sinfo: partition {partition.name}, {len(names)} nodes")
+        cores, origin = slots_of(partition, kind, constraint, others)
+        n_all = len(partition.nodes)
+        share = f"{len(names)} of its {n_all}" if len(names) < n_all else f"{n_all}"
+        keys["nodes"] = Stated(host_ranges(names), f"sinfo: partition {partition.name}, {share} nodes")
     else:
         names = found.hosts or ("localhost",)
         cores, origin = _cores_of_hosts(found)
@@ -129,10 +131,10 @@ def _memory(found: Found, partition: Partition | None, kind: NodeClass | None) -
             kind.memory_mib << 10,
             "sinfo: memory of a node; scontrol show node: without MemSpecLimit",
         )
-    is_allotted = found.slurm is not None and found.slurm.allots_memory
-    most = job_memory_mib(partition, kind) if partition and is_allotted else None
+    slurm = found.slurm if found.slurm and found.slurm.allots_memory else None
+    most = job_memory_mib(slurm, partition, kind) if partition and slurm else None
     if most and most << 10 < least:
-        least, origin = most << 10, "scontrol show partition: MaxMemPerNode or MaxMemPerCPU"
+        least, origin = most << 10, "scontrol show partition, config: MaxMemPerNode or MaxMemPerCPU"
     size = f"{least >> 20}GiB" if least >= _SMALL_KIB else f"{least >> 10}MiB"
     return {"memory": Stated(size, origin)}
 

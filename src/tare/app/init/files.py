@@ -14,7 +14,10 @@ _WIDTH = 108
 
 
 def site_text(draft: SiteDraft, host: str, tried: str) -> str:
-    """Return the site file. `tried` says how its platforms were tried; `host` is where it was written."""
+    """Return the site file.
+
+    `tried` says how its platforms were tried, and `host` where and when it was written.
+    """
     lines = _comment(
         f"Written by `tare init` on {host}. Comments say where each line comes from: change what you know "
         "better. `tare schema site` lists all keys; `tare doctor --site site.yaml` checks them again."
@@ -88,7 +91,8 @@ def _is_block(value: object) -> bool:
 
 def _reason(key: str, value: object) -> str:
     if key == "slurm" and isinstance(value, Mapping):
-        return "whole nodes, since other jobs disturb; one run at a time, since runs share switches"
+        whole = "whole nodes, since other jobs disturb; " if value.get("exclusive") else ""
+        return f"{whole}one run at a time, since runs share switches"
     return ""
 
 

@@ -1,13 +1,15 @@
 """Find what one job may have in a partition: nodes, minutes, memory. Pure.
 
 Sources: slurm.conf(5), PartitionName; sacctmgr(1), "SPECIFICATIONS FOR QOS"; Slurm's page "Resource Limits":
-of a partition's QoS, a job's QoS and an association, the first that sets a limit counts.
+of a partition's QoS, a job's QoS and an association, the first that sets a limit counts. Of GrpTRES, those of
+the association and of all accounts above it count. Held against Slurm 22.05.8 with its accounting.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +21,7 @@ _NORMAL = "normal"  # the QoS of jobs whose association has no default (sacctmgr
 _MOST_TRES = ("MaxTRES", "MaxTRESPU", "MaxTRESPA", "GrpTRES")
 _TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,6}(?::[0-9]{1,2}){0,2})")
 FEWEST_MINUTES = 2
-"""The time limit of Tare's shortest jobs (batch.queue.minutes_of)."""
+"""The time limit of Tare's shortest jobs (batch.options.minutes_of)."""
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -73,8 +75,8 @@ def limits_of(
 
     `account` and `qos` are what it names; without them, it has those that Slurm gives by default.
     """
-    sources = dict(_sources(slurm, partition, account, qos)) if slurm.enforces_limits else {}
-    flags = {one for limits in sources.values() for one in limits.get("Flags", "").split(",")}
+    sources = tuple(_sources(slurm, partition, account, qos)) if slurm.enforces_limits else ()
+    flags = next((_flags(one.limits) for one in sources if one.is_of_job), set())
     own = {} if "PartitionTimeLimit" in flags else _own(partition, "MaxTime")
     minutes = [*_values(own), *_values(_first(sources, "MaxWall"))]
     cpus = kind.cores * kind.threads_per_core if kind else 0
@@ -84,6 +86,7 @@ def limits_of(
         most += _tres(_first(sources, key, "node"), "node")
         most += _tres(_first(sources, key, "cpu"), "cpu", cpus) if cpus else []
     fewest += _tres(_first(sources, "MinTRES", "node"), "node")
+    fewest += [_rounded_up(one, cpus) for one in _tres(_first(sources, "MinTRES", "cpu"), "cpu") if cpus]
     return JobLimits(
         min_nodes=max((one for one in fewest if one.value > 1), key=_value, default=None),
         max_nodes=min(most, key=_value, default=None),
@@ -92,22 +95,36 @@ def limits_of(
     )
 
 
-def _sources(
-    slurm: SlurmFacts, partition: Partition, account: str, qos: str
-) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield what sets limits beside the partition itself, in Slurm's order, with the limits."""
+class _Source(NamedTuple):
+    """What sets limits beside the partition: a QoS, an association or an account, and the limits.
+
+    `is_of_job` marks the QoS of the job, whose flags count; `adds_up` an account, which several may be.
+    """
+
+    name: str
+    limits: Mapping[str, str]
+    is_of_job: bool = False
+    adds_up: bool = False
+
+
+def _sources(slurm: SlurmFacts, partition: Partition, account: str, qos: str) -> Iterator[_Source]:
+    """Yield what sets limits beside the partition itself, in Slurm's order."""
     known = {one.name: one.limits for one in slurm.qos}
     here = [one for one in slurm.accounts if one.partition in ("", partition.name)]
     own = next((one for one in here if one.name == (account or slurm.default_account)), None)
-    of_partition = partition.limits.get("QoS", "")
-    of_job = qos or (own.default_qos if own else "") or _NORMAL
-    names = [f"QoS {of_partition}", f"QoS {of_job}"]
-    limits = [known.get(of_partition, {}), known.get(of_job, {})]
-    if "OverPartQOS" in limits[1].get("Flags", "").split(","):
-        names, limits = names[::-1], limits[::-1]
-    yield from zip(names, limits, strict=True)
+    name = qos or (own.default_qos if own else "") or _NORMAL
+    of_job = _Source(f"QoS {name}", known.get(name, {}), is_of_job=True)
+    name = partition.limits.get("QoS", "")
+    of_partition = _Source(f"QoS {name}", known.get(name, {}))
+    yield from (of_job, of_partition) if "OverPartQOS" in _flags(of_job.limits) else (of_partition, of_job)
     if own:
-        yield f"your association with account {own.name}", own.limits
+        yield _Source(f"your association with account {own.name}", own.limits, adds_up=True)
+        for name, value in own.shared.items():
+            yield _Source(f"account {name}", {"GrpTRES": value}, adds_up=True)
+
+
+def _flags(limits: Mapping[str, str]) -> set[str]:
+    return set(limits.get("Flags", "").split(","))
 
 
 def _own(partition: Partition, key: str) -> dict[str, str]:
@@ -116,13 +133,19 @@ def _own(partition: Partition, key: str) -> dict[str, str]:
     return {f"{key}={value} of partition {partition.name}, {_SHOWN}": value} if value else {}
 
 
-def _first(sources: Mapping[str, Mapping[str, str]], key: str, resource: str = "") -> dict[str, str]:
-    """Return the first limit of this name by who sets it; of a list of resources, the first with this one."""
-    for name, limits in sources.items():
-        value = limits.get(key, "")
+def _first(sources: Sequence[_Source], key: str, resource: str = "") -> dict[str, str]:
+    """Return the first limit of this name by who sets it; of a list of resources, the first with this one.
+
+    Where no QoS sets it, GrpTRES is that of the association and of each account above.
+    """
+    found: dict[str, str] = {}
+    for one in sources:
+        value = one.limits.get(key, "")
         if value and f",{resource}" in f",{value}":
-            return {f"{key}={value} of {name}, sacctmgr show": value}
-    return {}
+            found[f"{key}={value} of {one.name}, sacctmgr show"] = value
+            if key != "GrpTRES" or not one.adds_up:
+                break
+    return found
 
 
 def _values(found: Mapping[str, str]) -> list[Limit]:
@@ -143,6 +166,11 @@ def _tres(found: Mapping[str, str], resource: str, each: int = 1) -> list[Limit]
         if amount is not None:
             limits.append(Limit(amount // each, origin))
     return limits
+
+
+def _rounded_up(limit: Limit, each: int) -> Limit:
+    """Return how many nodes have so many CPUs, if each has `each`."""
+    return Limit(-(-limit.value // each), limit.origin)
 
 
 def _gres(found: Mapping[str, str]) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tare.core.units import whole_number
 from tare.discovery.facts import NodeClass, Partition
 from tare.discovery.ranges import as_ranges
 
@@ -17,7 +18,7 @@ def host_ranges(names: Sequence[str]) -> list[str]:
 
 
 def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeClass, ...]]:
-    """Return the largest class of nodes, the feature that only it has (or ""), and the other classes.
+    """Return the largest class of nodes, the feature that only it can have (or ""), and the other classes.
 
     A class none of whose nodes takes jobs is left out, unless there is no other.
     """
@@ -26,7 +27,8 @@ def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeC
         return None, "", ()
     first, *others = usable
     rest = [one for one in partition.classes if one is not first]
-    own = [one for one in first.features if not any(one in other.features for other in rest)]
+    theirs = {feature for one in rest for feature in (*one.features, *one.available)}
+    own = [feature for feature in first.features if feature not in theirs]
     return first, (own[0] if rest and own else ""), tuple(others)
 
 
@@ -38,10 +40,22 @@ def class_nodes(partition: Partition) -> tuple[str, ...]:
     return partition.usable or partition.nodes
 
 
-def slots_of(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tuple[int, str]:
-    """Return the slots of a node, which are physical cores, and where their number comes from."""
+def slots_of(
+    partition: Partition, kind: NodeClass, constraint: str, others: Sequence[NodeClass]
+) -> tuple[int, str]:
+    """Return the slots of a node, which are cores that jobs get, and where their number comes from."""
+    slots, origin = _cores(kind, constraint, others)
+    threads = max(one.threads_per_core for one in (kind, *others))
+    n_cpus = whole_number(partition.limits.get("MaxCPUsPerNode", ""))
+    if n_cpus and n_cpus // threads < slots:
+        limit = f"MaxCPUsPerNode={n_cpus} of partition {partition.name}, scontrol show partition"
+        return max(n_cpus // threads, 1), f"{origin}, of which jobs get fewer: {limit}"
+    return slots, origin
+
+
+def _cores(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tuple[int, str]:
     if others and not constraint:
-        return min(one.cores for one in (kind, *others)), "sinfo: the fewest cores of a node of the partition"
+        return min(one.cores for one in (kind, *others)), "sinfo: the fewest cores of a node in 'nodes'"
     origin = f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
     if kind.usable_cores:
         kept = kind.sockets * kind.cores_per_socket - kind.usable_cores

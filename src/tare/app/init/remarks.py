@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tare.app.init.batch_remarks import allocation_remark, batch_remarks
 from tare.app.init.mpis import common_mpis, identity, loaded
-from tare.app.init.node_choice import host_ranges
+from tare.app.init.node_choice import class_nodes, host_ranges
 from tare.app.init.pmi import PMI_OF_CRAY, mpi_types, pmi_of_cray
 from tare.discovery.facts import Found, ModuleSystem, NodeClass, Partition, SlurmFacts
 from tare.discovery.networks import find_networks
@@ -19,11 +19,9 @@ def remarks_on(found: Found, partition: Partition | None, others: Sequence[NodeC
     if partition and partition.limits:
         limits = ", ".join(f"{key}={value}" for key, value in partition.limits.items())
         yield f"Partition {partition.name}: {limits}."
-    for one in others:
-        more = f"; features {','.join(one.features)}" if one.features else ""
-        yield f"It has other nodes too: {', '.join(host_ranges(one.nodes))}, {one.cores} cores{more}."
-    if partition and partition.classes and (gres := partition.classes[0].gres):
-        yield f"Generic resources of its nodes: {gres}; ask for them with 'slurm: {{gres: …}}'."
+    if partition:
+        yield from _class_remarks(partition, others)
+        yield from _feature_remarks(partition)
     yield from _fault_remarks(partition) if partition else ()
     for other in found.slurm.partitions if found.slurm else ():
         if partition and other.name != partition.name and other.is_up:
@@ -63,6 +61,31 @@ def _cray_remarks(found: Found, types: Sequence[str] | None) -> Iterator[str]:
                 )
 
 
+def _class_remarks(partition: Partition, others: Sequence[NodeClass]) -> Iterator[str]:
+    """Yield the kinds of nodes that are not the chosen one, and generic resources."""
+    listed = set(class_nodes(partition))
+    for one in others:
+        where = "also in 'nodes'" if listed.issuperset(one.usable) else "not in 'nodes'"
+        more = f"; features {','.join(one.features)}" if one.features else ""
+        shown = ", ".join(host_ranges(one.nodes))
+        yield f"Nodes of another kind, {where}: {shown}, {one.cores} cores{more}."
+    for one in partition.classes:
+        if one.gres:
+            shown = ", ".join(host_ranges(one.nodes))
+            yield f"Generic resources of {shown}: {one.gres}; ask for them with 'slurm: {{gres: …}}'."
+
+
+def _feature_remarks(partition: Partition) -> Iterator[str]:
+    """Yield the features that nodes can have and have not now."""
+    for one in partition.classes:
+        lacking = [feature for feature in one.available if feature not in one.features]
+        if lacking:
+            yield (
+                f"Features that {', '.join(host_ranges(one.nodes))} can have, and have not now: "
+                f"{','.join(lacking)}. Jobs that ask for them get these nodes only if Slurm reboots them."
+            )
+
+
 def _fault_remarks(partition: Partition) -> Iterator[str]:
     """Yield which nodes of the partition take no jobs now."""
     by_state: dict[str, list[str]] = {}
@@ -92,12 +115,17 @@ def _fabric_remarks(found: Found) -> Iterator[str]:
 
 
 def _accounting_remarks(slurm: SlurmFacts) -> Iterator[str]:
-    accounts = {one.name for one in slurm.accounts}
+    accounts = {f"{one.name} (in {one.partition})" if one.partition else one.name for one in slurm.accounts}
     if len(accounts) > 1:
         yield f"Accounts that you may charge: {', '.join(sorted(accounts))}."
-    qos = sorted({name for one in slurm.accounts for name in one.qos})
-    if len(qos) > 1:
-        yield f"QoS that you may use: {', '.join(qos)}; choose one with --qos, or 'slurm: {{qos: …}}'."
+    own: dict[tuple[str, ...], list[str]] = {}
+    for one in slurm.accounts:
+        own.setdefault(tuple(sorted(one.qos)), []).append(one.name)
+    for qos, names in own.items():
+        if len(qos) > 1:
+            whose = f" with account {', '.join(dict.fromkeys(names))}" if len(own) > 1 else ""
+            cure = "choose one with --qos, or 'slurm: {qos: …}'"
+            yield f"QoS that you may use{whose}: {', '.join(qos)}; {cure}."
 
 
 def _module_remarks(found: Found) -> Iterator[str]:

@@ -5,12 +5,14 @@ They are what the user names; else Slurm's default, if jobs run there, and what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from tare.app.init.job_limits import limits_of
 from tare.app.init.node_choice import class_nodes, node_class
+from tare.config.expansion import expand_nodes
 from tare.core.errors import UsageError
 from tare.discovery.facts import Partition, SlurmFacts
 
@@ -28,12 +30,18 @@ class Chosen(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-def partition_of(
-    slurm: SlurmFacts, wish: str, groups: Collection[str], choose: Choose
-) -> tuple[Partition, str]:
+class Submitter(msgspec.Struct, frozen=True, kw_only=True):
+    """Who submits jobs, and from where: the user's groups, and this host's name."""
+
+    groups: Collection[str] = ()
+    host: str = ""
+    is_root: bool = False
+
+
+def partition_of(slurm: SlurmFacts, wish: str, submitter: Submitter, choose: Choose) -> tuple[Partition, str]:
     """Return the partition for the runs, and why it is none that Slurm would take; empty if it is.
 
-    `groups` are those of the user. Raises UsageError for a `wish` that is not up.
+    Raises UsageError for a `wish` that is not up.
     """
     able = [one for one in slurm.partitions if one.is_up and one.nodes]
     up = [one for one in able if not one.is_hidden or one.name == wish] or able
@@ -42,19 +50,21 @@ def partition_of(
         if wish not in by_name:
             known = ", ".join(by_name)
             raise UsageError(f"no partition {wish!r} is up; --partition takes one of {known}")
-        return by_name[wish], ""
-    usable = [one for one in up if not _refusal(slurm, one, groups)]
+        named = msgspec.structs.replace(by_name[wish], is_hidden=False)
+        against = _refusal(slurm, named, submitter)
+        return by_name[wish], f"partition {wish}: --partition, although {against}" if against else ""
+    usable = [one for one in up if not _refusal(slurm, one, submitter)]
     default = (usable or up)[0]
     name = choose("Partition for the runs", list(by_name), default.name)
     if name != default.name or default.is_default:
         return by_name[name], ""
     slurms = next((one for one in slurm.partitions if one.is_default), None)
-    why = _refusal(slurm, slurms, groups) if slurms else "Slurm has no default partition"
+    why = _refusal(slurm, slurms, submitter) if slurms else "Slurm has no default partition"
     which = "the first that takes your jobs" if usable else "the first, though none seems to take your jobs"
     return default, f"partition {default.name}: {why}; this is {which}, and --partition names another"
 
 
-def _refusal(slurm: SlurmFacts, partition: Partition, groups: Collection[str]) -> str:
+def _refusal(slurm: SlurmFacts, partition: Partition, submitter: Submitter) -> str:
     """Return why no job of this user runs in the partition; empty if one may."""
     name = f"Slurm's partition {partition.name}" if partition.is_default else f"partition {partition.name}"
     if not partition.is_up:
@@ -63,17 +73,46 @@ def _refusal(slurm: SlurmFacts, partition: Partition, groups: Collection[str]) -
         return f"{name} is hidden"
     if not partition.usable:
         return f"{name} has no node that takes jobs now"
-    allowed = partition.limits.get("AllowGroups", "").split(",")
-    if allowed != [""] and not set(allowed) & set(groups):
-        return f"{name} has AllowGroups={','.join(allowed)}"
+    if key := _closed_to(submitter, partition):
+        return f"{name} has {key}={partition.limits[key]}"
     here = [one for one in slurm.accounts if one.partition in ("", partition.name)]
     if slurm.accounts and not _allowed([one.name for one in here], partition, "Accounts"):
         return f"{name} takes none of your accounts"
     qos = [name for one in here for name in one.qos]
-    if qos and not _allowed(qos, partition, "Qos"):
+    if qos and not submitter.is_root and not _allowed(qos, partition, "Qos"):
         return f"{name} takes none of your QoS"
     refusal = limits_of(slurm, partition, node_class(partition)[0]).refusal(len(class_nodes(partition)))
     return f"{name} runs no job of Tare: {refusal}" if refusal else ""
+
+
+def _closed_to(submitter: Submitter, partition: Partition) -> str:
+    """Return the entry of the partition by which the submitter's jobs are refused; empty if there is none.
+
+    Root may use any partition, but not from any node, nor without a reservation (slurm.conf(5)).
+    """
+    limits = partition.limits
+    nodes = _names(limits.get("AllocNodes", ""))
+    if nodes and submitter.host and submitter.host.partition(".")[0] not in nodes:
+        return "AllocNodes"
+    if limits.get("ReqResv") == "YES":
+        return "ReqResv"
+    if submitter.is_root:
+        return ""
+    if limits.get("RootOnly") == "YES":
+        return "RootOnly"
+    groups = _names(limits.get("AllowGroups", ""))
+    return "AllowGroups" if groups and not groups & set(submitter.groups) else ""
+
+
+def _names(text: str) -> set[str]:
+    """Return the names in a list with ranges, such as ``login[1-2],admin``."""
+    found: set[str] = set()
+    for part in re.split(r",(?![^\[]*\])", text):
+        try:
+            found.update(expand_nodes(part) if part else ())
+        except ValueError:
+            found.add(part)
+    return found
 
 
 def account_of(slurm: SlurmFacts, partition: Partition, wish: str, choose: Choose) -> Chosen:
@@ -116,7 +155,9 @@ def qos_of(slurm: SlurmFacts, partition: Partition, account: str, wish: str, cho
 def _allowed(names: Sequence[str], partition: Partition, kind: str) -> list[str]:
     """Return those of `names` that the partition takes."""
     allows, denies = (partition.limits.get(f"{word}{kind}", "").split(",") for word in ("Allow", "Deny"))
-    return [one for one in names if (allows == [""] or one in allows) and one not in denies]
+    if allows != [""]:  # the other list is then not enforced (slurm.conf(5), AllowAccounts)
+        return [one for one in names if one in allows]
+    return [one for one in names if one not in denies]
 
 
 def _demand(default: str, allowed: Sequence[str], partition: Partition, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 from collections.abc import Callable, Mapping
 
@@ -9,16 +10,20 @@ from tare.app.init.dialogue import Dialogue
 from tare.app.init.job_limits import JobLimits
 from tare.app.init.node_choice import class_nodes
 from tare.app.init.slurm_request import Request, probe_memory
+from tare.core.errors import BackendError
 from tare.discovery.commands import Commands
 from tare.discovery.facts import NodeFacts, Partition, SlurmFacts
 from tare.discovery.nodes import JOB_MINUTES, ask_slurm, srun_command
+from tare.discovery.slurm_waiting import watched
 
-_WAIT_S = 300
 _ASKED = ("partition", "constraint", "account", "qos", "gres")
 
 
 class SlurmSurvey:
-    """Asks nodes of a partition, if the user agrees (`may`). `notes` gets what is not known, and why."""
+    """Asks nodes of a partition, if the user agrees (`may`). `notes` gets what is not known, and why.
+
+    The job is given up if it has not started after `wait_s` seconds.
+    """
 
     def __init__(
         self,
@@ -27,9 +32,11 @@ class SlurmSurvey:
         may: Callable[[str], bool],
         origins: Mapping[str, str],
         notes: list[str],
+        wait_s: int,
     ) -> None:
         self._commands, self._dialogue, self._may = commands, dialogue, may
-        self._origins, self._notes = origins, notes
+        self._origins, self._notes, self._wait_s = origins, notes, wait_s
+        self._job = f"tare-init-{secrets.token_hex(3)}"
 
     def of_partition(
         self, slurm: SlurmFacts, partition: Partition, limits: JobLimits, request: Request, script: str
@@ -44,10 +51,24 @@ class SlurmSurvey:
         if not self._may("run this job"):
             self._leave_out("no job was run")
             return (), False
-        with self._dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"):
-            report = self._notes.append
-            nodes = ask_slurm(self._commands, command, _WAIT_S, script, self._origins, report)
+        nodes = self._asked(command, script)
         return nodes, bool(nodes)
+
+    def _asked(self, command: list[str], script: str) -> tuple[NodeFacts, ...]:
+        """Return what nodes say in the job; none, with the reason noted and said, if it fails."""
+        with (
+            self._dialogue.busy("a job on compute nodes (Ctrl-C cancels it)"),
+            watched(self._commands, self._job, self._dialogue.say) as wait,
+        ):
+            try:
+                report = self._notes.append
+                return ask_slurm(self._commands, command, self._wait_s, script, self._origins, report)
+            except BackendError as error:
+                waited = f", which was waiting ({wait.reason}, by squeue)" if wait.reason else ""
+                why = f"the job that asks them{waited}: {error}"
+        self._dialogue.say(f"         nothing is known of compute nodes: {why}")
+        self._leave_out(why)
+        return ()
 
     def _announced(
         self, slurm: SlurmFacts, partition: Partition, limits: JobLimits, request: Request, wanted: int
@@ -58,11 +79,12 @@ class SlurmSurvey:
             minutes = min(minutes, limits.max_minutes.value)
         asked = {key: str(request.options[key]) for key in _ASKED if key in request.options}
         options = {**asked, "mem": probe_memory(slurm, partition)}
-        command = srun_command(n_nodes, options, _WAIT_S, minutes)
+        command = srun_command(n_nodes, options, self._wait_s, minutes, self._job)
         why = f" ({limits.why(wanted)})" if limits.why(wanted) else ""
         self._dialogue.say(
             "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
-            f"{n_nodes} node{'s' if n_nodes > 1 else ''}{why}, for {minutes} minutes at most:",
+            f"{n_nodes} node{'s' if n_nodes > 1 else ''}{why}, for {minutes} minutes at most. "
+            f"It is given up if it waits for {self._wait_s} s (--wait):",
             f"  {shlex.join(command)} sh -c …",
         )
         return command

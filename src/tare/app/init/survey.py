@@ -21,7 +21,7 @@ from tare.app.init.hosts_survey import HostsSurvey
 from tare.app.init.job_limits import limits_of
 from tare.app.init.kubernetes_survey import ClusterWishes, survey_kubernetes
 from tare.app.init.node_choice import node_class
-from tare.app.init.slurm_choice import account_of, partition_of, qos_of
+from tare.app.init.slurm_choice import Submitter, account_of, partition_of, qos_of
 from tare.app.init.slurm_request import request_of
 from tare.app.init.slurm_survey import SlurmSurvey
 from tare.core.errors import BackendError, CampaignError, UsageError
@@ -41,8 +41,15 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
 
 
+WAIT_S = 300
+"""How long jobs wait in a queue by default."""
+
+
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user said at the start. Without `allows_jobs`, nothing runs on nodes of a batch system."""
+    """What the user said at the start. Without `allows_jobs`, nothing runs on nodes of a batch system.
+
+    Jobs that have not started after `wait_s` seconds are given up.
+    """
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -53,6 +60,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     image: str = ""
     allows_jobs: bool = True
+    wait_s: int = WAIT_S
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,7 +193,7 @@ class _Surveyor:
 
     def _choice(self, slurm: SlurmFacts) -> Choice:
         choose = self.dialogue.choose
-        partition, why = partition_of(slurm, self.wishes.partition, _groups(), choose)
+        partition, why = partition_of(slurm, self.wishes.partition, _submitter(), choose)
         if why:
             self.dialogue.say(f"chosen   {why}")
         account = account_of(slurm, partition, self.wishes.account, choose)
@@ -221,7 +229,9 @@ class _Surveyor:
         if partition is None:
             return (), "", False
         request = request_of(slurm, partition, choice.limits, choice.account, choice.qos)
-        survey = SlurmSurvey(self.commands, self.dialogue, self._may, self.origins, self.notes)
+        survey = SlurmSurvey(
+            self.commands, self.dialogue, self._may, self.origins, self.notes, self.wishes.wait_s
+        )
         script = self._script("", marker)
         nodes, may_try = survey.of_partition(slurm, partition, choice.limits, request, script)
         for one in nodes:
@@ -246,6 +256,10 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
+
+
+def _submitter() -> Submitter:
+    return Submitter(groups=_groups(), host=socket.gethostname(), is_root=os.geteuid() == 0)
 
 
 def _groups() -> set[str]:

@@ -8,21 +8,23 @@ import msgspec
 
 from tare.app.init.files import SITE, site_text
 from tare.app.init.site_draft import PlatformDraft, SiteDraft
+from tare.app.patience import Patience
 from tare.app.site_doctor import examine
 from tare.config import SiteSource
 from tare.config.site_file import site_from_text
 from tare.core.checks import Finding
 
 
-def announcement(draft: SiteDraft) -> str:
-    """Return which jobs of a batch system try the platforms, as a sentence; empty if there are none."""
+def announcement(draft: SiteDraft, wait_s: int) -> str:
+    """Return which jobs of a batch system try the platforms, in sentences; empty if there are none."""
     names = [one.name for one in draft.platforms if one.is_mpi and one.options.get("backend") == "slurm"]
     if not names:
         return ""
     each = "it runs" if len(names) == 1 else "they run one after the other, each"
     return (
         f"To try each platform, {_counted(len(names), 'job')} of seconds: {each} on "
-        f"{_counted(draft.job.nodes, 'node')}, for {draft.job.minutes} minutes at most: {', '.join(names)}."
+        f"{_counted(draft.job.nodes, 'node')}, for {draft.job.minutes} minutes at most: "
+        f"{', '.join(names)}. A job that waits for {wait_s} s is cancelled (--wait)."
     )
 
 
@@ -30,11 +32,11 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def try_out(draft: SiteDraft, host: str, *, starts_ranks: bool) -> Iterator[Finding]:
+def try_out(draft: SiteDraft, host: str, *, starts_ranks: bool, patience: Patience) -> Iterator[Finding]:
     """Yield what `tare doctor --site` finds at the site of the draft (see site_doctor.examine)."""
     text = site_text(draft, host, "")
     source = SiteSource(site_from_text(text, SITE), text, SITE)
-    yield from examine(source, starts_ranks=starts_ranks)
+    yield from examine(source, starts_ranks=starts_ranks, patience=patience)
 
 
 def marked(draft: SiteDraft, findings: list[Finding]) -> SiteDraft:
@@ -62,3 +64,11 @@ def how_tried(draft: SiteDraft, findings: list[Finding]) -> str:
         return "Nothing shows that one of them starts two ranks."
     where = "one node" if draft.n_nodes < 2 else "two nodes"
     return f"These started two ranks of one program on {where}: {', '.join(tried)}."
+
+
+def untried(draft: SiteDraft, findings: list[Finding]) -> SiteDraft:
+    """Return the draft with a remark on each platform of which the trial could not tell whether it works."""
+    names = {one.name for one in draft.platforms}
+    open_ones = [one for one in findings if one.is_met is None and one.name in names]
+    remarks = (f"Not known whether {one.name} works: {one.found}." for one in open_ones)
+    return msgspec.structs.replace(draft, remarks=(*draft.remarks, *remarks))

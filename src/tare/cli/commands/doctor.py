@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from tare.cli.logs import log_options
+from tare.cli.options import waiting_time
 from tare.core.redaction import redact_text
 from tare.terminal.output import echo, json_option, print_json, print_table
 
@@ -25,9 +26,15 @@ _MISSING_EXIT_CODE = 3
 @click.option(
     "--platform", "platforms", multiple=True, help="Check only this platform of the site; may be repeated."
 )
+@click.option(
+    "--wait",
+    callback=waiting_time,
+    metavar="TIME",
+    help="With --site, cancel a job of its own that has waited in a queue for so long.  [default: never]",
+)
 @json_option
 @log_options
-def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None:
+def command(site: str | None, platforms: tuple[str, ...], wait: float | None, as_json: bool) -> None:
     """Check what this machine needs for the lab: what is missing, why it matters and how to get it.
 
     With --site, check a site: whether its hosts respond, clocks agree, the working folder and storage can
@@ -44,7 +51,7 @@ def command(site: str | None, platforms: tuple[str, ...], as_json: bool) -> None
       tare doctor --site lab --platform mpich --platform slurm
     """
     if site is not None:
-        _check_site(site, platforms, as_json=as_json)
+        _check_site(site, platforms, wait, as_json=as_json)
         return
     if platforms:
         raise click.UsageError("--platform is one of a site; name that with --site")
@@ -75,13 +82,18 @@ def _state(is_met: bool, is_needed: bool) -> str:
     return "MISSING" if is_needed else "optional"
 
 
-def _check_site(name: str, platforms: tuple[str, ...], *, as_json: bool) -> None:
+def _check_site(name: str, platforms: tuple[str, ...], wait_s: float | None, *, as_json: bool) -> None:
     """Print each finding as soon as it is there, because a platform may wait in a queue."""
     from tare import config
+    from tare.app.patience import Patience
     from tare.app.site_doctor import examine
 
+    def say(line: str) -> None:
+        if not as_json:
+            echo(redact_text(line))
+
     findings = []
-    for raw in examine(config.read_site(name), platforms):
+    for raw in examine(config.read_site(name), platforms, patience=Patience(wait_s, say)):
         hidden = {"found": redact_text(raw.found), "cure": redact_text(raw.cure)}
         finding = msgspec.structs.replace(raw, **hidden)
         findings.append(finding)

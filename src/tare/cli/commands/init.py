@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.cli.logs import log_options
+from tare.cli.options import waiting_time
 from tare.core.errors import CampaignError, UsageError
 from tare.core.redaction import redact_text
 from tare.core.visible_text import visible_line
@@ -43,6 +45,14 @@ _MISSING_EXIT_CODE = 3
 )
 @click.option("--namespace", default="", help="Namespace for pods; default: the context's.")
 @click.option("--image", default="", help="Image of pods; default: the question, or that of an MPIJob there.")
+@click.option(
+    "--wait",
+    callback=waiting_time,
+    default="5 min",
+    show_default=True,
+    metavar="TIME",
+    help="Cancel a job of its own that has waited in the queue for so long, and go on without it.",
+)
 @click.option("--no-jobs", is_flag=True, help="Run nothing on compute nodes or hosts, not even for seconds.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take the defaults, and run what is announced.")
 @click.option("--force", is_flag=True, help="Replace site.yaml and first.yaml if they are there.")
@@ -57,6 +67,7 @@ def command(
     context: str,
     namespace: str,
     image: str,
+    wait: float,
     no_jobs: bool,
     yes: bool,
     force: bool,
@@ -98,11 +109,13 @@ def command(
         namespace=namespace,
         image=image,
         allows_jobs=not no_jobs,
+        wait_s=round(wait),
     )
     found = survey(OwnCommands(), wishes, dialogue)
-    draft, findings = _tried(found, folder, dialogue)
+    draft, findings = _tried(found, folder, dialogue, wishes.wait_s)
     tried = how_tried(draft, findings)
-    texts = (files.site_text(draft, found.found.host, tried), files.study_text(draft))
+    where = f"{found.found.host}, {time.strftime('%Y-%m-%d')}"
+    texts = (files.site_text(draft, where, tried), files.study_text(draft))
     for path, text in zip(targets, texts, strict=True):
         _write(path, text, is_forced=force)
     if as_json:
@@ -148,30 +161,32 @@ def _expanded(hosts: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _tried(found: Survey, folder: Path, dialogue: _Terminal) -> tuple[SiteDraft, list[Finding]]:
+def _tried(found: Survey, folder: Path, dialogue: _Terminal, wait_s: int) -> tuple[SiteDraft, list[Finding]]:
     """Return the draft with the faults of its platforms, and all findings."""
     from tare.app.init.draft import make_draft
-    from tare.app.init.trial import marked, try_out
+    from tare.app.init.trial import marked, try_out, untried
+    from tare.app.patience import Patience
 
     draft = make_draft(found.found, found.choice)
     findings: list[Finding] = []
     with contextlib.chdir(folder):
-        starts_ranks = found.may_try and _agrees_to_trial(draft, dialogue)
-        trial = try_out(draft, found.found.host, starts_ranks=starts_ranks)
+        starts_ranks = found.may_try and _agrees_to_trial(draft, dialogue, wait_s)
+        patience = Patience(wait_s, lambda line: dialogue.say(redact_text(line)))
+        trial = try_out(draft, found.found.host, starts_ranks=starts_ranks, patience=patience)
         while True:
             with dialogue.busy("trying the site"):
                 finding = next(trial, None)
             if finding is None:
-                return marked(draft, findings), findings
+                return untried(marked(draft, findings), findings), findings
             findings.append(_hidden(finding))
             dialogue.say(*_lines(findings[-1]))
 
 
-def _agrees_to_trial(draft: SiteDraft, dialogue: _Terminal) -> bool:
+def _agrees_to_trial(draft: SiteDraft, dialogue: _Terminal, wait_s: int) -> bool:
     """Return whether platforms may start ranks; the user is asked if that takes jobs of a batch system."""
     from tare.app.init.trial import announcement
 
-    jobs = announcement(draft)
+    jobs = announcement(draft, wait_s)
     if jobs:
         dialogue.say(jobs)
     return not jobs or dialogue.confirm("May tare init run them?")

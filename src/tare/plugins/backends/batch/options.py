@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 from msgspec import Meta
@@ -10,6 +12,13 @@ from msgspec import Meta
 from tare.core.backend_options import QueueOptions
 from tare.core.fields import Count, Word
 from tare.core.site import Platform
+
+_START_AND_END_S = 60  # added to a task's time-out, for probes, slow starts and a slow kill
+
+
+def minutes_of(timeouts_s: Sequence[float]) -> int:
+    """Return the time limit of a job whose tasks have these time-outs, in minutes."""
+    return math.ceil(sum(timeout_s + _START_AND_END_S for timeout_s in timeouts_s) / 60)
 
 
 class JobMode(enum.StrEnum):
@@ -37,6 +46,10 @@ class JobOptions(QueueOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     def is_packed(self) -> bool:
         """Return whether a block's runs share one job (see BackendOptions)."""
         return self.mode is JobMode.PACKED
+
+    def job_minutes(self, timeouts_s: Sequence[float]) -> int | None:
+        """Return the time limit of a job (see BackendOptions)."""
+        return minutes_of(timeouts_s)
 
 
 OptionsT = TypeVar("OptionsT", bound=JobOptions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -12,14 +11,8 @@ import msgspec
 from tare.core.scheduler import Task
 from tare.core.site import Platform
 from tare.plugins.backends.batch.leftovers import comment
+from tare.plugins.backends.batch.options import minutes_of
 from tare.plugins.backends.batch.phases import Phase
-
-_START_AND_END_S = 60  # added to a task's time-out, for probes, slow starts and a slow kill
-
-
-def minutes_of(timeouts_s: Sequence[float]) -> int:
-    """Return the time limit of a job whose tasks have these time-outs, in minutes."""
-    return math.ceil(sum(timeout_s + _START_AND_END_S for timeout_s in timeouts_s) / 60)
 
 
 class QueuedJob(NamedTuple):

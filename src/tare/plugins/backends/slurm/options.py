@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
+from tare.core.backend_options import BackendOptions
 from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import shown
 from tare.core.fields import Count, Word
@@ -47,6 +51,15 @@ class SlurmOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=
         tuple[Word, ...], Meta(description="Further options of sbatch.", examples=[["--switches=1"]])
     ] = ()
 
+    def asks_like(self, other: BackendOptions) -> bool:
+        """Return whether jobs ask sbatch for the same (see BackendOptions); ranks may start differently."""
+        return isinstance(other, SlurmOptions) and self == msgspec.structs.replace(other, mpi=self.mpi)
+
+    def job_minutes(self, timeouts_s: Sequence[float]) -> int | None:
+        """Return the time limit of a job (see BackendOptions); None where a line of the site sets it."""
+        is_set = any(re.match(r"--time\b(?!-)|-t", line) for line in self.lines)
+        return None if is_set else super().job_minutes(timeouts_s)
+
     @property
     def allocator(self) -> str:
         """Return the name that MPIs use for Slurm (see BackendOptions)."""
@@ -68,4 +81,7 @@ def check_options(options: SlurmOptions, reader: OptionsReader) -> SlurmOptions:
         value = getattr(options, name)
         if value is not None and not value.isprintable():  # a newline would end sbatch's comment line
             reader.fault(f"{shown(value)} is no value of sbatch; use one line", name)
+    fewest, most = options.min_nodes, options.max_nodes
+    if fewest and most and fewest > most:
+        reader.fault(f"jobs of {fewest} nodes or more, and of {most} or fewer; correct one", "min_nodes")
     return options
