@@ -101,7 +101,7 @@ def print_comparisons(
         "",
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {margin * 100:.3g} %.",
+        f"equivalent where the whole interval is within ± {margin * 100:.6g} %.",
         legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):

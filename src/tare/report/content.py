@@ -24,7 +24,7 @@ from tare.report.variants import Variants, lay_out
 from tare.report.words.accounting import Account, account
 from tare.report.words.answer import Answer, answer_all, reading
 from tare.report.words.bounds import bound_rows, with_bounds
-from tare.report.words.numbers import count, percent, visible
+from tare.report.words.numbers import count, exact_percent, percent, visible
 
 PartT = TypeVar("PartT")
 
@@ -89,7 +89,7 @@ def content(
         chart_faults=facts.chart_faults,
         values=facts.values,
         sections=tuple(made_sections(facts)),
-        margin=percent(plan.margin, is_signed=False, decimals=0),
+        margin=exact_percent(plan.margin),
         confidence=_confidence(statistics),
     )
 

@@ -24,7 +24,7 @@ from tare.report.words.clauses import (
 )
 from tare.report.words.further import further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
-from tare.report.words.numbers import NARROW, count, listed, percent
+from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent
 from tare.report.words.settling import settles
 
 
@@ -255,5 +255,4 @@ def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], var
 
 
 def _within(margin: float) -> str:
-    decimals = 0 if (margin * 100).is_integer() else 1
-    return f"±{NARROW}{percent(margin, is_signed=False, decimals=decimals)}"
+    return f"±{NARROW}{exact_percent(margin)}"

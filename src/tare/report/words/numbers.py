@@ -94,6 +94,11 @@ def percent(share: float, *, is_signed: bool = True, decimals: int | None = None
     return text.replace("-", "−") + f"{NARROW}%"
 
 
+def exact_percent(share: float) -> str:
+    """Return a share that was asked for, such as a margin, in percent and unrounded: ``2.5 %``."""
+    return f"{share * 100:.6g}{NARROW}%"
+
+
 def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
     """Return an interval of shares in percent: ``[61, 75]``; empty if there is none."""
     if bounds is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.analysis.precision import Imprecision
 from tare.analysis.quality import Quality, QualityWarning
 from tare.analysis.repeatability import RepeatabilityWarning
-from tare.report.words.numbers import count, listed, number, percent, quantity
+from tare.report.words.numbers import count, exact_percent, listed, number, percent, quantity
 from tare.stats.modes import MIN_FOR_MODES
 from tare.stats.series import MIN_SERIES
 from tare.stats.warmup import MIN_FOR_WARM_UP
@@ -58,9 +58,8 @@ def brief(warning: QualityWarning) -> str:
 
 def imprecision_words(found: Imprecision) -> str:
     """Return that noise or load leaves most ratios undecided, with the numbers that show it."""
-    asked, known, scatter = (
-        percent(one, is_signed=False) for one in (found.margin, found.half_width, found.scatter)
-    )
+    asked = exact_percent(found.margin)
+    known, scatter = (percent(one, is_signed=False) for one in (found.half_width, found.scatter))
     text = (
         f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to ±{known} in the "
         f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "

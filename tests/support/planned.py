@@ -1,0 +1,63 @@
+"""Campaigns whose every value is planned: for tests of what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from support.synthetic import make_case, make_plan
+from tare.core.attempt import Attempt, Series, State
+from tare.core.campaign import Campaign
+from tare.core.workload import Better, Fom
+
+ELAPSED = Fom(name="elapsed", unit="s", better=Better.LOWER, is_primary=True)
+RATE = Fom(name="rate", unit="GB/s", better=Better.HIGHER, is_primary=True)
+
+WORKLOAD = "planned"
+
+
+def make_planned(
+    values: Mapping[str, Mapping[Fom, Sequence[float | None]]],
+    *,
+    margin: float = 0.02,
+    folder: Path = Path("planned"),
+) -> Campaign:
+    """Return a finished campaign with these values of each network and figure, one for each block.
+
+    The reference is the network ``host``. A run with None failed.
+    """
+    foms = tuple(dict.fromkeys(fom for figures in values.values() for fom in figures))
+    blocks = max(len(series) for figures in values.values() for series in figures.values())
+    cases = {network: make_case(network, workload=WORKLOAD) for network in values}
+    plan = make_plan(tuple(cases.values()), blocks=blocks, margin=margin)
+    plan = msgspec.structs.replace(plan, foms={WORKLOAD: foms})
+    attempts = [
+        _attempt(cases[network].id, block, {fom: series[block - 1] for fom, series in figures.items()})
+        for block in range(1, blocks + 1)
+        for network, figures in values.items()
+    ]
+    orders = {block: [case.id for case in plan.order(block)] for block in range(1, blocks + 1)}
+    return Campaign(folder=folder, plan=plan, attempts=tuple(attempts), orders=orders)
+
+
+def _attempt(case: str, block: int, values: Mapping[Fom, float | None]) -> Attempt:
+    series = [
+        Series(fom=fom.name, unit=fom.unit, better=fom.better, values=[value])
+        for fom, value in values.items()
+        if value is not None
+    ]
+    has_failed = len(series) < len(values)
+    return Attempt(
+        case=case,
+        block=block,
+        attempt=1,
+        state=State.FAILED if has_failed else State.DONE,
+        reason="out of memory" if has_failed else "",
+        started_at=1e9 + 60 * block,
+        elapsed_s=1.0,
+        exit_code=int(has_failed),
+        hosts=["n1", "n2"],
+        series=[] if has_failed else series,
+    )
