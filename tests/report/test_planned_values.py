@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
-from report.studies import content_of, words_of
+from report.studies import answers_of, content_of
 from support.planned import ELAPSED, make_planned
 from support.synthetic import make_campaign
 from tare.core.campaign import Campaign
 from tare.core.workload import Better, Fom
+from tare.report.variants import lay_out
+from tare.report.words.answer import answer_all
 
 GAIN = Fom(name="gain", unit="dB", better=Better.HIGHER, is_primary=True)
 ERRORS = Fom(name="errors", unit="1", better=Better.LOWER, is_primary=True)
@@ -29,7 +32,11 @@ def about(value: float, blocks: int = 6) -> list[float]:
 
 
 def said(campaign: Campaign) -> str:
-    (answer,) = words_of(campaign)
+    answers = answers_of(campaign)
+    variants = lay_out(campaign, answers.comparisons)
+    (answer,) = answer_all(
+        answers.headlines, answers.overview, variants, campaign.plan.margin, answers.aggregates
+    )
     return plain(f"{answer.sentence} {answer.beside}")
 
 
@@ -54,3 +61,20 @@ def test_captions_of_charts_state_the_same_margin(margin: float, text: str) -> N
     texts = [plain(one.text) for one in found.figures if "the grey band is the margin (" in one.text]
     assert texts
     assert all(f"the margin (± {text})" in one for one in texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "word"),
+    [("timeouts", "1", "higher"), ("step_time", "us", "longer"), ("runtime", "s", "longer")],
+)
+def test_only_times_are_longer(name: str, unit: str, word: str) -> None:
+    fom = Fom(name=name, unit=unit, better=Better.LOWER, is_primary=True)
+    campaign = make_planned({"host": {fom: about(1000.5)}, "overlay": {fom: about(1500.75)}})
+    assert re.search(rf"% {word} \[", said(campaign))
+
+
+def test_figures_without_a_ratio_count_among_those_that_were_measured() -> None:
+    gain, errors = (msgspec.structs.replace(one, is_primary=False) for one in (GAIN, ERRORS))
+    host = {ELAPSED: about(5.0), gain: about(-3.0), errors: about(7.0)}
+    campaign = make_planned({"host": host, "overlay": host})
+    assert "2 more figures that do not answer this were measured" in said(campaign)

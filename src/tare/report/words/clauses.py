@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
 from tare.analysis.headline import Headline
 from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST
-from tare.core.units import format_bytes
+from tare.core.units import format_bytes, seconds_in
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
 from tare.report.variants import Variants
@@ -302,6 +302,7 @@ def _change_text(ratio: float) -> str:
 
 def _direction(one: Headline) -> str:
     is_more = (one.ratio or 1.0) > 1
-    if one.is_elapsed or (one.better is Better.LOWER and "time" in one.fom):
+    is_time = one.better is Better.LOWER and "time" in one.fom and seconds_in(one.unit) is not None
+    if one.is_elapsed or is_time:
         return "longer" if is_more else "shorter"
     return "higher" if is_more else "lower"
