@@ -7,11 +7,19 @@ import re
 import msgspec
 import pytest
 
-from report.studies import answers_of, content_of
-from support.planned import ELAPSED, make_planned
+from report.studies import answers_of, content_of, page_of
+from support.planned import ELAPSED, RATE, make_planned
 from support.synthetic import make_campaign
+from tare.analysis.check import Outcome, check
+from tare.analysis.compare import aggregates
+from tare.analysis.quality import quality
+from tare.analysis.rule_parser import parse_rule
+from tare.analysis.rules import Kind, RuleSource
 from tare.core.campaign import Campaign
+from tare.core.comparison import Mean
 from tare.core.workload import Better, Fom
+from tare.report.sections.overview import overview
+from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
 from tare.report.words.answer import answer_all
 
@@ -37,7 +45,7 @@ def said(campaign: Campaign) -> str:
     (answer,) = answer_all(
         answers.headlines, answers.overview, variants, campaign.plan.margin, answers.aggregates
     )
-    return plain(f"{answer.sentence} {answer.beside}")
+    return plain(f"{answer.sentence} {answer.beside}").strip()
 
 
 def equals(margin: float) -> Campaign:
@@ -78,3 +86,106 @@ def test_figures_without_a_ratio_count_among_those_that_were_measured() -> None:
     host = {ELAPSED: about(5.0), gain: about(-3.0), errors: about(7.0)}
     campaign = make_planned({"host": host, "overlay": host})
     assert "2 more figures that do not answer this were measured" in said(campaign)
+
+
+def compared(fom: Fom, host: list[float], overlay: list[float]) -> Campaign:
+    return make_planned({"host": {fom: host}, "overlay": {fom: overlay}})
+
+
+TO_NOTHING = "no ratio: the mean of the reference is zero or less"
+SOME = [3.0, 4.0, 2.0, 5.0, 3.0, 4.0]
+NEVER_A_RATIO = [
+    (GAIN, about(-3.0), about(-6.0), "no ratio: the mean of the reference is zero or less"),
+    (GAIN, about(3.0), about(-6.0), "no ratio: the mean of the contender is below zero"),
+    (
+        ERRORS,
+        [0.0] * 6,
+        [3.0, 4.0, 2.0, 5.0, 3.0, 4.0],
+        "no ratio: the mean of the reference is zero or less",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fom", "host", "overlay", "why"), NEVER_A_RATIO)
+def test_values_without_a_ratio_are_not_called_unmeasured(
+    fom: Fom, host: list[float], overlay: list[float], why: str
+) -> None:
+    campaign = compared(fom, host, overlay)
+    assert said(campaign) == f"overlay is undecided in planned’s {fom.name} ({why}) at 2 nodes."
+    [row] = aggregates(campaign)
+    assert (row.ratio, row.note, row.n_blocks) == (None, why, 6)
+    page = plain(page_of(campaign))
+    assert page.count("not measured") == page.count("<option>not measured</option>") == 1
+    assert f"planned · 2 nodes, {fom.name}: {why}" in page
+
+
+@pytest.mark.parametrize(("fom", "verdict"), [(ERRORS, "better"), (RATE, "worse")])
+def test_a_contender_of_zero_is_100_percent_less(fom: Fom, verdict: str) -> None:
+    text = said(compared(fom, about(7.0), [0.0] * 6))
+    assert f"overlay is {verdict} than host in planned’s {fom.name} (100 % lower [100, 100]" in text
+
+
+def test_a_rule_fails_for_a_rate_of_zero() -> None:
+    rule = RuleSource(text="overhead(rate) > 5 %", kind=Kind.FAIL_IF, where="--fail-if")
+    campaign = compared(RATE, about(7.0), [0.0] * 6)
+    assert check(campaign, [parse_rule(rule)]).outcome is Outcome.FAIL
+
+
+def test_what_is_printed_as_zero_may_be_as_much_as_its_last_digit() -> None:
+    [row] = aggregates(compared(ERRORS, [7.0] * 6, [0.0] * 6))
+    assert row.high == pytest.approx(0.5 / 6.5, rel=0.05)
+
+
+def test_an_interval_that_zeros_prevent_does_not_lack_blocks() -> None:
+    campaign = compared(ERRORS, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0], SOME)
+    text = said(campaign)
+    assert "lack" not in text
+    assert (
+        "On planned’s errors: some values are zero or less: ratio of arithmetic means; no interval, " in text
+    )
+    assert plain(content_of(campaign).reading).startswith("No number has an interval. Each number")
+    [table] = overview(aggregates(campaign), lay_out(campaign, ())).maps
+    assert [cell.settling for cell in table.rows[0].cells if cell] == ["no interval"]
+
+
+def failing(blocks: int) -> Campaign:
+    """Return a campaign whose contender failed after this many blocks."""
+    overlay = [*about(5.0, blocks), *[None] * (6 - blocks)]
+    return make_planned({"host": {ELAPSED: about(5.0)}, "overlay": {ELAPSED: overlay}})
+
+
+def test_too_few_blocks_are_still_counted() -> None:
+    assert "1 comparison lacks three blocks that both sides finished" in said(failing(2))
+
+
+def test_a_contender_that_always_failed_is_not_awaited() -> None:
+    why = "has not been measured beside host: overlay has none, since no run counts (6 failed)."
+    assert said(failing(0)) == f"overlay {why}"
+
+
+def test_a_median_lacks_six_blocks() -> None:
+    campaign = compared(ELAPSED, about(5.0, 5), about(7.5, 5))
+    assert "1 comparison lacks 6 blocks that both sides finished" in said(
+        msgspec.structs.replace(campaign, mean=Mean.MEDIAN)
+    )
+
+
+def test_rules_on_values_without_a_ratio_state_why() -> None:
+    campaign = compared(GAIN, about(-3.0), about(-6.0))
+    for text, why in (
+        ("overhead(gain) > 5 %", TO_NOTHING),
+        ("cv(gain) > 5 %", "not computed: some values are zero or less, or all are the same"),
+    ):
+        rule = parse_rule(RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if"))
+        [verdict] = check(campaign, [rule]).verdicts
+        assert {one.why for one in verdict.judged} == {why}
+
+
+def test_series_that_could_not_be_tested_are_not_counted_as_tested() -> None:
+    host = {ELAPSED: about(5.0), GAIN: about(-3.0)}
+    fails: list[float | None] = [*about(5.0, 3), None, None, None]
+    overlay = {ELAPSED: fails, GAIN: [*map(float, about(-3.0))]}
+    campaign = make_planned({"host": host, "overlay": overlay})
+    found = quality_warnings(quality(campaign), campaign, lay_out(campaign, ()))
+    assert found.tested.startswith("1 series of runs tested for drift and outliers")
+    assert "3 more have fewer than 5 blocks with values above zero." in found.tested

@@ -21,6 +21,7 @@ NOTES = (
     rf"rounding of what was printed may be ± {N} %",
     "some values are zero or less: ratio of arithmetic means",
     "no interval, since the mean of the reference may be zero",
+    "no ratio: the mean of the (?:reference is zero or less|contender is below zero)",
     r"(?:within the margin|excludes 1) alone, but not (?:among \d+ comparisons|at look \d+(?: among \d+ "
     r"comparisons)?|at the 4 of 5 % that a first look may spend)",
     "within the margin, but the mean of what adds up is not",
@@ -117,9 +118,10 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"(?i:{_CHANGES})\.",
     ),
     "tested": (
-        r"\d+ figures? tested for [\w, -]+, corrected for looking at so many\.",
+        r"\d+ series of runs tested for [\w, -]+, corrected for looking at so many\.",
+        r"\d+ more ha(?:s|ve) fewer than 5 blocks with values above zero\.",
         r"A warm-up cannot be told with fewer than 10 blocks\.",
-        r"Not tested for drift, warm-up or outliers: that takes 5 blocks\.",
+        r"Not tested for drift, warm-up or outliers: that takes 5 blocks with values above zero\.",
         r"Two modes can be told in \d+ of them, which have 10 blocks\.",
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
@@ -176,6 +178,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"within the limit alone, but not when adjusted for .*",
         r"\d+ runs?: an interval takes \d+.*",
         r"no interval: some values are zero or less.*",
+        r"not computed: some values are zero or less, or all are the same",
         rf"blocks resemble the one before \(r = {N}\), and \d+ are too few to tell how many of them count.*",
         r"not measured together.*",
         r"not measured.*",

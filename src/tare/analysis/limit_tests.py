@@ -10,11 +10,11 @@ import numpy as np
 
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.quantities import Bounds, least_of_quantile
-from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, unresolved_words
+from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, is_without_ratio, unresolved_words
 from tare.analysis.row_verdicts import Row
 from tare.analysis.rules import QUANTILES, Bound, Function, Op
 from tare.analysis.selection import Sample
-from tare.core.comparison import Mean
+from tare.core.comparison import Comparison, Mean
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.multiplicity import Mask, step_down
 from tare.stats.scatter_ratios import MIN_COMPARED
@@ -191,7 +191,10 @@ def _why_absent(trial: Trial, i: int) -> str:
     if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
         return _too_few(n_blocks)
     if function in (Function.CV, Function.CV_RATIO):
-        return "no scatter to speak of: values are zero or less, or all the same"
+        return "not computed: some values are zero or less, or all are the same"
+    row = trial.rows[i]
+    if isinstance(row, Comparison) and is_without_ratio(row):
+        return row.note
     return "no overhead: the figure of merit has no direction, or its reference is zero or less"
 
 

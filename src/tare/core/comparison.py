@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 
 import msgspec
 
@@ -184,6 +185,13 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
         worse.
         """
         return None if self.ratio is None else self.ratio - 1
+
+    @property
+    def distance(self) -> float:
+        """Return how far the ratio lies from 1: |ln ratio|, so ∞ for a ratio of 0, and 0 without a ratio."""
+        if self.ratio is None:
+            return 0.0
+        return abs(math.log(self.ratio)) if self.ratio > 0 else math.inf
 
 
 class ConfidenceLevel(msgspec.Struct, frozen=True, kw_only=True, gc=False):

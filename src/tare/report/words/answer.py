@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from tare.analysis.headline import Headline
+from tare.analysis.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
 from tare.core.verdict import Verdict, differences
 from tare.report.variants import Variant, Variants
@@ -24,7 +25,7 @@ from tare.report.words.clauses import (
 )
 from tare.report.words.further import further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
-from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent
+from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible
 from tare.report.words.settling import settles
 
 
@@ -101,10 +102,12 @@ def answer(
         return Answer(variant, text, "", tuple(one.contender_case for one in overview))
     if not headlines and any(one.is_uncrossed for one in overview):
         return Answer(variant, f"is not compared with {reference}: {_ONE_NODE}", "", ())
-    if all(one.ratio is None for one in headlines):
+    if all(one.ratio is None and not is_without_ratio(one) for one in headlines):
         if any(one.is_apart for one in headlines):
             return Answer(variant, f"was not measured together with {reference}: {_NEVER}", "", ())
-        return Answer(variant, f"has not been measured beside {reference} yet.", "", ())
+        return Answer(
+            variant, f"has not been measured beside {reference}{_why_unmeasured(headlines)}.", "", ()
+        )
     changed, same, rest = (find(headlines, variants) for find in (effects, equivalents, undecided))
     parts = _parts(changed, same, rest, reference, margin)
     text = "; ".join(" ".join(filter(None, part)) for part in parts)
@@ -131,6 +134,13 @@ _ONE_NODE = "all ranks were on one node, and nothing that they send each other c
 _NEVER = "no block of any session has runs of both, so nothing is said of what tells them apart."
 
 
+def _why_unmeasured(headlines: Sequence[Headline]) -> str:
+    """Return why no figure was measured on both sides, if all have one reason; else `` yet``."""
+    reasons = {one.note.removeprefix(NOT_MEASURED).removeprefix(": ") for one in headlines}
+    reason = reasons.pop() if len(reasons) == 1 else ""
+    return f": {visible(reason)}" if reason and "has not been run" not in reason else " yet"
+
+
 def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
     """Return what the numbers leave out; figures with the same note share a sentence.
 
@@ -142,10 +152,15 @@ def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
         notes_of.setdefault(name, set()).add(one.note)
     noted: dict[str, dict[str, None]] = {}
     for name, one in zip(names, headlines, strict=True):
-        if one.note and one.low is not None:
+        if one.note and (one.low is not None or _is_long_enough(one)):
             where = f" {where_words((one,), variants)}" if len(notes_of[name]) > 1 else ""
             noted.setdefault(one.note, {})[f"{name}{where}"] = None
     return [f"On {listed(list(figures))}: {note}." for note, figures in noted.items()]
+
+
+def _is_long_enough(one: Headline) -> bool:
+    """Return whether a ratio lacks an interval for another reason than too few blocks."""
+    return one.ratio is not None and one.n_blocks >= least_blocks(one.mean)
 
 
 def _readings(headlines: Sequence[Headline]) -> list[str]:
@@ -186,6 +201,8 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
 def _bracket_words(measured: Sequence[Headline]) -> str:
     """Return what the intervals are and from how many blocks, or that there are no intervals."""
     blocks = sorted({one.n_blocks for one in measured if one.low is not None})
+    if not blocks and any(map(_is_long_enough, measured)):
+        return "No number has an interval."
     if not blocks:
         return "No number has an interval: the blocks that both sides finished are too few."
     n = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"

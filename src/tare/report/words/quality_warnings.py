@@ -149,9 +149,14 @@ def tested(quality: Quality) -> str:
     """Return which effects were tested for and which could not be, in one or more sentences."""
     looked = [kind for kind, n in quality.n_tested.items() if n]
     if not looked:
-        return f"Not tested for drift, warm-up or outliers: that takes {MIN_SERIES} blocks."
+        takes = f"{MIN_SERIES} blocks with values above zero"
+        return f"Not tested for drift, warm-up or outliers: that takes {takes}."
     names = listed([_LOOKED_FOR[kind] for kind in looked])
-    sentence = f"{count(quality.n_figures, 'figure')} tested for {names}, corrected for looking at so many."
+    n_tested = max(quality.n_tested.values())
+    sentence = f"{n_tested} series of runs tested for {names}, corrected for looking at so many."
+    if rest := quality.n_figures - n_tested:
+        have = "has" if rest == 1 else "have"
+        sentence += f" {rest} more {have} fewer than {MIN_SERIES} blocks with values above zero."
     return f"{sentence} {_untested(quality)}".rstrip()
 
 

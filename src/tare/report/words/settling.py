@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.analysis.row_notes import is_without_ratio, least_blocks
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.report.words.numbers import count
+from tare.stats.intervals import MIN_BLOCKS
 
 _MOST_BLOCKS = 100
 """The most blocks that are suggested; beyond this, a different study is needed instead of more blocks."""
@@ -15,15 +17,26 @@ _MOST_BLOCKS = 100
 def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
-    few = [one for one in undecided if one.low is None and "left out" not in one.note]
+    few = [one for one in undecided if _lacks_blocks(one)]
     wide = [one for one in undecided if one.low is not None]
     parts = []
     if few:
         lack = "lacks" if len(few) == 1 else "lack"
-        parts.append(f"{count(len(few), 'comparison')} {lack} three blocks that both sides finished.")
+        parts.append(f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks that both sides finished.")
     if wide:
         parts.append(_more_blocks(wide))
     return " ".join(parts)
+
+
+def _lacks_blocks(one: Finding) -> bool:
+    """Return whether a comparison has no interval because too few blocks have both sides."""
+    has_none = one.low is None and not is_without_ratio(one) and "left out" not in one.note
+    return has_none and one.n_blocks < least_blocks(one.mean)
+
+
+def _least(few: Sequence[Finding]) -> str:
+    least = max(least_blocks(one.mean) for one in few)
+    return "three" if least == MIN_BLOCKS else str(least)
 
 
 def _more_blocks(wide: Sequence[Finding]) -> str:
