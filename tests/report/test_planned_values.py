@@ -22,6 +22,7 @@ from tare.report.sections.overview import overview
 from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
 from tare.report.words.answer import answer_all
+from tare.report.words.changes import change
 
 GAIN = Fom(name="gain", unit="dB", better=Better.HIGHER, is_primary=True)
 ERRORS = Fom(name="errors", unit="1", better=Better.LOWER, is_primary=True)
@@ -182,10 +183,20 @@ def test_rules_on_values_without_a_ratio_state_why() -> None:
 
 
 def test_series_that_could_not_be_tested_are_not_counted_as_tested() -> None:
-    host = {ELAPSED: about(5.0), GAIN: about(-3.0)}
     fails: list[float | None] = [*about(5.0, 3), None, None, None]
-    overlay = {ELAPSED: fails, GAIN: [*map(float, about(-3.0))]}
-    campaign = make_planned({"host": host, "overlay": overlay})
+    sides: dict[str, dict[Fom, list[float | None]]] = {
+        "host": {ELAPSED: [*about(5.0)], GAIN: [*about(-3.0)]},
+        "overlay": {ELAPSED: fails, GAIN: [*about(-3.0)]},
+    }
+    campaign = make_planned(sides)
     found = quality_warnings(quality(campaign), campaign, lay_out(campaign, ()))
     assert found.tested.startswith("1 series of runs tested for drift and outliers")
     assert "3 more have fewer than 5 blocks with values above zero." in found.tested
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-7])
+def test_a_sure_difference_does_not_look_like_none(noise: float) -> None:
+    host = [1_000_000.0 * (1 + noise * (block % 2)) for block in range(6)]
+    overlay = [1_000_040.0 * (1 + noise * (block % 3)) for block in range(6)]
+    [row] = aggregates(compared(ERRORS, host, overlay), margin=0.00001)
+    assert plain(str(change(row))).startswith("+0.0040 %")
