@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 
 import msgspec
 import pytest
@@ -200,3 +202,41 @@ def test_a_sure_difference_does_not_look_like_none(noise: float) -> None:
     overlay = [1_000_040.0 * (1 + noise * (block % 3)) for block in range(6)]
     [row] = aggregates(compared(ERRORS, host, overlay), margin=0.00001)
     assert plain(str(change(row))).startswith("+0.0040 %")
+
+
+def test_what_rounding_hides_is_not_the_noise_of_the_machine() -> None:
+    host = {ELAPSED: [5.0] * 6, RATE: [10.0] * 6}
+    campaign = make_planned({"host": host, "overlay": host})
+    assert quality(campaign).imprecision is None
+    text = said(campaign)
+    assert "No number of blocks would settle all 2 undecided: the figures are printed with too" in text
+    assert "noise" not in text
+    [table] = overview(aggregates(campaign), lay_out(campaign, ())).maps
+    assert [cell.settling for cell in table.rows[0].cells if cell] == ["needs more digits"] * 2
+
+
+def test_ratios_do_not_scatter_by_what_rounding_adds() -> None:
+    shaken = [5.0, 9.0, 3.0, 7.0, 4.0, 6.0]
+    found = quality(make_planned({"host": {ELAPSED: shaken}, "overlay": {ELAPSED: shaken[::-1]}})).imprecision
+    ratios = [math.log(above / below) for above, below in zip(shaken[::-1], shaken, strict=True)]
+    assert found is not None
+    assert found.scatter == pytest.approx(math.expm1(statistics.stdev(ratios)), rel=0.01)
+
+
+def test_blocks_that_resemble_each_other_need_as_many_as_show_how_many_count() -> None:
+    wave = [1.0, 1.01, 1.02, 1.03, 0.99, 0.98, 0.97, 0.965]
+    campaign = compared(ELAPSED, about(5.0, 8), [6.0 * one for one in wave])
+    [row] = aggregates(campaign)
+    assert "8 are too few to tell how many of them count" in row.note
+    assert row.more_blocks is not None
+    assert row.n_blocks + row.more_blocks >= 10
+    assert "About 10 blocks instead of 8" in said(campaign)
+
+
+@pytest.mark.parametrize(("wave", "verb"), [(0.009, "may resemble"), (0.02, "resemble")])
+def test_only_sure_resemblance_is_stated(wave: float, verb: str) -> None:
+    shifts = [0, 1, 2, 3, 2, 1, 0, -1, -2, -3, -2, -1]
+    noise = [0, 3, -2, 1, -3, 2, 0, -1, 3, -2, 2, -3]
+    overlay = [5.0 * (1 + wave * up + 0.005 * off) for up, off in zip(shifts, noise, strict=True)]
+    [row] = aggregates(compared(ELAPSED, about(5.0, 12), overlay))
+    assert row.note.startswith(f"blocks {verb} the one before (r = ")

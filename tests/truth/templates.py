@@ -15,8 +15,8 @@ FIGURES = r"[^:]+’s [^:]+"
 WHO = r"[^:;]+ · [^:;]+"
 
 NOTES = (
-    rf"blocks resemble the one before \(r = {N}\): the interval is wider for it",
-    rf"blocks resemble the one before \(r = {N}\): too few count for an interval",
+    rf"blocks (?:may )?resemble the one before \(r = {N}\): the interval is wider for it",
+    rf"blocks (?:may )?resemble the one before \(r = {N}\): too few count for an interval",
     rf"blocks resemble the one before \(r = {N}\), and \d+ are too few to tell how many of them count",
     rf"rounding of what was printed may be ± {N} %",
     "some values are zero or less: ratio of arithmetic means",
@@ -57,8 +57,10 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ comparisons? lacks? three blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
         r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
-        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided), if the noise "
-        r"stays as it is\.",
+        r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ undecided): "
+        r"the figures are printed with too few digits\.",
+        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
+        r"undecided), if the noise stays as it is\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
         rf"(?:Equivalent|Within the margin) from \d+ blocks?: may miss a slow mode of up to {N} % of the "

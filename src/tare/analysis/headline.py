@@ -212,6 +212,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         "high": mean.high,
         "hodges_lehmann": mean.hodges_lehmann,
         "detectable": mean.detectable,
+        "rounding": max(one.rounding for one in found),
         "verdict": found[0].verdict,
         "more_blocks": None if None in more else _most(more),
         "note": "; ".join(notes),

@@ -32,6 +32,7 @@ from tare.core.comparison import Correction, Finding, Mean, MeanCost, RankEstima
 from tare.core.margins import are_within, excludes_one
 from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
+from tare.stats.autocorrelation import LEAST_BLOCKS, is_sure
 from tare.stats.family import PValues
 from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
@@ -125,6 +126,9 @@ class JudgedFamily:
                 itertools.repeat(self.terms.mean),
                 self.mean_costs(verdicts),
                 self.assume_independence(verdicts),
+                itertools.repeat(None),  # how many blocks are planned is not known either
+                itertools.repeat(""),
+                np.expm1(found.rounding).tolist(),
             )
         )
 
@@ -229,6 +233,8 @@ class JudgedFamily:
             level = nominal_level(self.known.level, following)
             found = select_columns(self.found, columns)
             more[columns] = more_blocks(found, self.terms.margin, level, CONFIDENCE)
+        least = np.where(np.isfinite(self.unresolved), LEAST_BLOCKS - self.found.n_blocks, 0)
+        more = np.maximum(more, least)  # fewer blocks do not show how many of them count
         rows = zip(*listed(more), verdicts, self.better, strict=True)
         return [
             None if blocks is None or better is None or verdict is not Verdict.UNDECIDED else int(blocks)
@@ -248,9 +254,10 @@ class JudgedFamily:
         found, terms = self.found, self.terms
         notes = self._design_notes()
         for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
-            r = f"{self.resembling[column]:.2f}"
+            r = float(self.resembling[column])
+            verb = "resemble" if is_sure(r, int(found.n_blocks[column])) else "may resemble"
             effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
-            alike = f"blocks resemble the one before (r = {r}): {effect}"
+            alike = f"blocks {verb} the one before (r = {r:.2f}): {effect}"
             notes[column] = _joined(notes[column], alike)
         for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
             if verdicts[column] is Verdict.UNDECIDED:

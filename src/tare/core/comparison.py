@@ -126,6 +126,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     - `planned_blocks` is set while some of them have not run: the verdict is preliminary.
     - `withheld_by` names the elapsed time that got worse where that alone prevents the verdict equivalent for
       a figure within the margin.
+    - `rounding` is how far rounding of the printed figures may have moved the ratio: 0.05 for ± 5 %.
     """
 
     n_blocks: int
@@ -153,6 +154,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     assumes_independence: bool = False
     planned_blocks: int | None = None
     withheld_by: str = ""
+    rounding: float = 0.0
 
     @property
     def is_different(self) -> bool:
@@ -163,6 +165,12 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     def is_within(self) -> bool:
         """Return whether it certainly lies within the margin, even where its verdict is not equivalent."""
         return self.verdict is Verdict.EQUIVALENT or bool(self.withheld_by)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether rounding alone keeps it undecided: no number of blocks would decide it."""
+        is_open = self.verdict is Verdict.UNDECIDED and self.low is not None and self.more_blocks is None
+        return is_open and self.rounding > 0 and self.distance <= math.log1p(self.rounding)
 
     @property
     def may_miss(self) -> float | None:

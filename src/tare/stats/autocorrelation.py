@@ -69,6 +69,13 @@ def lag_one(series: Floats) -> Autocorrelations:
     return Autocorrelations(r, p, threshold)
 
 
+def is_sure(r: float, n_blocks: int) -> bool:
+    """Return whether a lag-one correlation of so many blocks is certain (p ≤ 0.05), not just a sign."""
+    from scipy.special import ndtr
+
+    return float(ndtr(-(r + 1 / n_blocks) * np.sqrt(n_blocks))) <= _SURE
+
+
 def allow_for(
     found: Ratios, reference: Floats, contender: Floats, confidence: float
 ) -> tuple[Ratios, Floats]:

@@ -258,6 +258,8 @@ def _settling(one: Comparison) -> str:
         return "no interval"
     if one.low is None:
         return f"needs {MIN_BLOCKS} blocks"
+    if one.is_hidden:
+        return "needs more digits"
     if one.mean is Mean.MEDIAN:
         return "needs more blocks"
     return f"+{count(one.more_blocks, 'block')}" if one.more_blocks is not None else "needs another design"
