@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from report.studies import answers_of, content_of, page_of
 from support.planned import ELAPSED, RATE, make_planned
 from support.synthetic import make_campaign
-from tare.analysis.check import Outcome, check
+from tare.analysis.check import CheckedComparison, Outcome, check
 from tare.analysis.compare import aggregates
 from tare.analysis.quality import quality
 from tare.analysis.rule_parser import parse_rule
@@ -20,11 +21,12 @@ from tare.analysis.rules import Kind, RuleSource
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.workload import Better, Fom
+from tare.report.checks.words import limit_words, measured_words
 from tare.report.sections.overview import overview
 from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
 from tare.report.words.answer import answer_all
-from tare.report.words.changes import change
+from tare.report.words.changes import change, levels
 
 GAIN = Fom(name="gain", unit="dB", better=Better.HIGHER, is_primary=True)
 ERRORS = Fom(name="errors", unit="1", better=Better.LOWER, is_primary=True)
@@ -179,9 +181,38 @@ def test_rules_on_values_without_a_ratio_state_why() -> None:
         ("overhead(gain) > 5 %", TO_NOTHING),
         ("cv(gain) > 5 %", "not computed: some values are zero or less, or all are the same"),
     ):
-        rule = parse_rule(RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if"))
-        [verdict] = check(campaign, [rule]).verdicts
-        assert {one.why for one in verdict.judged} == {why}
+        assert {one.why for one in judged(campaign, text)} == {why}
+
+
+def judged(campaign: Campaign, text: str) -> Sequence[CheckedComparison]:
+    rule = parse_rule(RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if"))
+    [verdict] = check(campaign, [rule]).verdicts
+    return verdict.judged
+
+
+def test_what_rounding_hides_is_not_narrowed_by_more_runs() -> None:
+    campaign = compared(ELAPSED, [5.0] * 6, [5.0] * 6)
+    [one] = judged(campaign, "overhead(elapsed) > 5 %")
+    assert (
+        one.why
+        == "the limit lies within the interval; only figures that are printed with more digits narrow it"
+    )
+
+
+def test_a_rule_on_what_does_not_change_measures_no_negative_zero() -> None:
+    host = [5.0123, 5.1234, 4.9123, 5.0534, 4.9412, 5.0012]
+    campaign = compared(ELAPSED, host, [0.9999 * one for one in host[::-1]])
+    [one] = judged(campaign, "overhead() > 5 %")
+    assert -0.0005 < (one.value or 0) < 0
+    assert measured_words(one).startswith("0.0 % [−")
+
+
+def test_a_count_has_no_unit() -> None:
+    campaign = compared(ERRORS, about(7.0), about(9.0))
+    [row] = aggregates(campaign)
+    assert levels(row) == ("7.002", "9.002")
+    assert {measured_words(one)[:4] for one in judged(campaign, "value(errors) > 20")} == {"7.00", "9.00"}
+    assert {limit_words(one) for one in judged(campaign, "value(errors) > 20")} == {"20"}
 
 
 def test_series_that_could_not_be_tested_are_not_counted_as_tested() -> None:

@@ -172,6 +172,8 @@ def _why_unknown(finding: LimitResult, i: int) -> str:
         return "beyond the limit, but not when adjusted for all comparisons that are judged"
     if trial.is_within(finding.plain)[i]:
         return "within the limit alone, but not when adjusted for looks"
+    if isinstance(row, Comparison) and row.is_hidden:
+        return "the limit lies within the interval; only figures that are printed with more digits narrow it"
     return "the limit lies within the interval; more runs narrow it"
 
 

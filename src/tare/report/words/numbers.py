@@ -53,8 +53,13 @@ def words(name: str) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """Return a value with its unit: ``2.41 µs``."""
-    name = unit_name(unit)
-    return f"{number(value)}{NARROW}{name}" if name else number(value)
+    return with_unit(number(value), unit)
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Return a number with its unit; a count, whose unit is ``1``, has none: ``7.00``, not ``7.00 1``."""
+    name = "" if unit == "1" else unit_name(unit)
+    return f"{text}{NARROW}{name}" if name else text
 
 
 def measured(value: float, low: float | None, high: float | None, unit: str) -> str:
@@ -69,8 +74,7 @@ def measured(value: float, low: float | None, high: float | None, unit: str) -> 
     decimals = -math.floor(math.log10((high - low) / 2))
     decimals = min(max(decimals, _LEAST_MEASURED - 1 - magnitude), _MOST_MEASURED - 1 - magnitude)
     text = f"{round(value, decimals):,.{max(decimals, 0)}f}".replace(",", NARROW).replace("-", "−")
-    name = unit_name(unit)
-    return f"{text}{NARROW}{name}" if name else text
+    return with_unit(text, unit)
 
 
 def scaled(value: float, unit: str) -> str:
