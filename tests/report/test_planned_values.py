@@ -20,6 +20,7 @@ from tare.analysis.rule_parser import parse_rule
 from tare.analysis.rules import Kind, RuleSource
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
+from tare.core.verdict import Verdict
 from tare.core.workload import Better, Fom
 from tare.report.checks.words import limit_words, measured_words
 from tare.report.sections.overview import overview
@@ -31,6 +32,8 @@ from tare.report.words.changes import change, levels
 GAIN = Fom(name="gain", unit="dB", better=Better.HIGHER, is_primary=True)
 ERRORS = Fom(name="errors", unit="1", better=Better.LOWER, is_primary=True)
 TIMEOUTS = Fom(name="timeouts", unit="1", better=Better.LOWER, is_primary=True)
+
+Sides = dict[str, dict[Fom, Sequence[float | None]]]
 
 NOISE = (1.0, 1.0007, 0.9994, 1.0003, 0.9998, 1.0011)
 
@@ -217,7 +220,7 @@ def test_a_count_has_no_unit() -> None:
 
 def test_series_that_could_not_be_tested_are_not_counted_as_tested() -> None:
     fails: list[float | None] = [*about(5.0, 3), None, None, None]
-    sides: dict[str, dict[Fom, list[float | None]]] = {
+    sides: Sides = {
         "host": {ELAPSED: [*about(5.0)], GAIN: [*about(-3.0)]},
         "overlay": {ELAPSED: fails, GAIN: [*about(-3.0)]},
     }
@@ -271,3 +274,71 @@ def test_only_sure_resemblance_is_stated(wave: float, verb: str) -> None:
     overlay = [5.0 * (1 + wave * up + 0.005 * off) for up, off in zip(shifts, noise, strict=True)]
     [row] = aggregates(compared(ELAPSED, about(5.0, 12), overlay))
     assert row.note.startswith(f"blocks {verb} the one before (r = ")
+
+
+def ending(overlay: Sequence[float | None], *, host: Sequence[float | None] | None = None) -> Campaign:
+    """Return a campaign in which runs without a value were ended at their time-out."""
+    sides: Sides = {"host": {ELAPSED: host or about(5.0, 10)}, "overlay": {ELAPSED: overlay}}
+    return make_planned(sides, check="timeout")
+
+
+SURVIVORS: list[float | None] = [*about(5.0, 7), None, None, None]
+FASTER = [None if one is None else 0.8 * one for one in SURVIVORS]
+
+
+def test_survivors_of_a_time_out_are_not_equivalent() -> None:
+    text = said(ending(SURVIVORS))
+    assert text.startswith("overlay is undecided in planned’s elapsed (0.0 % [")
+    why = "3 runs of the contender were ended at their time-out and do not count"
+    assert f"On planned’s elapsed: {why}." in text
+    assert "blocks would" not in text
+    [row] = aggregates(ending(SURVIVORS))
+    assert (row.verdict, row.timed_out, row.more_blocks) == (Verdict.UNDECIDED, (0, 3), None)
+    assert why in row.note
+
+
+def test_survivors_of_a_time_out_are_not_better_but_may_be_worse() -> None:
+    assert aggregates(ending(FASTER))[0].verdict is Verdict.UNDECIDED
+    slower = [None if one is None else 1.5 * one for one in SURVIVORS]
+    assert aggregates(ending(slower))[0].verdict is Verdict.WORSE
+    assert aggregates(ending(about(7.5, 10), host=SURVIVORS))[0].verdict is Verdict.UNDECIDED
+    assert aggregates(ending(about(4.0, 10), host=SURVIVORS))[0].verdict is Verdict.BETTER
+
+
+def test_runs_that_failed_otherwise_withhold_nothing() -> None:
+    sides: Sides = {"host": {ELAPSED: about(5.0, 10)}, "overlay": {ELAPSED: SURVIVORS}}
+    [row] = aggregates(make_planned(sides, check="exit code"))
+    assert (row.verdict, row.timed_out) == (Verdict.EQUIVALENT, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("rule", "overlay", "outcome"),
+    [
+        ("overhead(elapsed) > 5 %", SURVIVORS, Outcome.UNDECIDED),
+        ("overhead(elapsed) > 5 %", [None if one is None else 2 * one for one in SURVIVORS], Outcome.FAIL),
+        ("value(elapsed, network=overlay) > 6 s", SURVIVORS, Outcome.UNDECIDED),
+        ("value(elapsed, network=overlay) > 4 s", SURVIVORS, Outcome.FAIL),
+        ("value(elapsed, network=host) > 6 s", SURVIVORS, Outcome.PASS),
+        ("overhead(elapsed) < -10 %", FASTER, Outcome.UNDECIDED),
+    ],
+)
+def test_rules_are_not_kept_by_survivors_of_a_time_out(
+    rule: str, overlay: Sequence[float | None], outcome: Outcome
+) -> None:
+    campaign = ending(overlay)
+    parsed = parse_rule(RuleSource(text=rule, kind=Kind.FAIL_IF, where="--fail-if"))
+    assert check(campaign, [parsed]).outcome is outcome
+    if outcome is Outcome.UNDECIDED:
+        [one] = judged(campaign, rule)
+        assert re.fullmatch(r"3 runs (of the contender )?were ended at .* not count", one.why)
+
+
+def test_one_run_that_timed_out_is_singular() -> None:
+    [row] = aggregates(ending([*about(5.0, 9), None]))
+    assert row.note == "1 run of the contender was ended at its time-out and does not count"
+
+
+def test_ratios_that_never_change_do_not_resemble_each_other() -> None:
+    host = about(5.0, 8)
+    [row] = aggregates(compared(ELAPSED, host, [1.5 * one for one in host]))
+    assert (row.verdict, row.note) == (Verdict.WORSE, "")

@@ -22,11 +22,12 @@ def make_planned(
     values: Mapping[str, Mapping[Fom, Sequence[float | None]]],
     *,
     margin: float = 0.02,
+    check: str = "",
     folder: Path = Path("planned"),
 ) -> Campaign:
     """Return a finished campaign with these values of each network and figure, one for each block.
 
-    The reference is the network ``host``. A run with None failed.
+    The reference is the network ``host``. A run with None failed, at this `check`.
     """
     foms = tuple(dict.fromkeys(fom for figures in values.values() for fom in figures))
     blocks = max(len(series) for figures in values.values() for series in figures.values())
@@ -34,7 +35,7 @@ def make_planned(
     plan = make_plan(tuple(cases.values()), blocks=blocks, margin=margin)
     plan = msgspec.structs.replace(plan, foms={WORKLOAD: foms})
     attempts = [
-        _attempt(cases[network].id, block, {fom: series[block - 1] for fom, series in figures.items()})
+        _attempt(cases[network].id, block, {fom: series[block - 1] for fom, series in figures.items()}, check)
         for block in range(1, blocks + 1)
         for network, figures in values.items()
     ]
@@ -42,7 +43,7 @@ def make_planned(
     return Campaign(folder=folder, plan=plan, attempts=tuple(attempts), orders=orders)
 
 
-def _attempt(case: str, block: int, values: Mapping[Fom, float | None]) -> Attempt:
+def _attempt(case: str, block: int, values: Mapping[Fom, float | None], check: str) -> Attempt:
     series = [
         Series(fom=fom.name, unit=fom.unit, better=fom.better, values=[value])
         for fom, value in values.items()
@@ -55,6 +56,7 @@ def _attempt(case: str, block: int, values: Mapping[Fom, float | None]) -> Attem
         attempt=1,
         state=State.FAILED if has_failed else State.DONE,
         reason="out of memory" if has_failed else "",
+        check=check if has_failed else "",
         started_at=1e9 + 60 * block,
         elapsed_s=1.0,
         exit_code=int(has_failed),

@@ -40,6 +40,8 @@ NOTES = (
     r"preliminary: \d+ of \d+ blocks",
     r"look \d+",
     "the figure of merit has no direction",
+    r"\d+ runs? (?:of the \w+ )?(?:and \d+ runs? of the contender )?(?:was|were) ended at (?:its|their) "
+    r"time-out and (?:does|do) not count",
 )
 """What stands beside a row, joined by semicolons."""
 

@@ -212,6 +212,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         "high": mean.high,
         "hodges_lehmann": mean.hodges_lehmann,
         "detectable": mean.detectable,
+        "timed_out": (sum(one.timed_out[0] for one in found), sum(one.timed_out[1] for one in found)),
         "rounding": max(one.rounding for one in found),
         "verdict": found[0].verdict,
         "more_blocks": None if None in more else _most(more),

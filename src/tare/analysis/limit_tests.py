@@ -13,8 +13,10 @@ from tare.analysis.quantities import Bounds, least_of_quantile
 from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, is_without_ratio, unresolved_words
 from tare.analysis.row_verdicts import Row
 from tare.analysis.rules import QUANTILES, Bound, Function, Op
-from tare.analysis.selection import Sample
+from tare.analysis.selection import Match, Sample
+from tare.analysis.timed_out_runs import timed_out_words
 from tare.core.comparison import Comparison, Mean
+from tare.core.workload import Better
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.multiplicity import Mask, step_down
 from tare.stats.scatter_ratios import MIN_COMPARED
@@ -77,10 +79,22 @@ class Trial(NamedTuple):
         op = op or self.bound.op
         return np.asarray(_HOLDS[op](found.low if op.is_upward else found.high, self.limits))
 
+    def is_of_survivors(self, match: Match, *, is_beyond: bool) -> bool:
+        """Return whether a result favours a side of which runs timed out, so that nothing follows from it."""
+        function = self.bound.call.function
+        is_low_good = function in _COSTS or (
+            function is not Function.EFFICIENCY and match.better is Better.LOWER
+        )
+        favours_contender = is_low_good == (self.bound.op.is_upward != is_beyond)
+        return bool(match.timed_out[favours_contender])
+
     def is_within(self, found: Bounds) -> Mask:
         """Return where the whole interval keeps the limit; False without an interval."""
         return self.is_beyond(found, self.bound.op.opposite)
 
+
+_COSTS = (Function.OVERHEAD, Function.CV, Function.CV_RATIO)
+"""Functions of which less is better, whatever the direction of the figure."""
 
 _HOLDS = {Op.ABOVE: np.greater, Op.AT_LEAST: np.greater_equal, Op.BELOW: np.less, Op.AT_MOST: np.less_equal}
 """Takes a quantity and its limit. False where there is no quantity (NaN)."""
@@ -124,8 +138,14 @@ def _finding(trial: Trial, plain: Bounds, beyond: Mask, levels: Floats) -> Limit
         adjusted.low[chosen], adjusted.high[chosen] = found.low[chosen], found.high[chosen]
     within = trial.is_within(trial.sample.quantity.claims(CONFIDENCE))
     is_beyond = [
-        Ternary.TRUE if one else Ternary.FALSE if other else Ternary.UNKNOWN
-        for one, other in zip(beyond.tolist(), within.tolist(), strict=True)
+        Ternary.UNKNOWN
+        if (one or other) and trial.is_of_survivors(match, is_beyond=one)
+        else Ternary.TRUE
+        if one
+        else Ternary.FALSE
+        if other
+        else Ternary.UNKNOWN
+        for match, one, other in zip(trial.sample.matches, beyond.tolist(), within.tolist(), strict=True)
     ]
     return LimitResult(trial, plain, adjusted, levels, is_beyond)
 
@@ -165,7 +185,15 @@ def _why_unknown(finding: LimitResult, i: int) -> str:
     r = quantity.r_unresolved(len(finding.is_beyond))[i]
     if np.isfinite(r):
         return unresolved_words(f"{r:.2f}", n_blocks)
-    row = trial.rows[i]
+    return _why_open(finding, i)
+
+
+def _why_open(finding: LimitResult, i: int) -> str:
+    """Return why an interval decides nothing, although nothing prevents that it decides."""
+    trial = finding.trial
+    match, row = trial.sample.matches[i], trial.rows[i]
+    if any(match.timed_out):
+        return timed_out_words(*match.timed_out, is_alone=match.beside is None)
     if row is not None and not trial.may_differ[i] and trial.is_beyond(finding.adjusted)[i]:
         return f"beyond the limit, but no sure difference among the {row.family} of 'tare compare'"
     if trial.is_beyond(finding.plain)[i]:

@@ -252,6 +252,8 @@ def _settling(one: Comparison) -> str:
         return "elapsed time is worse"
     if one.verdict is not Verdict.UNDECIDED:
         return verdict_mark(one).strip(" ()")
+    if any(one.timed_out):
+        return "runs timed out"
     if one.better is None:
         return "no direction"
     if one.low is None and (one.mean is Mean.MEDIAN or one.n_blocks >= MIN_BLOCKS):

@@ -19,7 +19,7 @@ def settles(comparisons: Sequence[Finding]) -> str:
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
     few = [one for one in undecided if _lacks_blocks(one)]
     hidden = [one for one in undecided if one.is_hidden]
-    wide = [one for one in undecided if one.low is not None and not one.is_hidden]
+    wide = [one for one in undecided if one.low is not None and not one.is_hidden and not any(one.timed_out)]
     parts = []
     if few:
         lack = "lacks" if len(few) == 1 else "lack"
