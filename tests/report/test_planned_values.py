@@ -243,7 +243,7 @@ def test_what_rounding_hides_is_not_the_noise_of_the_machine() -> None:
     campaign = make_planned({"host": host, "overlay": host})
     assert quality(campaign).imprecision is None
     text = said(campaign)
-    assert "No number of blocks would settle all 2 undecided: the figures are printed with too" in text
+    assert "No number of blocks would settle any of the 2 undecided: the figures are printed" in text
     assert "noise" not in text
     [table] = overview(aggregates(campaign), lay_out(campaign, ())).maps
     assert [cell.settling for cell in table.rows[0].cells if cell] == ["needs more digits"] * 2

@@ -59,7 +59,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ comparisons? lacks? three blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
         r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
-        r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ undecided): "
+        r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
+        r"undecided): "
         r"the figures are printed with too few digits\.",
         r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
         r"undecided), if the noise stays as it is\.",

@@ -44,7 +44,7 @@ def _least(few: Sequence[Finding]) -> str:
 
 def _more_digits(n_hidden: int, n_undecided: int) -> str:
     why = "the figures are printed with too few digits"
-    return f"No number of blocks would settle {_some(n_hidden, n_undecided)}: {why}."
+    return f"No number of blocks would settle {_some(n_hidden, n_undecided, 'any of the')}: {why}."
 
 
 def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
