@@ -342,3 +342,17 @@ def test_ratios_that_never_change_do_not_resemble_each_other() -> None:
     host = about(5.0, 8)
     [row] = aggregates(compared(ELAPSED, host, [1.5 * one for one in host]))
     assert (row.verdict, row.note) == (Verdict.WORSE, "")
+
+
+def test_a_single_run_far_off_does_not_make_the_machine_noisy() -> None:
+    overlay = [one * (20 if block == 6 else 1) for block, one in enumerate(about(5.0, 12))]
+    campaign = compared(ELAPSED, about(5.0, 12), overlay)
+    found = quality(campaign)
+    assert aggregates(campaign)[0].verdict is Verdict.UNDECIDED
+    assert found.imprecision is None
+    assert [one.blocks for one in found.warnings] == [(7,)]
+
+
+def test_a_slow_mode_does() -> None:
+    overlay = [one * (1.8 if block % 4 == 0 else 1) for block, one in enumerate(about(5.0, 12))]
+    assert quality(compared(ELAPSED, about(5.0, 12), overlay)).imprecision is not None

@@ -56,7 +56,7 @@ _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
-        r"\d+ comparisons? lacks? three blocks that both sides finished\.",
+        r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
         r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "

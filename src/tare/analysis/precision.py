@@ -70,6 +70,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         for one, width in known
         if one.verdict is Verdict.UNDECIDED
         and not one.is_hidden
+        and _is_wide_by_ranks(one, _TIMES_MARGIN * margin)
         and width > _TIMES_MARGIN * margin
         and one.n_blocks >= _LEAST_BLOCKS
     ]
@@ -92,6 +93,15 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         if found_imprecision.is_overloaded or found_imprecision.n_needed > _MANY_BLOCKS
         else None
     )
+
+
+def _is_wide_by_ranks(one: Comparison, least: float) -> bool:
+    """Return whether the interval by ranks is wide, too; True where there is none.
+
+    If it is not, single runs far off widen the interval of the mean, and not the noise of the machine.
+    """
+    ranks = one.hodges_lehmann
+    return ranks is None or ranks.low <= 0 or math.sqrt(ranks.high / ranks.low) - 1 > least
 
 
 def _scatter(one: Comparison, half_width: float) -> float:
