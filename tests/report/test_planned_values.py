@@ -18,6 +18,7 @@ from tare.analysis.compare import aggregates
 from tare.analysis.quality import quality
 from tare.analysis.rule_parser import parse_rule
 from tare.analysis.rules import Kind, RuleSource
+from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.verdict import Verdict
@@ -356,3 +357,16 @@ def test_a_single_run_far_off_does_not_make_the_machine_noisy() -> None:
 def test_a_slow_mode_does() -> None:
     overlay = [one * (1.8 if block % 4 == 0 else 1) for block, one in enumerate(about(5.0, 12))]
     assert quality(compared(ELAPSED, about(5.0, 12), overlay)).imprecision is not None
+
+
+def test_runs_that_are_not_paired_are_no_blocks_in_any_output() -> None:
+    campaign = compared(ELAPSED, about(5.0), about(5.0))
+    source = Source("a.out", "0" * 64)
+    attempts = tuple(msgspec.structs.replace(one, source=source) for one in campaign.attempts)
+    imported = msgspec.structs.replace(campaign, attempts=attempts)
+    [row] = aggregates(imported)
+    assert not row.is_paired
+    assert "Equivalent from 6 runs: may miss" in said(imported)
+    reading = plain(content_of(imported).reading)
+    assert "the runs of a side are independent of each other, which 6 runs cannot show" in reading
+    assert "where runs resemble the one before" in reading

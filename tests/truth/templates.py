@@ -66,7 +66,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"undecided), if the noise stays as it is\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
-        rf"(?:Equivalent|Within the margin) from \d+ blocks?: may miss a slow mode of up to {N} % of the "
+        rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % of the "
         r"runs\.",
         r"(?:Preliminary: \d+ of \d+ blocks(?:; look \d+)?|Look \d+)\.",
         "At 1 node nothing crosses the network: what differs there is not what the network carries.",
@@ -80,12 +80,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"In brackets: 95 % intervals from n = \d+(?: to \d+)? paired blocks?\.",
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
-        r"Equivalent: the whole interval lies within ± \d+ %\.",
-        r"All of it holds if the blocks of a side are independent of each other, which \d+ blocks "
-        r"cannot show(?:; (?:"
+        r"Equivalent: the whole interval lies within ± [\d.]+ %\.",
+        r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
+        r"(?:blocks|runs) cannot show(?:; (?:"
         r"the verdict holds|no verdicts? holds?|no verdict hold|all \d+ verdicts hold|\d+ of \d+ "
         r"verdicts holds?|"
-        r"no verdicts hold) without that, where blocks resemble the one before by up to [\d.]+)?\.",
+        r"no verdicts hold) without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
         r"What is claimed allows for all \d+ being asked at once\.",
     ),
     "design": (

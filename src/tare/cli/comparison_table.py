@@ -159,7 +159,7 @@ def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
     """Yield the assumptions that a comparison of few blocks makes and cannot check."""
     from tare.report.words.assumed import assumed_words, footnote
 
-    yield from filter(None, (assumed_words([one for one in found if one.is_paired]), footnote(found)))
+    yield from filter(None, (assumed_words(found), footnote(found)))
 
 
 def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:

@@ -170,7 +170,8 @@ def _readings(headlines: Sequence[Headline]) -> list[str]:
     if missed:
         fewest = min(missed, key=lambda one: one.n_blocks)
         what = "Within the margin" if any(one.withheld_by for one in missed) else "Equivalent"
-        found.append(f"{what} from {count(fewest.n_blocks, 'block')}: {miss_words(fewest)}.")
+        n = count(fewest.n_blocks, "block" if fewest.is_paired else "run")
+        found.append(f"{what} from {n}: {miss_words(fewest)}.")
     early = [one for one in headlines if one.planned_blocks is not None]
     if early:
         found.append(f"{progress_words(min(early, key=lambda one: one.n_blocks)).capitalize()}.")
