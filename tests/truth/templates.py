@@ -66,8 +66,9 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"undecided), if the noise stays as it is\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
-        rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % of the "
-        r"runs\.",
+        rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
+        r"of the runs\.",
+        rf"Over all sizes {FIGURES} is (?:worse|better): .+\.",
         r"(?:Preliminary: \d+ of \d+ blocks(?:; look \d+)?|Look \d+)\.",
         "At 1 node nothing crosses the network: what differs there is not what the network carries.",
         "At 1 node nothing crosses the network, so the networks are not compared there.",

@@ -8,12 +8,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
+from tare.analysis.aspects import Sizes
 from tare.analysis.headline import Headline
 from tare.analysis.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
-from tare.core.verdict import Verdict, differences
+from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
+from tare.report.words.changes import change, labelled
 from tare.report.words.clauses import (
     Clause,
     effects,
@@ -23,9 +25,9 @@ from tare.report.words.clauses import (
     undecided,
     where_words,
 )
-from tare.report.words.further import further_words
+from tare.report.words.further import figure_key, further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
-from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible
+from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible, words
 from tare.report.words.settling import settles
 
 
@@ -115,6 +117,7 @@ def answer(
         settles(headlines),
         *_notes(headlines, variants),
         *_readings(headlines),
+        *_over_all_sizes(headlines, figures),
         _one_node(headlines, overview, variants),
         more_figures(headlines, figures),
     )
@@ -127,6 +130,28 @@ def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -
     """Return how many figures have no headline, and which of them got worse or better."""
     shown = {(one.workload, one.fom, *one.at.items()) for one in headlines}
     return further_words(figures, shown, ("that does not answer this", "that do not answer this"))
+
+
+def _over_all_sizes(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> list[str]:
+    """Return a sentence on each figure that differs over all sizes as no sentence on some of them states."""
+    rows: dict[object, list[Comparison]] = {}
+    for row in figures:
+        if row.verdict.claim is Claim.DIFFERENCE and row.over == ("bytes",):
+            rows.setdefault(figure_key(row), []).append(row)
+    told: dict[str, dict[Verdict, None]] = {}
+    for one in headlines:
+        told.setdefault(one.workload, {})[one.verdict] = None
+    found = []
+    for one in {(one.workload, one.fom, *one.at.items()): one for one in headlines}.values():
+        whole = rows.get((one.workload, one.fom, *one.at.items()), [])
+        new = [row for row in whole if one.sizes is not Sizes.ALL and row.verdict not in told[one.workload]]
+        if new:
+            worst = max(new, key=lambda row: row.distance)
+            found.append(
+                f"Over all sizes {words(one.workload)}’s {labelled(one.fom, one.at)} is {worst.verdict}: "
+                f"{change(worst)}{'' if len(new) == 1 else ', at most'}."
+            )
+    return found
 
 
 _ONE_NODE = "all ranks were on one node, and nothing that they send each other crosses a network."
