@@ -23,6 +23,8 @@ from tare.analysis.rules import Kind, RuleSource
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
+from tare.core.curves import Crossover
+from tare.core.interval import Bounded
 from tare.core.verdict import Verdict
 from tare.core.workload import Better, Fom
 from tare.report.checks.words import limit_words, measured_words
@@ -31,6 +33,7 @@ from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
 from tare.report.words.answer import answer_all
 from tare.report.words.changes import change, levels
+from tare.report.words.curves import crossover_words
 
 GAIN = Fom(name="gain", unit="dB", better=Better.HIGHER, is_primary=True)
 ERRORS = Fom(name="errors", unit="1", better=Better.LOWER, is_primary=True)
@@ -418,3 +421,14 @@ def test_a_difference_in_sizes_of_which_no_sentence_tells_is_added() -> None:
     assert "Over all sizes planned’s latency is worse: +20" in text
     assert "Over all sizes" not in said(of_sizes({}))
     assert "Over all sizes" not in said(of_sizes(dict.fromkeys(SIZES, 1.5)))
+
+
+def test_a_crossover_between_far_sizes_has_no_more_digits_than_it_deserves() -> None:
+    between = Bounded(9213.8, 1024.0, 65536.0)
+    one = Crossover(
+        workload="pp", fom="latency", unit="us", at={}, settings={}, along="bytes",
+        first={"network": "shm"}, second={"network": "tcp"}, x=between, between=(1024.0, 65536.0),
+        is_certain=True, n_blocks=6, first_cases=(), second_cases=(),
+    )  # fmt: skip
+    text = plain(crossover_words(one, {}))
+    assert "is better below 9 KiB [1 KiB to 64 KiB]" in text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tare.analysis.lines import is_number
 from tare.analysis.table import Cell
@@ -70,7 +70,7 @@ def aspect_of(cell: Cell) -> Aspect | None:
     return Aspect.BANDWIDTH
 
 
-def has_data_rate(cells: Sequence[Cell]) -> bool:
+def has_data_rate(cells: Iterable[Cell]) -> bool:
     """Return whether any of the cells is a data rate of messages of some size."""
     return any(
         one.better is Better.HIGHER and _DATA_RATE.fullmatch(one.unit) and _size(one) is not None

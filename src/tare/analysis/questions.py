@@ -151,9 +151,9 @@ def size_parts(table: Table, pair: Pair, cells: Sequence[Cell]) -> list[tuple[As
 
     The times of large messages are a part only if the pair has no bandwidth, which says the same.
     """
-    every = table.cells(pair.contender_case.id, pair.reference_case.id)
-    split = parts if table.once(has_data_rate, every) else parts_without_rate
-    return table.once(split, cells)
+    sides = [table.places(case.id) for case in (pair.contender_case, pair.reference_case)]
+    has_rate = table.memo.get((has_data_rate, *map(id, sides)), lambda: any(map(has_data_rate, sides)))
+    return table.once(parts if has_rate else parts_without_rate, cells)
 
 
 def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:

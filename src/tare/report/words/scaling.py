@@ -41,9 +41,14 @@ def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = NO_K
     return " · ".join(values)
 
 
+def is_bytes(along: str, kinds: Mapping[str, ParameterKind]) -> bool:
+    """Return whether a scale counts bytes."""
+    return counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES
+
+
 def scale_words(along: str, scale: float, kinds: Mapping[str, ParameterKind] = NO_KINDS) -> str:
     """Return a scale with its noun: ``1 node``, ``12.3 nodes``."""
-    if counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES:
+    if is_bytes(along, kinds):
         return coordinate(along, float(scale), kinds)  # float: the scale may be estimated
     if scale.is_integer():
         return coordinate(along, int(scale), kinds)
