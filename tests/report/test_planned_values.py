@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 
-from report.studies import answers_of, content_of, page_of
-from support.planned import ELAPSED, RATE, WORKLOAD, make_planned
-from support.synthetic import PINGPONG_FOMS, make_attempt, make_campaign, make_case, make_plan
+from report.studies import content_of, page_of, plain
+from report.studies import said_of as said
+from support.planned import ELAPSED, RATE, about, make_planned
+from support.synthetic import make_campaign
 from tare.analysis.check import CheckedComparison, Outcome, check
 from tare.analysis.compare import aggregates
 from tare.analysis.quality import quality
@@ -31,7 +30,6 @@ from tare.report.checks.words import limit_words, measured_words
 from tare.report.sections.overview import overview
 from tare.report.sections.quality_warnings import quality_warnings
 from tare.report.variants import lay_out
-from tare.report.words.answer import answer_all
 from tare.report.words.changes import change, levels
 from tare.report.words.curves import crossover_words
 
@@ -40,26 +38,6 @@ ERRORS = Fom(name="errors", unit="1", better=Better.LOWER, is_primary=True)
 TIMEOUTS = Fom(name="timeouts", unit="1", better=Better.LOWER, is_primary=True)
 
 Sides = dict[str, dict[Fom, Sequence[float | None]]]
-
-NOISE = (1.0, 1.0007, 0.9994, 1.0003, 0.9998, 1.0011)
-
-
-def plain(text: str) -> str:
-    return re.sub("[\u00a0\u202f]", " ", text)
-
-
-def about(value: float, blocks: int = 6) -> list[float]:
-    """Return values about `value`, with little noise and many digits."""
-    return [value * NOISE[block % len(NOISE)] for block in range(blocks)]
-
-
-def said(campaign: Campaign) -> str:
-    answers = answers_of(campaign)
-    variants = lay_out(campaign, answers.comparisons)
-    (answer,) = answer_all(
-        answers.headlines, answers.overview, variants, campaign.plan.margin, answers.aggregates
-    )
-    return plain(f"{answer.sentence} {answer.beside}").strip()
 
 
 def equals(margin: float) -> Campaign:
@@ -282,68 +260,6 @@ def test_only_sure_resemblance_is_stated(wave: float, verb: str) -> None:
     assert row.note.startswith(f"blocks {verb} the one before (r = ")
 
 
-def ending(overlay: Sequence[float | None], *, host: Sequence[float | None] | None = None) -> Campaign:
-    """Return a campaign in which runs without a value were ended at their time-out."""
-    sides: Sides = {"host": {ELAPSED: host or about(5.0, 10)}, "overlay": {ELAPSED: overlay}}
-    return make_planned(sides, check="timeout")
-
-
-SURVIVORS: list[float | None] = [*about(5.0, 7), None, None, None]
-FASTER = [None if one is None else 0.8 * one for one in SURVIVORS]
-
-
-def test_survivors_of_a_time_out_are_not_equivalent() -> None:
-    text = said(ending(SURVIVORS))
-    assert text.startswith("overlay is undecided in planned’s elapsed (0.0 % [")
-    why = "3 runs of the contender were ended at their time-out and do not count"
-    assert f"On planned’s elapsed: {why}." in text
-    assert "blocks would" not in text
-    [row] = aggregates(ending(SURVIVORS))
-    assert (row.verdict, row.timed_out, row.more_blocks) == (Verdict.UNDECIDED, (0, 3), None)
-    assert why in row.note
-
-
-def test_survivors_of_a_time_out_are_not_better_but_may_be_worse() -> None:
-    assert aggregates(ending(FASTER))[0].verdict is Verdict.UNDECIDED
-    slower = [None if one is None else 1.5 * one for one in SURVIVORS]
-    assert aggregates(ending(slower))[0].verdict is Verdict.WORSE
-    assert aggregates(ending(about(7.5, 10), host=SURVIVORS))[0].verdict is Verdict.UNDECIDED
-    assert aggregates(ending(about(4.0, 10), host=SURVIVORS))[0].verdict is Verdict.BETTER
-
-
-def test_runs_that_failed_otherwise_withhold_nothing() -> None:
-    sides: Sides = {"host": {ELAPSED: about(5.0, 10)}, "overlay": {ELAPSED: SURVIVORS}}
-    [row] = aggregates(make_planned(sides, check="exit code"))
-    assert (row.verdict, row.timed_out) == (Verdict.EQUIVALENT, (0, 0))
-
-
-@pytest.mark.parametrize(
-    ("rule", "overlay", "outcome"),
-    [
-        ("overhead(elapsed) > 5 %", SURVIVORS, Outcome.UNDECIDED),
-        ("overhead(elapsed) > 5 %", [None if one is None else 2 * one for one in SURVIVORS], Outcome.FAIL),
-        ("value(elapsed, network=overlay) > 6 s", SURVIVORS, Outcome.UNDECIDED),
-        ("value(elapsed, network=overlay) > 4 s", SURVIVORS, Outcome.FAIL),
-        ("value(elapsed, network=host) > 6 s", SURVIVORS, Outcome.PASS),
-        ("overhead(elapsed) < -10 %", FASTER, Outcome.UNDECIDED),
-    ],
-)
-def test_rules_are_not_kept_by_survivors_of_a_time_out(
-    rule: str, overlay: Sequence[float | None], outcome: Outcome
-) -> None:
-    campaign = ending(overlay)
-    parsed = parse_rule(RuleSource(text=rule, kind=Kind.FAIL_IF, where="--fail-if"))
-    assert check(campaign, [parsed]).outcome is outcome
-    if outcome is Outcome.UNDECIDED:
-        [one] = judged(campaign, rule)
-        assert re.fullmatch(r"3 runs (of the contender )?were ended at .* not count", one.why)
-
-
-def test_one_run_that_timed_out_is_singular() -> None:
-    [row] = aggregates(ending([*about(5.0, 9), None]))
-    assert row.note == "1 run of the contender was ended at its time-out and does not count"
-
-
 def test_ratios_that_never_change_do_not_resemble_each_other() -> None:
     host = about(5.0, 8)
     [row] = aggregates(compared(ELAPSED, host, [1.5 * one for one in host]))
@@ -375,52 +291,6 @@ def test_runs_that_are_not_paired_are_no_blocks_in_any_output() -> None:
     reading = plain(content_of(imported).reading)
     assert "the runs of a side are independent of each other, which 6 runs cannot show" in reading
     assert "where runs resemble the one before" in reading
-
-
-SIZES = (1, 64, 1024, 32768, 65536, 1048576)
-
-
-def of_sizes(slower: Mapping[int, float], *, has_rate: bool = False) -> Campaign:
-    """Return a campaign of a collective, of which messages of some sizes are `slower`."""
-    cases = {network: make_case(network, workload=WORKLOAD) for network in ("host", "overlay")}
-    plan = make_plan(tuple(cases.values()), blocks=6)
-    time, rate = PINGPONG_FOMS
-    foms = (time, rate) if has_rate else (time,)
-    attempts = []
-    for block, network in itertools.product(range(6), cases):
-        factors = [slower.get(size, 1.0) if network == "overlay" else 1.0 for size in SIZES]
-        times = [(20 + size / 1000) * of * NOISE[block] for size, of in zip(SIZES, factors, strict=True)]
-        made = make_attempt(cases[network], block + 1, times, SIZES, started_at=1e9 + block)
-        attempts.append(msgspec.structs.replace(made, series=made.series[: len(foms)]))
-    orders = {block: [case.id for case in plan.order(block)] for block in range(1, 7)}
-    plan = msgspec.structs.replace(plan, foms={WORKLOAD: foms})
-    return Campaign(folder=Path("sizes"), plan=plan, attempts=tuple(attempts), orders=orders)
-
-
-def test_large_messages_without_a_bandwidth_are_part_of_the_answer() -> None:
-    text = said(of_sizes({65536: 2.0, 1048576: 2.0}))
-    assert text.startswith("overlay is worse than host in planned’s latency from 64 KiB (100")
-    assert "is equivalent to host, within ± 2 %, in planned’s latency up to 1 KiB" in text
-
-
-def test_large_messages_that_are_slower_than_small_ones_are_faster_are_not_left_out() -> None:
-    text = said(of_sizes({1: 0.5, 64: 0.5, 1024: 0.5, 65536: 1.5, 1048576: 1.5}))
-    assert "worse than host in planned’s latency from 64 KiB (50" in text
-    assert "better in planned’s latency up to 1 KiB (50" in text
-
-
-def test_where_there_is_a_bandwidth_it_tells_of_large_messages() -> None:
-    text = said(of_sizes({65536: 2.0, 1048576: 2.0}, has_rate=True))
-    assert "planned’s bandwidth from 64 KiB (50" in text
-    assert "latency from 64 KiB" not in text
-
-
-def test_a_difference_in_sizes_of_which_no_sentence_tells_is_added() -> None:
-    text = said(of_sizes({32768: 3.0}))
-    assert "within ± 2 %, in planned’s latency up to 1 KiB" in text
-    assert "Over all sizes planned’s latency is worse: +20" in text
-    assert "Over all sizes" not in said(of_sizes({}))
-    assert "Over all sizes" not in said(of_sizes(dict.fromkeys(SIZES, 1.5)))
 
 
 def test_a_crossover_between_far_sizes_has_no_more_digits_than_it_deserves() -> None:

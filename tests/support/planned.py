@@ -17,6 +17,13 @@ RATE = Fom(name="rate", unit="GB/s", better=Better.HIGHER, is_primary=True)
 
 WORKLOAD = "planned"
 
+NOISE = (1.0, 1.0007, 0.9994, 1.0003, 0.9998, 1.0011)
+
+
+def about(value: float, blocks: int = 6) -> list[float]:
+    """Return values about `value`, with little noise and many digits."""
+    return [value * NOISE[block % len(NOISE)] for block in range(blocks)]
+
 
 def make_planned(
     values: Mapping[str, Mapping[Fom, Sequence[float | None]]],
