@@ -36,7 +36,7 @@ KEYS = {
         "may_miss",
         "assumes_independence",
     ),
-    *("planned_blocks", "mean", "paid", "withheld_by"),
+    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "timed_out"),
 }
 
 COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]

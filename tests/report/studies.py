@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,20 @@ def words_of(campaign: Campaign) -> list[Answer]:
     answers = answers_of(campaign)
     variants = lay_out(campaign, answers.comparisons)
     return answer_all(answers.headlines, answers.overview, variants, campaign.plan.margin)
+
+
+def plain(text: str) -> str:
+    return re.sub("[\u00a0\u202f]", " ", text)
+
+
+def said_of(campaign: Campaign) -> str:
+    """Return the answer for the only contender, with what stands beside it, in plain spaces."""
+    answers = answers_of(campaign)
+    variants = lay_out(campaign, answers.comparisons)
+    (answer,) = answer_all(
+        answers.headlines, answers.overview, variants, campaign.plan.margin, answers.aggregates
+    )
+    return plain(f"{answer.sentence} {answer.beside}").strip()
 
 
 def facts_of(campaign: Campaign) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -216,3 +217,39 @@ def test_an_interval_has_two_ends_and_what_it_holds_is_not_stated_surely() -> No
             found += 1
             assert ("is below" in text) == (efficiency.high < 0.5)
     assert found
+
+
+def with_efficiencies(efficiencies: dict[int, float], *, blocks: int = 5, noise: float = 0.001) -> str:
+    """Return the sentences on an application with these efficiencies at its scales."""
+    laws = {"host": lambda case: case.layout.nodes * efficiencies[case.layout.nodes]}
+    [curve] = scalings(make_application(laws, tuple(efficiencies), noise=noise, blocks=blocks))
+    return " ".join(sentences(curve)).translate(SPACES)
+
+
+def test_efficiency_that_recovers_is_not_below_from_there_on() -> None:
+    text = with_efficiencies({1: 1.0, 2: 0.6, 4: 0.95, 8: 0.4, 16: 0.85})
+    assert "Efficiency is below 70 % at 2 nodes but not at 4 and 16 nodes, and stays at 50 % or more" in text
+    assert "from 2 nodes on" not in text
+
+
+def test_efficiency_that_stays_below_is_below_from_there_on() -> None:
+    assert "is below 70 % from 2 nodes on" in with_efficiencies({1: 1.0, 2: 0.6, 4: 0.55, 8: 0.4})
+
+
+def test_efficiency_is_surely_below_only_where_each_scale_is() -> None:
+    text = with_efficiencies({1: 1.0, 2: 0.6, 4: 0.698}, noise=0.02)
+    assert "seems below 70 % from 2 nodes on" in text
+
+
+@pytest.mark.parametrize(
+    ("blocks", "text"), [(2, "an efficiency of 0.3 %"), (5, "an efficiency of 0.3000 % [")]
+)
+def test_an_efficiency_is_not_rounded_to_nothing(blocks: int, text: str) -> None:
+    assert text in with_efficiencies({1: 1.0, 256: 0.003}, blocks=blocks)
+
+
+def test_a_peak_without_interval_is_followed_by_a_full_stop() -> None:
+    laws = {"host": usl(6, 0.02, 0.02)}
+    [curve] = scalings(make_application(laws, (1, 2, 4, 8, 16), blocks=2))
+    text = " ".join(sentences(curve)).translate(SPACES)
+    assert re.search(r"puts the peak of throughput at [\d.]+ nodes\.", text)

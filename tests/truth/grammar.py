@@ -61,6 +61,7 @@ _LACKS = r"[^():;]+ has none, since (?:it has not been run|no run has it|no run 
 _UNMEASURED = rf"not measured on both sides(?:: {_LACKS}(?: and {_LACKS})?)?"
 _NO_CHANGE = (
     rf"(?:{_NUMBER} in \d+ blocks?, no interval|not measured together|{_UNMEASURED}|"
+    r"no ratio(?:: the mean of the (?:reference is zero or less|contender is below zero))?|"
     r"\d+ of \d+ (?:cases|points) left out: too few blocks, or zero or less)"
 )
 _SEPARATOR = re.compile(r", (?!in |and in )| and ")
@@ -100,7 +101,7 @@ class Grammar:
             rf"is not compared with {to}: all ranks were on one node, and nothing that "
             rf"they send each other crosses a network|was not measured together with {to}: no "
             rf"block of any session has runs of both, so nothing is said of what tells them apart|"
-            rf"has not been measured beside {to} yet"
+            rf"has not been measured beside {to}(?: yet|: {_LACKS}(?: and {_LACKS})?)"
         )
 
     def clauses(self, text: str) -> list[Clause]:

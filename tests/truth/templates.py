@@ -15,12 +15,13 @@ FIGURES = r"[^:]+’s [^:]+"
 WHO = r"[^:;]+ · [^:;]+"
 
 NOTES = (
-    rf"blocks resemble the one before \(r = {N}\): the interval is wider for it",
-    rf"blocks resemble the one before \(r = {N}\): too few count for an interval",
+    rf"blocks (?:may )?resemble the one before \(r = {N}\): the interval is wider for it",
+    rf"blocks (?:may )?resemble the one before \(r = {N}\): too few count for an interval",
     rf"blocks resemble the one before \(r = {N}\), and \d+ are too few to tell how many of them count",
     rf"rounding of what was printed may be ± {N} %",
     "some values are zero or less: ratio of arithmetic means",
     "no interval, since the mean of the reference may be zero",
+    "no ratio: the mean of the (?:reference is zero or less|contender is below zero)",
     r"(?:within the margin|excludes 1) alone, but not (?:among \d+ comparisons|at look \d+(?: among \d+ "
     r"comparisons)?|at the 4 of 5 % that a first look may spend)",
     "within the margin, but the mean of what adds up is not",
@@ -39,6 +40,8 @@ NOTES = (
     r"preliminary: \d+ of \d+ blocks",
     r"look \d+",
     "the figure of merit has no direction",
+    r"\d+ runs? (?:of the \w+ )?(?:and \d+ runs? of the contender )?(?:was|were) ended at (?:its|their) "
+    r"time-out and (?:does|do) not count",
 )
 """What stands beside a row, joined by semicolons."""
 
@@ -53,15 +56,19 @@ _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
-        r"\d+ comparisons? lacks? three blocks that both sides finished\.",
+        r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
         r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
-        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided), if the noise "
-        r"stays as it is\.",
+        r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
+        r"undecided): "
+        r"the figures are printed with too few digits\.",
+        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
+        r"undecided), if the noise stays as it is\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
-        rf"(?:Equivalent|Within the margin) from \d+ blocks?: may miss a slow mode of up to {N} % of the "
-        r"runs\.",
+        rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
+        r"of the runs\.",
+        rf"Over all sizes {FIGURES} is (?:worse|better): .+\.",
         r"(?:Preliminary: \d+ of \d+ blocks(?:; look \d+)?|Look \d+)\.",
         "At 1 node nothing crosses the network: what differs there is not what the network carries.",
         "At 1 node nothing crosses the network, so the networks are not compared there.",
@@ -74,12 +81,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"In brackets: 95 % intervals from n = \d+(?: to \d+)? paired blocks?\.",
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
-        r"Equivalent: the whole interval lies within ± \d+ %\.",
-        r"All of it holds if the blocks of a side are independent of each other, which \d+ blocks "
-        r"cannot show(?:; (?:"
+        r"Equivalent: the whole interval lies within ± [\d.]+ %\.",
+        r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
+        r"(?:blocks|runs) cannot show(?:; (?:"
         r"the verdict holds|no verdicts? holds?|no verdict hold|all \d+ verdicts hold|\d+ of \d+ "
         r"verdicts holds?|"
-        r"no verdicts hold) without that, where blocks resemble the one before by up to [\d.]+)?\.",
+        r"no verdicts hold) without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
         r"What is claimed allows for all \d+ being asked at once\.",
     ),
     "design": (
@@ -117,9 +124,10 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"(?i:{_CHANGES})\.",
     ),
     "tested": (
-        r"\d+ figures? tested for [\w, -]+, corrected for looking at so many\.",
+        r"\d+ series of runs tested for [\w, -]+, corrected for looking at so many\.",
+        r"\d+ more ha(?:s|ve) fewer than 5 blocks with values above zero\.",
         r"A warm-up cannot be told with fewer than 10 blocks\.",
-        r"Not tested for drift, warm-up or outliers: that takes 5 blocks\.",
+        r"Not tested for drift, warm-up or outliers: that takes 5 blocks with values above zero\.",
         r"Two modes can be told in \d+ of them, which have 10 blocks\.",
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
@@ -176,6 +184,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"within the limit alone, but not when adjusted for .*",
         r"\d+ runs?: an interval takes \d+.*",
         r"no interval: some values are zero or less.*",
+        r"not computed: some values are zero or less, or all are the same",
         rf"blocks resemble the one before \(r = {N}\), and \d+ are too few to tell how many of them count.*",
         r"not measured together.*",
         r"not measured.*",

@@ -89,6 +89,7 @@ def of_remarks(speeds: Mapping[int, float], text: str) -> Iterator[Asked]:
     for floor, start in re.findall(r"Efficiency is below ([\d.]+) % from (\d+) nodes? on", text):
         is_false = any(shares[p] >= float(floor) / 100 + _ROUNDING for p in shares if p >= int(start))
         yield Asked("", True, is_false, text=text)
+    yield from _of_recovery(shares, text)
     lasting = re.search(r"(?:stays at|and at) .+? (?:to the last|up to \d+ nodes?).*?\.(?: |$)", text)
     for floor, reach, surely in re.findall(
         r"at ([\d.]+) % or more (to the last|up to \d+ nodes?)(?: \(surely up to (\d+)\))?",
@@ -105,6 +106,16 @@ def of_remarks(speeds: Mapping[int, float], text: str) -> Iterator[Asked]:
         for doubt, p in re.findall(r"(seemingly )?(\d+) nodes?, ", told):
             yield Asked("", not doubt, not doubt and shares[int(p)] <= 1 + _ROUNDING, text=text)
     yield Asked("", False, False)
+
+
+def _of_recovery(shares: Mapping[int, float], text: str) -> Iterator[Asked]:
+    """Yield what a curve says of an efficiency that falls below a floor and reaches it again."""
+    below = r"Efficiency is below ([\d.]+) % at (\d+) nodes? but not at ([^.;]+?) nodes?"
+    for floor, start, rest in re.findall(below, text):
+        reached = {int(p) for p in re.findall(r"\d+", rest)}
+        least = float(floor) / 100 + _ROUNDING
+        is_false = any(share >= least for p, share in shares.items() if p >= int(start) and p not in reached)
+        yield Asked("", True, is_false, text=text)
 
 
 def _knee(truth: Truth, found: Campaign, side: str) -> float:

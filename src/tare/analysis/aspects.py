@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tare.analysis.lines import is_number
 from tare.analysis.table import Cell
@@ -70,15 +70,46 @@ def aspect_of(cell: Cell) -> Aspect | None:
     return Aspect.BANDWIDTH
 
 
+def has_data_rate(cells: Iterable[Cell]) -> bool:
+    """Return whether any of the cells is a data rate of messages of some size."""
+    return any(
+        one.better is Better.HIGHER and _DATA_RATE.fullmatch(one.unit) and _size(one) is not None
+        for one in cells
+    )
+
+
 def parts(cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
     """Split the cells of one figure into the parts that a sentence reports: (aspect, sizes, cells).
 
     Cells without a clear aspect are left out. If no cell has a clear aspect, or if all cells share one, then
     all cells form a single part with `Sizes.ALL`.
     """
+    return _parts(cells, aspect_of)
+
+
+def parts_without_rate(cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
+    """Split as `parts` does, where no bandwidth tells of large messages: their times form a part, too."""
+    return _parts(cells, _aspect_without_rate)
+
+
+def _aspect_without_rate(cell: Cell) -> Aspect | None:
+    size = _size(cell)
+    if cell.better is Better.LOWER and size is not None and size >= LARGE_MESSAGE_BYTES:
+        return Aspect.TIME
+    return aspect_of(cell)
+
+
+def _size(cell: Cell) -> float | None:
+    size = dict(cell.at).get("bytes")
+    return size if is_number(size) else None
+
+
+def _parts(
+    cells: Sequence[Cell], aspect_of_cell: Callable[[Cell], Aspect | None]
+) -> list[tuple[Aspect, Sizes, list[Cell]]]:
     grouped: dict[tuple[Aspect, Sizes], list[Cell]] = {}
     for cell in cells:
-        aspect = aspect_of(cell)
+        aspect = aspect_of_cell(cell)
         if aspect is not None:
             grouped.setdefault((aspect, _sizes_of(cell, aspect)), []).append(cell)
     if not grouped and cells[0].better is not None:  # all sizes are in between
@@ -93,6 +124,6 @@ def parts(cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
 def _sizes_of(cell: Cell, aspect: Aspect) -> Sizes:
     if not is_number(dict(cell.at).get("bytes")):
         return Sizes.ALL
-    if aspect is Aspect.BANDWIDTH:
+    if aspect in (Aspect.BANDWIDTH, Aspect.TIME):
         return Sizes.LARGE
     return Sizes.SMALL if aspect is Aspect.LATENCY else Sizes.ALL

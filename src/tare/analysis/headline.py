@@ -13,14 +13,14 @@ import numpy as np
 
 from tare.analysis.aggregate import Levels, block_levels
 from tare.analysis.answering_figures import answering_foms
-from tare.analysis.aspects import Aspect, Sizes, is_elapsed, parts
+from tare.analysis.aspects import Aspect, Sizes, is_elapsed
 from tare.analysis.compare import aggregates, splits, terms_of
 from tare.analysis.equivalence_limits import own_note
 from tare.analysis.families import Family, Subject
 from tare.analysis.family_tests import judge
 from tare.analysis.interim_looks import session_ends
 from tare.analysis.proofs import nothing_crosses
-from tare.analysis.questions import Questions, questions, split_name
+from tare.analysis.questions import Questions, questions, size_parts, split_name
 from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Finding, MeanCost
@@ -126,7 +126,7 @@ def _items(campaign: Campaign, asked: Questions) -> Iterator[_Item]:
         answering = answering_foms(campaign.plan, pair)
         is_covered = False
         if not answering or subject.fom in answering:
-            for aspect, sizes, cells in table.once(parts, subject.cells):
+            for aspect, sizes, cells in size_parts(table, pair, subject.cells):
                 name = split_name(pair, cells)
                 part, part_row = asked.splits.get(name, whole), rows_of_parts.get(name, row)
                 is_covered |= part_row is row
@@ -212,6 +212,8 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         "high": mean.high,
         "hodges_lehmann": mean.hodges_lehmann,
         "detectable": mean.detectable,
+        "timed_out": (sum(one.timed_out[0] for one in found), sum(one.timed_out[1] for one in found)),
+        "rounding": max(one.rounding for one in found),
         "verdict": found[0].verdict,
         "more_blocks": None if None in more else _most(more),
         "note": "; ".join(notes),

@@ -17,11 +17,14 @@ import numpy.typing as npt
 from tare.analysis.estimate import listed
 from tare.analysis.mean_cost import differs_from, is_beyond, mean_costs
 from tare.analysis.row_notes import (
+    NO_RATIO_OF_CONTENDER,
+    NO_RATIO_TO_REFERENCE,
     NOT_MEASURED,
     NOT_TOGETHER,
     UNPAIRED_BEGINS,
     WIDER,
     WITHHELD_BY_MEAN_COST,
+    least_blocks,
     median_lack,
     unresolved_words,
 )
@@ -29,13 +32,13 @@ from tare.core.comparison import Correction, Finding, Mean, MeanCost, RankEstima
 from tare.core.margins import are_within, excludes_one
 from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
+from tare.stats.autocorrelation import LEAST_BLOCKS, is_sure
 from tare.stats.family import PValues
 from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.looks import SHOWING_BLOCKS, ColumnLooks, nominal_level
 from tare.stats.power import detectable_effects, more_blocks
 from tare.stats.ratios import Design, Ratios, select_columns
-from tare.stats.sign_test import least_of_median
 
 _COARSE = 0.25
 """As a share of the margin: smaller rounding decides nothing."""
@@ -123,6 +126,9 @@ class JudgedFamily:
                 itertools.repeat(self.terms.mean),
                 self.mean_costs(verdicts),
                 self.assume_independence(verdicts),
+                itertools.repeat(None),  # how many blocks are planned is not known either
+                itertools.repeat(""),
+                np.expm1(found.rounding).tolist(),
             )
         )
 
@@ -227,6 +233,8 @@ class JudgedFamily:
             level = nominal_level(self.known.level, following)
             found = select_columns(self.found, columns)
             more[columns] = more_blocks(found, self.terms.margin, level, CONFIDENCE)
+        least = np.where(np.isfinite(self.unresolved), LEAST_BLOCKS - self.found.n_blocks, 0)
+        more = np.maximum(more, least)  # fewer blocks do not show how many of them count
         rows = zip(*listed(more), verdicts, self.better, strict=True)
         return [
             None if blocks is None or better is None or verdict is not Verdict.UNDECIDED else int(blocks)
@@ -246,9 +254,10 @@ class JudgedFamily:
         found, terms = self.found, self.terms
         notes = self._design_notes()
         for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
-            r = f"{self.resembling[column]:.2f}"
+            r = float(self.resembling[column])
+            verb = "resemble" if is_sure(r, int(found.n_blocks[column])) else "may resemble"
             effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
-            alike = f"blocks resemble the one before (r = {r}): {effect}"
+            alike = f"blocks {verb} the one before (r = {r:.2f}): {effect}"
             notes[column] = _joined(notes[column], alike)
         for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
             if verdicts[column] is Verdict.UNDECIDED:
@@ -256,7 +265,8 @@ class JudgedFamily:
                 notes[column] = _joined(notes[column], f"rounding of what was printed may be ± {share} %")
         for column in np.flatnonzero(self.is_apart).tolist():
             notes[column] = NOT_TOGETHER
-        for column in np.flatnonzero(self.were_few & ~self.is_apart & (found.n_blocks > 0)).tolist():
+        were_few = self.were_few & ~self.is_apart & np.isfinite(found.ratio)
+        for column in np.flatnonzero(were_few).tolist():
             if not self.why_unpaired[column] and found.n_blocks[column] < MIN_BLOCKS:
                 takes = f"an interval takes {least_blocks(terms.mean)}"
                 notes[column] = f"too few blocks with both sides: {takes}"
@@ -297,6 +307,9 @@ class JudgedFamily:
                     why = "" if is_paired else f"{UNPAIRED_BEGINS}{self.why_unpaired[column]}"
                     notes[column] = _joined(why, median_lack(n, is_paired=is_paired))
         for column in np.flatnonzero(found.design == Design.ARITHMETIC).tolist():
+            if np.isnan(found.ratio[column]):
+                notes[column] = self._no_ratio(column)
+                continue
             if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
                 notes[column] = "no interval, since the mean of the reference may be zero"
             if self.terms.mean in (Mean.GEOMETRIC, Mean.MEDIAN):
@@ -304,6 +317,13 @@ class JudgedFamily:
                     "some values are zero or less: ratio of arithmetic means", notes[column]
                 )
         return notes
+
+    def _no_ratio(self, column: int) -> str:
+        """Return which side's mean has no ratio to the other one."""
+        below, above = self.reference[:, column], self.contender[:, column]
+        is_common = np.isfinite(below) & np.isfinite(above)
+        mean = np.nanmean(below[is_common] if is_common.any() else below)
+        return NO_RATIO_TO_REFERENCE if mean <= 0 else NO_RATIO_OF_CONTENDER
 
     def _together(self, column: int) -> str:
         """Return the condition that makes a claim harder than its own interval does."""
@@ -317,11 +337,6 @@ class JudgedFamily:
         ranks = self.ranks
         ratio, low, high = (f"{part[column]:.4g}" for part in (ranks.ratio, ranks.low, ranks.high))
         return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
-
-
-def least_blocks(mean: Mean) -> int:
-    """Return how many blocks the interval of a ratio needs."""
-    return least_of_median(CONFIDENCE) if mean is Mean.MEDIAN else MIN_BLOCKS
 
 
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:

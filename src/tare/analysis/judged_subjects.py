@@ -21,6 +21,7 @@ from tare.analysis.judged_family import JudgedFamily, Terms
 from tare.analysis.missing import MissingValues
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.questions import with_left_out
+from tare.analysis.timed_out_runs import of_survivors, timed_out
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, ConfidenceLevel, Finding
 from tare.stats.estimates import estimate
@@ -75,13 +76,18 @@ class JudgedSubjects:
         below, above = (
             np.ascontiguousarray(side[:, numbers]) for side in (self._family.below, self._family.above)
         )
-        planned = _planned_blocks(self._campaign)
+        planned, n_timed_out = _planned_blocks(self._campaign), timed_out(self._campaign)
         with np.errstate(divide="ignore"):
             found = self._judged.of(numbers).findings()
         sides = _from_common_runs(below, above)
         levels = zip(*(_levels(side) for side in sides), strict=True)
         for subject, one, two, *values in zip(subjects, found, levels, below.T, above.T, strict=True):
             explained = self._missing.explained(subject.pair, one, *values)
+            explained = of_survivors(
+                explained,
+                n_timed_out.get(subject.pair.reference_case.id, 0),
+                n_timed_out.get(subject.pair.contender_case.id, 0),
+            )
             yield comparison(
                 subject,
                 _crossed(subject, _in_progress(explained, subject, planned)),

@@ -10,11 +10,13 @@ import numpy as np
 
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.quantities import Bounds, least_of_quantile
-from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, unresolved_words
+from tare.analysis.row_notes import NOT_MEASURED, NOT_TOGETHER, UNPAIRED, is_without_ratio, unresolved_words
 from tare.analysis.row_verdicts import Row
 from tare.analysis.rules import QUANTILES, Bound, Function, Op
-from tare.analysis.selection import Sample
-from tare.core.comparison import Mean
+from tare.analysis.selection import Match, Sample
+from tare.analysis.timed_out_runs import timed_out_words
+from tare.core.comparison import Comparison, Mean
+from tare.core.workload import Better
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.multiplicity import Mask, step_down
 from tare.stats.scatter_ratios import MIN_COMPARED
@@ -77,10 +79,22 @@ class Trial(NamedTuple):
         op = op or self.bound.op
         return np.asarray(_HOLDS[op](found.low if op.is_upward else found.high, self.limits))
 
+    def is_of_survivors(self, match: Match, *, is_beyond: bool) -> bool:
+        """Return whether a result favours a side of which runs timed out, so that nothing follows from it."""
+        function = self.bound.call.function
+        is_low_good = function in _COSTS or (
+            function is not Function.EFFICIENCY and match.better is Better.LOWER
+        )
+        favours_contender = is_low_good == (self.bound.op.is_upward != is_beyond)
+        return bool(match.timed_out[favours_contender])
+
     def is_within(self, found: Bounds) -> Mask:
         """Return where the whole interval keeps the limit; False without an interval."""
         return self.is_beyond(found, self.bound.op.opposite)
 
+
+_COSTS = (Function.OVERHEAD, Function.CV, Function.CV_RATIO)
+"""Functions of which less is better, whatever the direction of the figure."""
 
 _HOLDS = {Op.ABOVE: np.greater, Op.AT_LEAST: np.greater_equal, Op.BELOW: np.less, Op.AT_MOST: np.less_equal}
 """Takes a quantity and its limit. False where there is no quantity (NaN)."""
@@ -124,8 +138,14 @@ def _finding(trial: Trial, plain: Bounds, beyond: Mask, levels: Floats) -> Limit
         adjusted.low[chosen], adjusted.high[chosen] = found.low[chosen], found.high[chosen]
     within = trial.is_within(trial.sample.quantity.claims(CONFIDENCE))
     is_beyond = [
-        Ternary.TRUE if one else Ternary.FALSE if other else Ternary.UNKNOWN
-        for one, other in zip(beyond.tolist(), within.tolist(), strict=True)
+        Ternary.UNKNOWN
+        if (one or other) and trial.is_of_survivors(match, is_beyond=one)
+        else Ternary.TRUE
+        if one
+        else Ternary.FALSE
+        if other
+        else Ternary.UNKNOWN
+        for match, one, other in zip(trial.sample.matches, beyond.tolist(), within.tolist(), strict=True)
     ]
     return LimitResult(trial, plain, adjusted, levels, is_beyond)
 
@@ -165,13 +185,23 @@ def _why_unknown(finding: LimitResult, i: int) -> str:
     r = quantity.r_unresolved(len(finding.is_beyond))[i]
     if np.isfinite(r):
         return unresolved_words(f"{r:.2f}", n_blocks)
-    row = trial.rows[i]
+    return _why_open(finding, i)
+
+
+def _why_open(finding: LimitResult, i: int) -> str:
+    """Return why an interval decides nothing, although nothing prevents that it decides."""
+    trial = finding.trial
+    match, row = trial.sample.matches[i], trial.rows[i]
+    if any(match.timed_out):
+        return timed_out_words(*match.timed_out, is_alone=match.beside is None)
     if row is not None and not trial.may_differ[i] and trial.is_beyond(finding.adjusted)[i]:
         return f"beyond the limit, but no sure difference among the {row.family} of 'tare compare'"
     if trial.is_beyond(finding.plain)[i]:
         return "beyond the limit, but not when adjusted for all comparisons that are judged"
     if trial.is_within(finding.plain)[i]:
         return "within the limit alone, but not when adjusted for looks"
+    if isinstance(row, Comparison) and row.is_hidden:
+        return "the limit lies within the interval; only figures that are printed with more digits narrow it"
     return "the limit lies within the interval; more runs narrow it"
 
 
@@ -191,7 +221,10 @@ def _why_absent(trial: Trial, i: int) -> str:
     if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
         return _too_few(n_blocks)
     if function in (Function.CV, Function.CV_RATIO):
-        return "no scatter to speak of: values are zero or less, or all the same"
+        return "not computed: some values are zero or less, or all are the same"
+    row = trial.rows[i]
+    if isinstance(row, Comparison) and is_without_ratio(row):
+        return row.note
     return "no overhead: the figure of merit has no direction, or its reference is zero or less"
 
 

@@ -55,9 +55,10 @@ class Imprecision(msgspec.Struct, frozen=True, kw_only=True):
 def imprecision(campaign: Campaign) -> Imprecision | None:
     """Return the imprecision of a campaign; None where noise or load is not the obstacle.
 
-    An undecided ratio with a narrow interval lies at the margin, which is a result in itself. If _MANY_BLOCKS
-    would narrow the interval to the margin, the row itself says how many more blocks it needs. A machine with
-    more load than CPUs is reported even then. Too few blocks are no fault of the machine.
+    An undecided ratio with a narrow interval lies at the margin, which is a result in itself. One that
+    rounding hides needs figures with more digits. If _MANY_BLOCKS would narrow the interval to the margin,
+    the row itself says how many more blocks it needs. A machine with more load than CPUs is reported even
+    then. Too few blocks are no fault of the machine.
     """
     from scipy.special import ndtri
 
@@ -68,6 +69,8 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         (one, width)
         for one, width in known
         if one.verdict is Verdict.UNDECIDED
+        and not one.is_hidden
+        and _is_wide_by_ranks(one, _TIMES_MARGIN * margin)
         and width > _TIMES_MARGIN * margin
         and one.n_blocks >= _LEAST_BLOCKS
     ]
@@ -92,6 +95,15 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
     )
 
 
+def _is_wide_by_ranks(one: Comparison, least: float) -> bool:
+    """Return whether the interval by ranks is wide, too; True where there is none.
+
+    If it is not, single runs far off widen the interval of the mean, and not the noise of the machine.
+    """
+    ranks = one.hodges_lehmann
+    return ranks is None or ranks.low <= 0 or math.sqrt(ranks.high / ranks.low) - 1 > least
+
+
 def _scatter(one: Comparison, half_width: float) -> float:
     """Return the standard deviation of the log ratio between blocks that corresponds to this half-width."""
     factor = t_factors(np.array([one.n_blocks - 1.0]), one.confidence)[0]
@@ -101,11 +113,11 @@ def _scatter(one: Comparison, half_width: float) -> float:
 def _half_width(one: Comparison) -> float | None:
     """Return the half-width of a ratio's interval on the log scale, as a share; None if it has none.
 
-    An interval that reaches down to 0 has no half-width either.
+    An interval that reaches down to 0 has no half-width either. What rounding adds is no noise, and left out.
     """
     if one.low is None or one.high is None or one.low <= 0:
         return None
-    return float(np.expm1(np.log(one.high / one.low) / 2))
+    return float(np.expm1(np.log(one.high / one.low) / 2 - np.log1p(one.rounding)))
 
 
 def _n_cpus(campaign: Campaign) -> int | None:

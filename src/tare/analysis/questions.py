@@ -15,7 +15,7 @@ import numpy as np
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import answering_foms, quoted_foms
-from tare.analysis.aspects import parts
+from tare.analysis.aspects import Aspect, Sizes, has_data_rate, parts, parts_without_rate
 from tare.analysis.families import (
     AskedFigure,
     Family,
@@ -141,9 +141,19 @@ def _splits(
     """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
     return {
         split_name(asked.pair, chosen): _whole(table, asked, chosen, gathered)
-        for _, _, chosen in table.once(parts, cells)
+        for _, _, chosen in size_parts(table, asked.pair, cells)
         if len(chosen) < len(cells)
     }
+
+
+def size_parts(table: Table, pair: Pair, cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
+    """Return the parts of a figure's sizes that a sentence reports, with what each part measures.
+
+    The times of large messages are a part only if the pair has no bandwidth, which says the same.
+    """
+    sides = [table.places(case.id) for case in (pair.contender_case, pair.reference_case)]
+    has_rate = table.memo.get((has_data_rate, *map(id, sides)), lambda: any(map(has_data_rate, sides)))
+    return table.once(parts if has_rate else parts_without_rate, cells)
 
 
 def split_name(pair: Pair, cells: Iterable[Cell]) -> SplitName:

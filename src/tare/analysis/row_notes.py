@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tare.stats.intervals import CONFIDENCE
+from tare.core.comparison import Finding, Mean
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
 from tare.stats.sign_test import least_of_median
 
 WITHHELD_BY_MEAN_COST = "within the margin, but the mean of what adds up is not"
@@ -15,10 +16,25 @@ NOT_MEASURED = "not measured on both sides"
 NOT_TOGETHER = "not measured together"
 """The note for sides that were both measured, but never in one block of one session."""
 
+NO_RATIO_TO_REFERENCE = "no ratio: the mean of the reference is zero or less"
+
+NO_RATIO_OF_CONTENDER = "no ratio: the mean of the contender is below zero"
+"""The notes for sides that were measured together, but whose values have no ratio."""
+
 UNPAIRED_BEGINS = "unpaired: "
 
 UNPAIRED = f"{UNPAIRED_BEGINS}the sides did not run together, and the machine may have changed between"
 """The note for sides that are nevertheless compared."""
+
+
+def is_without_ratio(one: Finding) -> bool:
+    """Return whether both sides were measured together, but their values have no ratio."""
+    return one.ratio is None and one.note.startswith((NO_RATIO_TO_REFERENCE, NO_RATIO_OF_CONTENDER))
+
+
+def least_blocks(mean: Mean) -> int:
+    """Return how many blocks the interval of a ratio needs."""
+    return least_of_median(CONFIDENCE) if mean is Mean.MEDIAN else MIN_BLOCKS
 
 
 def median_lack(n_blocks: int, *, is_paired: bool) -> str:

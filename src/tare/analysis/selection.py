@@ -25,6 +25,7 @@ from tare.analysis.row_verdicts import RowName
 from tare.analysis.rules import Call, Function, Rule, Selector
 from tare.analysis.scaling import ScaledCase, scaled_cases
 from tare.analysis.table import Cell, FigureName, Table, by_figure, tabulate
+from tare.analysis.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import name_cure
@@ -41,7 +42,8 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
     `at` holds its workload, the settings that vary, and its coordinates if it is a single point. `reference`
     is empty for a value. `row` is the corresponding row of `tare compare`. `beside` is the case that it is
-    compared with, None for a value. `lacks` says which side has no value, and why.
+    compared with, None for a value. `lacks` says which side has no value, and why. `timed_out` counts the
+    runs of the case beside it, and of its own, that were ended at their time-out.
     """
 
     case: str
@@ -54,6 +56,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     row: RowName | None = None
     beside: str | None = None
     lacks: str = ""
+    timed_out: tuple[int, int] = (0, 0)
 
 
 class Sample(NamedTuple):
@@ -107,7 +110,14 @@ class Selection:
             found = self._sides(rule, call) if call.function.has_reference else self._values(call)
         if not found.matches:
             raise rule.fault(call.column, f"this matches nothing; {self._choice(call)}")
-        return found
+        return Sample(tuple(map(self._counted, found.matches)), found.quantity)
+
+    def _counted(self, one: Match) -> Match:
+        """Return a match with the number of runs that timed out."""
+        n_runs = timed_out(self._campaign)
+        return msgspec.structs.replace(
+            one, timed_out=(n_runs.get(one.beside or "", 0), n_runs.get(one.case, 0))
+        )
 
     def _sides(self, rule: Rule, call: Call) -> Sample:
         if not (self._plan.reference or self._reference):

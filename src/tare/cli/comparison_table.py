@@ -101,7 +101,7 @@ def print_comparisons(
         "",
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {margin * 100:.3g} %.",
+        f"equivalent where the whole interval is within ± {margin * 100:.6g} %.",
         legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
@@ -159,7 +159,7 @@ def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
     """Yield the assumptions that a comparison of few blocks makes and cannot check."""
     from tare.report.words.assumed import assumed_words, footnote
 
-    yield from filter(None, (assumed_words([one for one in found if one.is_paired]), footnote(found)))
+    yield from filter(None, (assumed_words(found), footnote(found)))
 
 
 def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:

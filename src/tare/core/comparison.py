@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 
 import msgspec
 
@@ -125,6 +126,9 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     - `planned_blocks` is set while some of them have not run: the verdict is preliminary.
     - `withheld_by` names the elapsed time that got worse where that alone prevents the verdict equivalent for
       a figure within the margin.
+    - `rounding` is how far rounding of the printed figures may have moved the ratio: 0.05 for ± 5 %.
+    - `timed_out` counts the runs of reference and contender that were ended at their time-out, and do not
+      count. Nothing that favours such a side is claimed.
     """
 
     n_blocks: int
@@ -152,6 +156,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     assumes_independence: bool = False
     planned_blocks: int | None = None
     withheld_by: str = ""
+    rounding: float = 0.0
+    timed_out: tuple[int, int] = (0, 0)
 
     @property
     def is_different(self) -> bool:
@@ -162,6 +168,14 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     def is_within(self) -> bool:
         """Return whether it certainly lies within the margin, even where its verdict is not equivalent."""
         return self.verdict is Verdict.EQUIVALENT or bool(self.withheld_by)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether rounding alone keeps it undecided: no number of blocks would decide it."""
+        if any(self.timed_out):
+            return False
+        is_open = self.verdict is Verdict.UNDECIDED and self.low is not None and self.more_blocks is None
+        return is_open and self.rounding > 0 and self.distance <= math.log1p(self.rounding)
 
     @property
     def may_miss(self) -> float | None:
@@ -184,6 +198,13 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
         worse.
         """
         return None if self.ratio is None else self.ratio - 1
+
+    @property
+    def distance(self) -> float:
+        """Return how far the ratio lies from 1: |ln ratio|, so ∞ for a ratio of 0, and 0 without a ratio."""
+        if self.ratio is None:
+            return 0.0
+        return abs(math.log(self.ratio)) if self.ratio > 0 else math.inf
 
 
 class ConfidenceLevel(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -24,7 +24,7 @@ from tare.report.variants import Variants, lay_out
 from tare.report.words.accounting import Account, account
 from tare.report.words.answer import Answer, answer_all, reading
 from tare.report.words.bounds import bound_rows, with_bounds
-from tare.report.words.numbers import count, percent, visible
+from tare.report.words.numbers import count, exact_percent, listed, percent, visible
 
 PartT = TypeVar("PartT")
 
@@ -89,7 +89,7 @@ def content(
         chart_faults=facts.chart_faults,
         values=facts.values,
         sections=tuple(made_sections(facts)),
-        margin=percent(plan.margin, is_signed=False, decimals=0),
+        margin=exact_percent(plan.margin),
         confidence=_confidence(statistics),
     )
 
@@ -157,12 +157,15 @@ def _chart_facts(
 
 
 def _question(variants: Variants) -> str:
-    names = " and ".join(variant.name for variant in variants.contenders)
-    return (
-        f"What does {names} cost, next to {variants.reference.name}?"
-        if variants.reference and names
-        else "What was measured?"
-    )
+    names = [variant.name for variant in variants.contenders]
+    if not variants.reference or not names:
+        return "What was measured?"
+    who = listed(names) if len(names) <= _MOST_NAMED else f"{len(names)} contenders"
+    return f"What {'does' if len(names) == 1 else 'do'} {who} cost, next to {variants.reference.name}?"
+
+
+_MOST_NAMED = 4
+"""The most contenders that the title of a report without a question names."""
 
 
 def _subtitle(campaign: Campaign) -> str:

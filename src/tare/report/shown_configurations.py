@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from tare.core.campaign import Campaign
@@ -26,7 +25,7 @@ def drawn_configurations(overview: Iterable[Comparison], variants: Variants) -> 
     farness = dict.fromkeys(variants.configurations, 0.0)
     for one in overview:
         configuration = variants.configuration_of[one.contender_case]
-        farness[configuration] = max(farness[configuration], abs(math.log(one.ratio)) if one.ratio else 0.0)
+        farness[configuration] = max(farness[configuration], one.distance)
     return frozenset(
         sorted(variants.configurations, key=lambda configuration: -farness[configuration])[:_SAMPLE]
     )

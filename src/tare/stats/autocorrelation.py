@@ -34,6 +34,9 @@ _SIGNS = 0.2
 _SURE = 0.05
 _FEWEST = 3.0
 
+_EXACT = 1e-24
+"""A smaller variance of logarithms is arithmetic rounding, not scatter."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Autocorrelations:
@@ -62,11 +65,18 @@ def lag_one(series: Floats) -> Autocorrelations:
         square = np.square(centred).sum(axis=0)
         product = (centred[1:] * centred[:-1]).sum(axis=0)
         mean, deviation = -1 / length, 1 / np.sqrt(length)
-        found = np.divide(product, square, out=np.full(len(square), mean), where=square > 0)
+        found = np.divide(product, square, out=np.full(len(square), mean), where=square > length * _EXACT)
         r[alike.columns] = found
         p[alike.columns] = ndtr(-(found - mean) / deviation)
         threshold[alike.columns] = mean + deviation * ndtri(0.95)
     return Autocorrelations(r, p, threshold)
+
+
+def is_sure(r: float, n_blocks: int) -> bool:
+    """Return whether a lag-one correlation of so many blocks is certain (p ≤ 0.05), not just a sign."""
+    from scipy.special import ndtr
+
+    return float(ndtr(-(r + 1 / n_blocks) * np.sqrt(n_blocks))) <= _SURE
 
 
 def allow_for(

@@ -113,6 +113,8 @@ def ratios(
         result.rounding[:] = rounding
         result.low[:] *= np.exp(-rounding)
         result.high[:] *= np.exp(rounding)
+        is_zero = result.ratio == 0  # what is printed as 0 may be as much as what rounding hides elsewhere
+        result.high[is_zero] = np.maximum(result.high, np.expm1(rounding))[is_zero]
     return result
 
 
@@ -300,6 +302,7 @@ def _arithmetic(reference: Floats, contender: Floats, confidence: float) -> Rati
     with np.errstate(divide="ignore", invalid="ignore"):
         square = means[:, 2] / means[:, 0] ** 2 + means[:, 3] / means[:, 1] ** 2
         square -= 2 * means[:, 4] / (means[:, 0] * means[:, 1])
+        square = np.where(ratio == 0, means[:, 2] / means[:, 0] ** 2, square)  # ln 0 has no error of its own
         error = np.where(is_bounded, np.sqrt(np.maximum(square, 0.0)), np.nan)
     freedom = np.where(is_bounded, freedom, np.nan)
     return _made(Design.ARITHMETIC, n_blocks, ratio, low, high, error, freedom, means=means)

@@ -92,7 +92,7 @@ def _print_saturations(found: Sequence[Saturation], plan: Plan) -> None:
 
     if not found:
         return
-    echo("", f"Saturation: within {found[0].margin * 100:.3g} % of the best", bold=True)
+    echo("", f"Saturation: within {found[0].margin * 100:.6g} % of the best", bold=True)
     rows = [
         (
             one.workload,

@@ -31,7 +31,7 @@ def measured_words(one: CheckedComparison, *, is_adjusted: bool = False) -> str:
     if one.value is None:
         return "–"
     low, high = (one.adjusted_low, one.adjusted_high) if is_adjusted else (one.low, one.high)
-    unit = f" {one.unit}" if one.unit else ""
+    unit = f" {one.unit}" if one.unit not in ("", "1") else ""
     value = one.value
     if one.is_turned:
         value, low, high = -value, None if high is None else -high, None if low is None else -low
@@ -50,7 +50,7 @@ def in_compare(one: CheckedComparison) -> str:
 def limit_words(one: CheckedComparison) -> str:
     """Return the limit in the unit of the limited value: ``5 %``, ``−5 %`` for a rate, ``2.5 us``."""
     if one.function.is_figure or one.unit != "%":
-        return f"{one.limit:.6g}{' ' if one.unit else ''}{one.unit}"
+        return f"{one.limit:.6g} {one.unit}" if one.unit not in ("", "1") else f"{one.limit:.6g}"
     limit = -one.limit if one.is_turned else one.limit
     return f"{limit * 100 + 0.0:.6g} %".replace("-", "−")
 
@@ -110,8 +110,10 @@ def _number(value: float, one: CheckedComparison, half: float | None) -> str:
     """Return `value` with digits down to about a tenth of the half width of its interval."""
     if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""
-        return f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100)}f}".replace("-", "−")
-    return f"{value:.{_decimals(value, half)}f}".replace("-", "−")
+        text = f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100)}f}"
+    else:
+        text = f"{value:.{_decimals(value, half)}f}"
+    return (text if float(text) else text.lstrip("+-")).replace("-", "−")
 
 
 def _decimals(value: float, half: float | None) -> int:

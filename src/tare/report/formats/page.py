@@ -25,7 +25,7 @@ from tare.report.formats.templates import html_environment
 from tare.report.listing import MOST_ROWS
 from tare.report.section import SectionTable
 from tare.report.sections.runs import Runs, by_urgency
-from tare.report.words.numbers import count, number, percent, ratio, visible
+from tare.report.words.numbers import count, exact_percent, number, percent, ratio, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -134,6 +134,7 @@ def _environment(template: Path | None) -> Environment:
         "sign": sign_of,
         "count": count,
         "number": number,
+        "exact_percent": exact_percent,
         "percent": functools.partial(percent, is_signed=False),
         "ratio": ratio,
         "size": format_bytes,

@@ -165,7 +165,7 @@ def overview(aggregates: Sequence[Comparison], variants: Variants) -> Overview:
 def _most_different(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatMapColumn]:
     farness = dict.fromkeys(every, 0.0)
     for (_, column), one in cells.items():
-        farness[column] = max(farness[column], abs(math.log(one.ratio)) if one.ratio else 0.0)
+        farness[column] = max(farness[column], one.distance)
     return sorted(every, key=lambda column: -farness[column])[:MOST_COLUMNS]
 
 
@@ -252,12 +252,16 @@ def _settling(one: Comparison) -> str:
         return "elapsed time is worse"
     if one.verdict is not Verdict.UNDECIDED:
         return verdict_mark(one).strip(" ()")
+    if any(one.timed_out):
+        return "runs timed out"
     if one.better is None:
         return "no direction"
-    if one.low is None and one.mean is Mean.MEDIAN:
+    if one.low is None and (one.mean is Mean.MEDIAN or one.n_blocks >= MIN_BLOCKS):
         return "no interval"
     if one.low is None:
         return f"needs {MIN_BLOCKS} blocks"
+    if one.is_hidden:
+        return "needs more digits"
     if one.mean is Mean.MEDIAN:
         return "needs more blocks"
     return f"+{count(one.more_blocks, 'block')}" if one.more_blocks is not None else "needs another design"
@@ -291,7 +295,7 @@ def paint(one: Comparison) -> str:
     """Return the CSS class of a comparison: its verdict and, if that is graded, the difference's size."""
     if one.ratio is None or not one.verdict.is_graded:
         return css_class(one)
-    farness = max(one.ratio, 1 / one.ratio) - 1
+    farness = math.expm1(one.distance)
     return f"{one.verdict.css_class}-{1 + sum(farness >= step for step in _STEPS)}"
 
 

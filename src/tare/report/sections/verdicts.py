@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
+from tare.analysis.row_notes import is_without_ratio
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.verdict import Claim
@@ -76,7 +76,7 @@ def verdicts(
 
 
 def _farness(one: Comparison) -> float:
-    return -abs(math.log(one.ratio)) if one.ratio else 0.0
+    return -one.distance
 
 
 def _columns(reference: str) -> tuple[Column, ...]:
@@ -129,10 +129,14 @@ def _verdict(one: Comparison) -> str:
     return (
         f"{one.verdict.value}{assumed_mark(one)}{verdict_mark(one)}"
         if one.ratio is not None
+        else "no ratio"
+        if is_without_ratio(one)
         else "not measured"
     )
 
 
 def _state(one: Comparison) -> str:
     """Return the choice of the table's filter that selects a row."""
+    if is_without_ratio(one):
+        return one.verdict.value
     return "not measured" if one.is_apart or one.is_uncrossed or one.ratio is None else one.verdict.value

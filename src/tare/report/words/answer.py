@@ -8,11 +8,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
+from tare.analysis.aspects import Sizes
 from tare.analysis.headline import Headline
+from tare.analysis.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
-from tare.core.verdict import Verdict, differences
+from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
+from tare.report.words.changes import change, labelled
 from tare.report.words.clauses import (
     Clause,
     effects,
@@ -22,9 +25,9 @@ from tare.report.words.clauses import (
     undecided,
     where_words,
 )
-from tare.report.words.further import further_words
+from tare.report.words.further import figure_key, further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
-from tare.report.words.numbers import NARROW, count, listed, percent
+from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible, words
 from tare.report.words.settling import settles
 
 
@@ -101,10 +104,12 @@ def answer(
         return Answer(variant, text, "", tuple(one.contender_case for one in overview))
     if not headlines and any(one.is_uncrossed for one in overview):
         return Answer(variant, f"is not compared with {reference}: {_ONE_NODE}", "", ())
-    if all(one.ratio is None for one in headlines):
+    if all(one.ratio is None and not is_without_ratio(one) for one in headlines):
         if any(one.is_apart for one in headlines):
             return Answer(variant, f"was not measured together with {reference}: {_NEVER}", "", ())
-        return Answer(variant, f"has not been measured beside {reference} yet.", "", ())
+        return Answer(
+            variant, f"has not been measured beside {reference}{_why_unmeasured(headlines)}.", "", ()
+        )
     changed, same, rest = (find(headlines, variants) for find in (effects, equivalents, undecided))
     parts = _parts(changed, same, rest, reference, margin)
     text = "; ".join(" ".join(filter(None, part)) for part in parts)
@@ -112,6 +117,7 @@ def answer(
         settles(headlines),
         *_notes(headlines, variants),
         *_readings(headlines),
+        *_over_all_sizes(headlines, figures),
         _one_node(headlines, overview, variants),
         more_figures(headlines, figures),
     )
@@ -126,9 +132,38 @@ def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -
     return further_words(figures, shown, ("that does not answer this", "that do not answer this"))
 
 
+def _over_all_sizes(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> list[str]:
+    """Return a sentence on each figure that differs over all sizes as no sentence on some of them states."""
+    rows: dict[object, list[Comparison]] = {}
+    for row in figures:
+        if row.verdict.claim is Claim.DIFFERENCE and row.over == ("bytes",):
+            rows.setdefault(figure_key(row), []).append(row)
+    told: dict[str, dict[Verdict, None]] = {}
+    for one in headlines:
+        told.setdefault(one.workload, {})[one.verdict] = None
+    found = []
+    for one in {(one.workload, one.fom, *one.at.items()): one for one in headlines}.values():
+        whole = rows.get((one.workload, one.fom, *one.at.items()), [])
+        new = [row for row in whole if one.sizes is not Sizes.ALL and row.verdict not in told[one.workload]]
+        if new:
+            worst = max(new, key=lambda row: row.distance)
+            found.append(
+                f"Over all sizes {words(one.workload)}’s {labelled(one.fom, one.at)} is {worst.verdict}: "
+                f"{change(worst)}{'' if len(new) == 1 else ', at most'}."
+            )
+    return found
+
+
 _ONE_NODE = "all ranks were on one node, and nothing that they send each other crosses a network."
 
 _NEVER = "no block of any session has runs of both, so nothing is said of what tells them apart."
+
+
+def _why_unmeasured(headlines: Sequence[Headline]) -> str:
+    """Return why no figure was measured on both sides, if all have one reason; else `` yet``."""
+    reasons = {one.note.removeprefix(NOT_MEASURED).removeprefix(": ") for one in headlines}
+    reason = reasons.pop() if len(reasons) == 1 else ""
+    return f": {visible(reason)}" if reason and "has not been run" not in reason else " yet"
 
 
 def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
@@ -142,10 +177,15 @@ def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
         notes_of.setdefault(name, set()).add(one.note)
     noted: dict[str, dict[str, None]] = {}
     for name, one in zip(names, headlines, strict=True):
-        if one.note and one.low is not None:
+        if one.note and (one.low is not None or _is_long_enough(one)):
             where = f" {where_words((one,), variants)}" if len(notes_of[name]) > 1 else ""
             noted.setdefault(one.note, {})[f"{name}{where}"] = None
     return [f"On {listed(list(figures))}: {note}." for note, figures in noted.items()]
+
+
+def _is_long_enough(one: Headline) -> bool:
+    """Return whether a ratio lacks an interval for another reason than too few blocks."""
+    return one.ratio is not None and one.n_blocks >= least_blocks(one.mean)
 
 
 def _readings(headlines: Sequence[Headline]) -> list[str]:
@@ -155,7 +195,8 @@ def _readings(headlines: Sequence[Headline]) -> list[str]:
     if missed:
         fewest = min(missed, key=lambda one: one.n_blocks)
         what = "Within the margin" if any(one.withheld_by for one in missed) else "Equivalent"
-        found.append(f"{what} from {count(fewest.n_blocks, 'block')}: {miss_words(fewest)}.")
+        n = count(fewest.n_blocks, "block" if fewest.is_paired else "run")
+        found.append(f"{what} from {n}: {miss_words(fewest)}.")
     early = [one for one in headlines if one.planned_blocks is not None]
     if early:
         found.append(f"{progress_words(min(early, key=lambda one: one.n_blocks)).capitalize()}.")
@@ -186,6 +227,8 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
 def _bracket_words(measured: Sequence[Headline]) -> str:
     """Return what the intervals are and from how many blocks, or that there are no intervals."""
     blocks = sorted({one.n_blocks for one in measured if one.low is not None})
+    if not blocks and any(map(_is_long_enough, measured)):
+        return "No number has an interval."
     if not blocks:
         return "No number has an interval: the blocks that both sides finished are too few."
     n = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
@@ -255,5 +298,4 @@ def _one_node(headlines: Sequence[Headline], overview: Sequence[Comparison], var
 
 
 def _within(margin: float) -> str:
-    decimals = 0 if (margin * 100).is_integer() else 1
-    return f"±{NARROW}{percent(margin, is_signed=False, decimals=decimals)}"
+    return f"±{NARROW}{exact_percent(margin)}"

@@ -47,8 +47,9 @@ def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str
     if not few:
         return ""
     fewest = min(one.n_blocks for one in few)
-    blocks = "the blocks of a side are independent of each other"
-    text = f"{subject} holds if {blocks}, which {fewest} blocks cannot show"
+    what = "blocks" if any(one.is_paired for one in few) else "runs"
+    independent = f"the {what} of a side are independent of each other"
+    text = f"{subject} holds if {independent}, which {fewest} {what} cannot show"
     drawn = [one for one in few if one.is_within or one.verdict is not Verdict.UNDECIDED]
     sure = sum(not one.assumes_independence for one in drawn)
     if not drawn:
@@ -58,5 +59,5 @@ def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str
     how_many = "the" if len(drawn) == 1 else of_all
     held = f"{how_many if sure else 'no'} {whose}"
     return (
-        f"{text}; {held} without that, where blocks resemble the one before by up to {ASSUMED_CORRELATION:g}."
+        f"{text}; {held} without that, where {what} resemble the one before by up to {ASSUMED_CORRELATION:g}."
     )

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
 from tare.analysis.headline import Headline
-from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST
-from tare.core.units import format_bytes
+from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST, is_without_ratio
+from tare.core.units import format_bytes, seconds_in
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
 from tare.report.variants import Variants
@@ -51,9 +50,9 @@ def effects(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
 
     The figures that answer the question come first, then the elapsed times with the largest increases.
     """
-    decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE and one.ratio]
+    decided = [one for one in headlines if one.verdict.claim is Claim.DIFFERENCE]
     answering = [one for one in decided if one.is_answer]
-    beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -(one.ratio or 1))
+    beside = sorted((one for one in decided if not one.is_answer), key=lambda one: -_ratio(one))
     rates: dict[str, list[Headline]] = {}
     for one in answering:
         rates.setdefault(one.workload, []).append(one)
@@ -143,7 +142,7 @@ def _clauses(headlines: Sequence[Headline], variants: Variants) -> list[Clause]:
         return [_clause((one,), variants) for one in headlines]
     kinds: dict[object, list[Headline]] = {}
     for one in headlines:
-        is_up = one.verdict.claim is Claim.DIFFERENCE and (one.ratio or 1) > 1
+        is_up = one.verdict.claim is Claim.DIFFERENCE and _ratio(one) > 1
         has = (one.ratio is not None, one.low is not None)
         kinds.setdefault((_kind_words(one), one.unit, one.verdict, one.is_within, is_up, has), []).append(one)
     return [_clause(group, variants) for group in kinds.values()]
@@ -169,8 +168,12 @@ def _fewer(clauses: Sequence[Clause], variants: Variants) -> list[Clause]:
     return found
 
 
+def _ratio(one: Headline) -> float:
+    return 1.0 if one.ratio is None else one.ratio
+
+
 def _farness(clause: Clause) -> float:
-    return max((abs(math.log(one.ratio)) for one in clause.headlines if one.ratio), default=0.0)
+    return max((one.distance for one in clause.headlines), default=0.0)
 
 
 def _more(heads: Sequence[Headline]) -> str:
@@ -230,7 +233,7 @@ def _change_words(one: Headline) -> str:
 
 def _direction_and_number(one: Headline) -> str:
     """Return ``44 % longer [41, 47]``, ``22 % lower [19, 25]``, ``multiplied by 161 [155, 167]``."""
-    ratio = one.ratio or 1.0
+    ratio = _ratio(one)
     if is_manifold(ratio):
         return f"{'multiplied' if ratio > 1 else 'divided'} by {fold(one)}"
     bounds = bounds_of(one)
@@ -243,7 +246,9 @@ def _range(group: Sequence[Headline]) -> str:
     """Return ``latency up to 1 KiB of 5 workloads (+20 % to +68 %)``."""
     notes = {one.note for one in group}
     lacks = visible(notes.pop()) if len(notes) == 1 else ""  # the note that all of them share
-    ends = _ends(group) or (lacks if lacks.startswith(NOT_MEASURED) else NOT_MEASURED)
+    if not lacks and all(map(is_without_ratio, group)):
+        lacks = "no ratio"
+    ends = _ends(group) or lacks or NOT_MEASURED
     return f"{_whose(group)} ({ends}{_largest_cost_text(group)})"
 
 
@@ -301,7 +306,8 @@ def _change_text(ratio: float) -> str:
 
 
 def _direction(one: Headline) -> str:
-    is_more = (one.ratio or 1.0) > 1
-    if one.is_elapsed or (one.better is Better.LOWER and "time" in one.fom):
+    is_more = _ratio(one) > 1
+    is_time = one.better is Better.LOWER and "time" in one.fom and seconds_in(one.unit) is not None
+    if one.is_elapsed or is_time:
         return "longer" if is_more else "shorter"
     return "higher" if is_more else "lower"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from tare.core.curves import Crossover, HockneyFit, Saturation
 from tare.core.workload import ParameterKind
 from tare.report.words.numbers import SPACE, percent
-from tare.report.words.scaling import scale_words, settings_words, share
+from tare.report.words.scaling import is_bytes, scale_words, settings_words, share
 
 
 def misfit_words(one: HockneyFit) -> str:
@@ -20,11 +21,8 @@ def misfit_words(one: HockneyFit) -> str:
 def crossover_words(one: Crossover, kinds: Mapping[str, ParameterKind]) -> str:
     """Return a crossover: ``tcp is better below 3.2 KiB [2.9 KiB to 3.6 KiB], shm above (…)``."""
     first, second = (settings_words(variant, kinds) for variant in (one.first, one.second))
-    where = scale_words(one.along, _rounded(one.x.value), kinds)
-    ends = [
-        None if end is None else scale_words(one.along, _rounded(end), kinds)
-        for end in (one.x.low, one.x.high)
-    ]
+    where = _estimated(one, one.x.value, kinds)
+    ends = [None if end is None else _estimated(one, end, kinds) for end in (one.x.low, one.x.high)]
     interval = f"{SPACE}[{ends[0]} to {ends[1]}]" if all(ends) else ""
     caveat = "" if one.is_certain else "without interval: too few blocks; "
     low, high = (scale_words(one.along, _rounded(end), kinds) for end in one.between)
@@ -49,3 +47,11 @@ def saturation_words(one: Saturation, kinds: Mapping[str, ParameterKind]) -> str
 def _rounded(value: float) -> float:
     """Return `value` without decimals if it is 100 or more, and with one decimal otherwise."""
     return float(round(value)) if value >= 100 else round(value, 1)
+
+
+def _estimated(one: Crossover, value: float, kinds: Mapping[str, ParameterKind]) -> str:
+    """Return an estimated position, with no more digits than it deserves: ``9 KiB``, not ``8.998 KiB``."""
+    if is_bytes(one.along, kinds):
+        factor = 1024 ** max(math.floor(math.log(value, 1024)), 0) if value > 0 else 1
+        return scale_words(one.along, float(f"{value / factor:.3g}") * factor, kinds)
+    return scale_words(one.along, _rounded(value), kinds)

@@ -22,7 +22,8 @@ def further_words(
     rest: dict[object, list[Comparison]] = {}
     for one in figures:
         key = figure_key(one)
-        if one.ratio is not None and one.better is not None and key not in shown:
+        is_measured = one.ratio is not None or (one.n_blocks > 0 and not one.is_uncrossed)
+        if is_measured and one.better is not None and key not in shown:
             rest.setdefault(key, []).append(one)
     if not rest:
         return ""

@@ -23,7 +23,7 @@ _UNITS = {"1/s": "/s", "us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/s
 MOST_IN_PERCENT = 10.0
 """A ratio above this or below its inverse is written as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
 
-_MOST_DECIMALS = 2
+_MOST_DECIMALS = 4
 _WIDE = 0.2
 _MOST_DIGITS = 5
 _LEAST_MEASURED, _MOST_MEASURED = 2, 6
@@ -53,8 +53,13 @@ def words(name: str) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """Return a value with its unit: ``2.41 µs``."""
-    name = unit_name(unit)
-    return f"{number(value)}{NARROW}{name}" if name else number(value)
+    return with_unit(number(value), unit)
+
+
+def with_unit(text: str, unit: str) -> str:
+    """Return a number with its unit; a count, whose unit is ``1``, has none: ``7.00``, not ``7.00 1``."""
+    name = "" if unit == "1" else unit_name(unit)
+    return f"{text}{NARROW}{name}" if name else text
 
 
 def measured(value: float, low: float | None, high: float | None, unit: str) -> str:
@@ -69,8 +74,7 @@ def measured(value: float, low: float | None, high: float | None, unit: str) -> 
     decimals = -math.floor(math.log10((high - low) / 2))
     decimals = min(max(decimals, _LEAST_MEASURED - 1 - magnitude), _MOST_MEASURED - 1 - magnitude)
     text = f"{round(value, decimals):,.{max(decimals, 0)}f}".replace(",", NARROW).replace("-", "−")
-    name = unit_name(unit)
-    return f"{text}{NARROW}{name}" if name else text
+    return with_unit(text, unit)
 
 
 def scaled(value: float, unit: str) -> str:
@@ -94,6 +98,11 @@ def percent(share: float, *, is_signed: bool = True, decimals: int | None = None
     return text.replace("-", "−") + f"{NARROW}%"
 
 
+def exact_percent(share: float) -> str:
+    """Return a share that was asked for, such as a margin, in percent and unrounded: ``2.5 %``."""
+    return f"{share * 100:.6g}{NARROW}%"
+
+
 def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
     """Return an interval of shares in percent: ``[61, 75]``; empty if there is none."""
     if bounds is None:
@@ -111,15 +120,19 @@ def bracket_values(low: float | None, high: float | None) -> str:
 def share_decimals(share: float, bounds: tuple[float, float] | None) -> int:
     """Return the number of decimals for a share in percent.
 
-    There are more decimals if the two ends of its interval would otherwise look equal, and 0 if the interval
-    is so wide that decimals have no meaning.
+    There are more decimals, at most four, if the two ends of its interval would otherwise look equal, or a
+    difference without scatter like 0. There is none if the interval is so wide that decimals mean nothing.
     """
     if bounds is not None and bounds[1] - bounds[0] >= _WIDE:
         return 0
     decimals = _decimals(share)
-    if bounds is None or bounds[0] == bounds[1]:
+    if bounds is None:
         return decimals
-    while decimals < _MOST_DECIMALS and len({float(f"{end * 100:.{decimals}f}") for end in bounds}) == 1:
+    ends = (
+        {0.0, share} if bounds[0] == bounds[1] else set(bounds)
+    )  # an end that is not 0 must not look like 0
+    n_looks = min(len(ends), 2)
+    while decimals < _MOST_DECIMALS and len({float(f"{end * 100:.{decimals}f}") for end in ends}) < n_looks:
         decimals += 1
     return decimals
 

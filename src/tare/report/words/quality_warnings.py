@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.analysis.precision import Imprecision
 from tare.analysis.quality import Quality, QualityWarning
 from tare.analysis.repeatability import RepeatabilityWarning
-from tare.report.words.numbers import count, listed, number, percent, quantity
+from tare.report.words.numbers import count, exact_percent, listed, number, percent, quantity
 from tare.stats.modes import MIN_FOR_MODES
 from tare.stats.series import MIN_SERIES
 from tare.stats.warmup import MIN_FOR_WARM_UP
@@ -58,9 +58,8 @@ def brief(warning: QualityWarning) -> str:
 
 def imprecision_words(found: Imprecision) -> str:
     """Return that noise or load leaves most ratios undecided, with the numbers that show it."""
-    asked, known, scatter = (
-        percent(one, is_signed=False) for one in (found.margin, found.half_width, found.scatter)
-    )
+    asked = exact_percent(found.margin)
+    known, scatter = (percent(one, is_signed=False) for one in (found.half_width, found.scatter))
     text = (
         f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to ±{known} in the "
         f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "
@@ -150,9 +149,14 @@ def tested(quality: Quality) -> str:
     """Return which effects were tested for and which could not be, in one or more sentences."""
     looked = [kind for kind, n in quality.n_tested.items() if n]
     if not looked:
-        return f"Not tested for drift, warm-up or outliers: that takes {MIN_SERIES} blocks."
+        takes = f"{MIN_SERIES} blocks with values above zero"
+        return f"Not tested for drift, warm-up or outliers: that takes {takes}."
     names = listed([_LOOKED_FOR[kind] for kind in looked])
-    sentence = f"{count(quality.n_figures, 'figure')} tested for {names}, corrected for looking at so many."
+    n_tested = max(quality.n_tested.values())
+    sentence = f"{n_tested} series of runs tested for {names}, corrected for looking at so many."
+    if rest := quality.n_figures - n_tested:
+        have = "has" if rest == 1 else "have"
+        sentence += f" {rest} more {have} fewer than {MIN_SERIES} blocks with values above zero."
     return f"{sentence} {_untested(quality)}".rstrip()
 
 

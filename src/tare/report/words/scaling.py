@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
@@ -26,6 +26,8 @@ from tare.report.words.numbers import (
     words,
 )
 
+_MOST_DECIMALS = 4
+
 _NEAR = 0.3
 """The largest misfit of a law, as a share; a text warns of a law that misses a measured point by more."""
 
@@ -39,9 +41,14 @@ def settings_words(settings: Settings, kinds: Mapping[str, ParameterKind] = NO_K
     return " · ".join(values)
 
 
+def is_bytes(along: str, kinds: Mapping[str, ParameterKind]) -> bool:
+    """Return whether a scale counts bytes."""
+    return counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES
+
+
 def scale_words(along: str, scale: float, kinds: Mapping[str, ParameterKind] = NO_KINDS) -> str:
     """Return a scale with its noun: ``1 node``, ``12.3 nodes``."""
-    if counts_bytes(along) or kinds.get(along) is ParameterKind.BYTES:
+    if is_bytes(along, kinds):
         return coordinate(along, float(scale), kinds)  # float: the scale may be estimated
     if scale.is_integer():
         return coordinate(along, int(scale), kinds)
@@ -60,15 +67,24 @@ def share(one: Bounded | None) -> str:
     if one is None:
         return "–"
     bounds = None if one.low is None or one.high is None else (one.low, one.high)
-    decimals = 0 if bounds is None else _share_decimals(bounds)
+    decimals = _share_decimals(one.value, bounds)
     return (
         f"{percent(one.value, is_signed=False, decimals=decimals)}{SPACE}{bracket(bounds, decimals)}".rstrip()
     )
 
 
-def _share_decimals(bounds: tuple[float, float]) -> int:
-    """Return the least number of decimals with which the ends of an interval look different, at most two."""
-    return next((n for n in range(2) if len({f"{end * 100:.{n}f}" for end in bounds}) > 1), 2)
+def _share_decimals(value: float, bounds: tuple[float, float] | None) -> int:
+    """Return the least number of decimals that hide nothing, at most `_MOST_DECIMALS`.
+
+    The ends of an interval look different, and what is not 0 does not look like 0.
+    """
+    seen = {value, *(bounds or ())}
+    n_looks = 2 if bounds is not None and bounds[0] < bounds[1] else 1
+    for n in range(_MOST_DECIMALS):
+        looks = {float(f"{end * 100:.{n}f}") for end in bounds or (value,)}
+        if len(looks) >= n_looks and (looks != {0.0} or seen == {0.0}):
+            return n
+    return _MOST_DECIMALS
 
 
 def speedup_words(curve: ScalingCurve, point: ScalingPoint) -> str:
@@ -148,8 +164,7 @@ def _lasting(curve: ScalingCurve) -> str:
         if lower is not None and lower.scale == one.scale < largest:
             continue
         if one.scale == curve.p_ref:
-            verb = "is" if _is_below(curve, beyond[0], one.floor) else "seems"
-            parts.append(f"{verb} below {floor} from {scale_words(curve.along, beyond[0])} on")
+            parts.append(_below_words(curve, beyond, one.floor))
             continue
         is_sure = one.certain_scale is None or one.certain_scale == one.scale
         surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
@@ -159,6 +174,27 @@ def _lasting(curve: ScalingCurve) -> str:
         if one.scale == largest:
             break
     return f"Efficiency {', and '.join(parts)}."
+
+
+def _below_words(curve: ScalingCurve, beyond: Sequence[float], floor: float) -> str:
+    """Return where the efficiency is below a floor that the first scale beyond the reference does not reach.
+
+    It is below from there on only if no later scale reaches the floor.
+    """
+    first, *later = beyond
+    again = [scale for scale in later if _reaches(curve, scale, floor)]
+    is_sure = all(_is_below(curve, scale, floor) for scale in beyond if scale not in again)
+    found = f"{'is' if is_sure else 'seems'} below {percent(floor, is_signed=False)}"
+    where = scale_words(curve.along, first)
+    if not again:
+        return f"{found} from {where} on"
+    reached = listed([*(f"{scale:g}" for scale in again[:-1]), scale_words(curve.along, again[-1])])
+    return f"{found} at {where} but not at {reached}"
+
+
+def _reaches(curve: ScalingCurve, scale: float, floor: float) -> bool:
+    found = next((one.efficiency for one in curve.measured if one.scale == scale), None)
+    return found is not None and found.value >= floor
 
 
 def _is_below(curve: ScalingCurve, scale: float, floor: float) -> bool:
@@ -199,10 +235,8 @@ def _knee(curve: ScalingCurve) -> str:
     largest = curve.measured[-1].scale
     beyond = f", beyond the {largest:g} that were measured" if fit.knee.value > largest else ""
     open_end = " or more" if fit.knee.low is not None and fit.knee.high is None else ""
-    return (
-        f"The USL puts the peak of throughput at {scale_words(curve.along, round(fit.knee.value, 1))}"
-        f"{SPACE}{span(fit.knee)}{open_end}{beyond}{_misfit_warning(fit)}."
-    )
+    peak = f"{scale_words(curve.along, round(fit.knee.value, 1))}{SPACE}{span(fit.knee)}".rstrip()
+    return f"The USL puts the peak of throughput at {peak}{open_end}{beyond}{_misfit_warning(fit)}."
 
 
 def _misfit_warning(fit: LawFit) -> str:

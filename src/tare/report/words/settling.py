@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.analysis.row_notes import is_without_ratio, least_blocks
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.report.words.numbers import count
+from tare.stats.intervals import MIN_BLOCKS
 
 _MOST_BLOCKS = 100
 """The most blocks that are suggested; beyond this, a different study is needed instead of more blocks."""
@@ -15,32 +17,57 @@ _MOST_BLOCKS = 100
 def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
-    few = [one for one in undecided if one.low is None and "left out" not in one.note]
-    wide = [one for one in undecided if one.low is not None]
+    few = [one for one in undecided if _lacks_blocks(one)]
+    hidden = [one for one in undecided if one.is_hidden]
+    wide = [one for one in undecided if one.low is not None and not one.is_hidden and not any(one.timed_out)]
     parts = []
     if few:
         lack = "lacks" if len(few) == 1 else "lack"
-        parts.append(f"{count(len(few), 'comparison')} {lack} three blocks that both sides finished.")
+        parts.append(f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks that both sides finished.")
+    if hidden:
+        parts.append(_more_digits(len(hidden), len(hidden) + len(wide)))
     if wide:
-        parts.append(_more_blocks(wide))
+        parts.append(_more_blocks(wide, len(hidden) + len(wide)))
     return " ".join(parts)
 
 
-def _more_blocks(wide: Sequence[Finding]) -> str:
+def _lacks_blocks(one: Finding) -> bool:
+    """Return whether a comparison has no interval because too few blocks have both sides."""
+    has_none = one.low is None and not is_without_ratio(one) and "left out" not in one.note
+    return has_none and one.n_blocks < least_blocks(one.mean)
+
+
+def _least(few: Sequence[Finding]) -> str:
+    least = max(least_blocks(one.mean) for one in few)
+    return "three" if least == MIN_BLOCKS else str(least)
+
+
+def _more_digits(n_hidden: int, n_undecided: int) -> str:
+    why = "the figures are printed with too few digits"
+    return f"No number of blocks would settle {_some(n_hidden, n_undecided, 'any of the')}: {why}."
+
+
+def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
+    """Return how many blocks would settle the `wide` ones of the undecided comparisons."""
     needed = [one.n_blocks + one.more_blocks for one in wide if one.more_blocks is not None]
     known = [blocks for blocks in needed if blocks <= _MOST_BLOCKS]
     if not known:
-        whose = "the undecided one" if len(wide) == 1 else f"any of the {len(wide)} undecided"
+        whose = _some(len(wide), n_undecided, "any of the")
         return f"{_MOST_BLOCKS} blocks would not settle {whose}, if the noise stays as it is."
     rest = len(wide) - len(known)
     but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
-    whose = "the undecided one" if len(wide) == 1 else f"{len(known)} of the {len(wide)} undecided"
-    if not rest and len(wide) > 1:
-        whose = f"all {len(wide)} undecided"
     now = max(one.n_blocks for one in wide)
+    whose = _some(len(known), n_undecided)
     return (
         f"About {max(known)} blocks instead of {now} would settle {whose}, if the noise stays as it is{but}."
     )
+
+
+def _some(n: int, n_undecided: int, every: str = "all") -> str:
+    """Return which of the undecided comparisons are meant: ``all 2 undecided``, ``1 of the 3 undecided``."""
+    if n_undecided == 1:
+        return "the undecided one"
+    return f"{every} {n} undecided" if n == n_undecided else f"{n} of the {n_undecided} undecided"
 
 
 def more(one: Finding) -> str:

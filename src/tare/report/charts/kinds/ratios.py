@@ -11,7 +11,7 @@ from tare.report.charts.drawing import Style
 from tare.report.charts.forest import describe_forest, forest_charts, forest_panels
 from tare.report.charts.kind import MOST_PANELS, ChartFacts, ChartKind, ChartPart, Drawing
 from tare.report.charts.panels import Panel, ratio_panels, scale_panels
-from tare.report.words.numbers import NARROW, percent
+from tare.report.words.numbers import NARROW, exact_percent
 
 _STYLE = Style("ratio", is_ratio=True)
 
@@ -28,7 +28,7 @@ def _by_scale(facts: ChartFacts) -> ChartPart | None:
 def _against_reference(facts: ChartFacts, panels: Sequence[Panel]) -> ChartPart | None:
     if not panels:
         return None
-    within = f"±{NARROW}{percent(facts.margin, is_signed=False, decimals=0)}"
+    within = f"±{NARROW}{exact_percent(facts.margin)}"
     return ChartPart(
         f"Next to {facts.reference}, against {axis_words(panels)}",
         f"1 is {facts.reference}; the grey band is the margin ({within}) in which a difference counts as "

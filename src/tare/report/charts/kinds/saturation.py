@@ -15,9 +15,9 @@ from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import (
     bracket_values,
     coordinate,
+    exact_percent,
     is_number,
     measured,
-    percent,
     unit_name,
     visible,
     words,
@@ -40,7 +40,7 @@ def _made(facts: ChartFacts, *, is_size: bool) -> ChartPart | None:
     estimates = _by_case(facts.statistics.estimates, grouped)
     panels = [_panel(key, alike, estimates, facts.variants) for key, alike in grouped.items()]
     margin = next((one.margin for one in facts.statistics.curves.saturations), 0.0)
-    share = percent(margin, is_signed=False, decimals=0)
+    share = exact_percent(margin)
     return ChartPart(
         f"Where {'larger' if is_size else 'more'} stops paying",
         f"A ring marks the smallest number at which the figure is within {share} of that at the best one, "

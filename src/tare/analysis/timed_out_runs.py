@@ -1,0 +1,60 @@
+"""Withhold claims that rest on runs which were fast enough not to be ended at their time-out.
+
+A run that was ended at its time-out was slow, and gives no number. The others are then faster than the case
+is: nothing that favours the case follows from them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.comparison import Finding
+from tare.core.verdict import Verdict
+
+_CHECK = "timeout"
+
+
+def timed_out(campaign: Campaign) -> Mapping[str, int]:
+    """Return how many runs of each case were ended at their time-out and not made again; it is cached."""
+    return campaign.memo.get(timed_out, lambda: _counted(campaign))
+
+
+def _counted(campaign: Campaign) -> Counter[str]:
+    return Counter(
+        run.case
+        for run, one in campaign.latest().items()
+        if run.block >= 1 and one.state is State.FAILED and one.check == _CHECK
+    )
+
+
+def of_survivors(found: Finding, reference: int, contender: int) -> Finding:
+    """Return `found` without what favours a side of which runs timed out, and with a note on them.
+
+    `reference` and `contender` are the numbers of these runs. No side of which a run timed out is called
+    better or equivalent.
+    """
+    if not (reference or contender) or found.ratio is None:
+        return found
+    favoured = {Verdict.BETTER: contender, Verdict.WORSE: reference, Verdict.EQUIVALENT: 1}
+    note = "; ".join(filter(None, (found.note, timed_out_words(reference, contender))))
+    counted = msgspec.structs.replace(found, note=note, timed_out=(reference, contender))
+    if found.verdict is Verdict.UNDECIDED or favoured.get(found.verdict, 0):
+        return msgspec.structs.replace(counted, verdict=Verdict.UNDECIDED, more_blocks=None)
+    return counted
+
+
+def timed_out_words(reference: int, contender: int, *, is_alone: bool = False) -> str:
+    """Return how many runs timed out: ``3 runs of the contender were ended at their time-out and …``.
+
+    `is_alone` leaves out of whom, for a case that is compared with no other.
+    """
+    sides = {"reference": reference, "contender": contender}
+    parts = [f"{count} run{'s'[: count > 1]} of the {side}" for side, count in sides.items() if count]
+    runs = parts[0].partition(" of ")[0] if is_alone else " and ".join(parts)
+    was, their, do = ("was", "its", "does") if reference + contender == 1 else ("were", "their", "do")
+    return f"{runs} {was} ended at {their} time-out and {do} not count"
