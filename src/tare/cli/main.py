@@ -44,7 +44,7 @@ COMMANDS = {
     "verify": "Check that a campaign is unchanged, by its checksums and its seal.",
     "seal": "Sign a campaign with an SSH key, so that others can verify it.",
     "clean": "End and remove what ended campaigns left behind.",
-    "schema": "Print the JSON Schema of study and site files, for editors.",
+    "schema": "Print the JSON Schema of study and site files, or of what a command prints.",
     "doctor": "Show what this machine or a site lacks, and how to get it.",
 }
 """The commands, each with one line of help, so that `tare --help` need not import them."""
