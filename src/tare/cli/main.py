@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import io
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     import click
 
-    from tare.core.errors import TareError
+    from tare.core.errors import TareError, UsageError
     from tare.terminal.output import echo, echo_error
 
     try:
@@ -101,6 +102,11 @@ def _run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         echo("tare: interrupted", err=True)
         return 130
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        echo_error(UsageError(f"{error.filename}: {error.strerror}; shorten it"))
+        return UsageError.exit_code
     except BrokenPipeError:
         sys.stdout = None  # the reader has ended; this avoids a second error at exit
         return 0
