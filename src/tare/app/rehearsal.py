@@ -184,8 +184,8 @@ _KERNEL = (
 )
 """Shell code that prints why the kernel cannot start the program `found`: processor type or interpreter.
 
-To the kernel, a carriage return belongs to the interpreter's name. Text without ``#!`` is no program to it: shells
-and execvp(3) give it to /bin/sh then, and others fail.
+To the kernel, a carriage return belongs to the interpreter's name. Text without ``#!`` is no program to it:
+shells and execvp(3) then give it to /bin/sh, and others fail.
 """
 
 

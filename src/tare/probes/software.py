@@ -208,7 +208,7 @@ def _steps(layers: Layers) -> Iterator[str]:
 def _whole(setup: str) -> str:
     """Return setup lines as one command of bash, which sets a variable when it comes to its end.
 
-    An expansion that fails, such as ``$((1/0))``, ends the command that it is in, with no trap and no exit code.
+    An expansion that fails, such as ``$((1/0))``, ends the command that it is in, without any trap.
     """
     return f"tare_cut=1; {{ {setup}\n\ntare_cut=0; }}"
 
