@@ -97,16 +97,14 @@ def test_an_exponent_without_a_letter_is_never_read(printed: str) -> None:
 
 def test_a_lost_letter_and_a_narrow_field_are_named() -> None:
     (lost,) = parse("t=0.1234-100\n", fom(r"t=(\S+)")).problems
-    assert "leaves the letter of an exponent of three digits out" in lost
+    assert "Fortran leaves out the letter of an exponent of three digits" in lost
     assert "ES12.4E3" in lost
     (narrow,) = parse("t=*****\n", fom(r"t=(\S+)")).problems
-    assert (
-        narrow == "time is '*****', which is no measurement: the number was wider than its field of a format"
-    )
+    assert narrow == "time is '*****', which is no measurement: the number was wider than its field"
 
 
 @pytest.mark.parametrize("line", ["t=0.5-100 Hz", "t=5-100", "t=0.5-10", "t=0.5-100.5"])
-def test_a_range_of_which_the_regex_takes_the_first_is_read_unless_it_looks_like_an_exponent(
+def test_the_first_number_of_a_range_is_read_unless_it_looks_like_an_exponent(
     line: str,
 ) -> None:
     parsed = parse(f"{line}\n", fom(r"t=([0-9.]+)"))

@@ -57,15 +57,13 @@ class DeclaredFigure:
         value = figure(text)
         if value is None and _LETTERLESS.fullmatch(text):
             return (
-                f"{shown(text)!r}: Fortran leaves the letter of an exponent of three digits out, and so it may be a "
-                "range; print it with such a format as ES12.4E3"
+                f"{shown(text)!r}, which may be a range: Fortran leaves out the letter of an exponent of three "
+                "digits; print it with a format such as ES12.4E3"
             )
         if value is None:
             return f"{shown(text)!r}, which is not a number"
         if set(text) == {"*"}:
-            return (
-                f"{shown(text)!r}, which is no measurement: the number was wider than its field of a format"
-            )
+            return f"{shown(text)!r}, which is no measurement: the number was wider than its field"
         if number := self._cut.get(at):
             return (
                 f"{shown(text)!r}, which the regex cut out of {shown(number)!r}; let its group take the "
