@@ -97,7 +97,7 @@ def test_an_exponent_without_a_letter_is_never_read(printed: str) -> None:
 
 def test_a_lost_letter_and_a_narrow_field_are_named() -> None:
     (lost,) = parse("t=0.1234-100\n", fom(r"t=(\S+)")).problems
-    assert "Fortran leaves out the letter of an exponent of three digits" in lost
+    assert "Fortran leaves out the letter of exponents beyond 99" in lost
     assert "ES12.4E3" in lost
     (narrow,) = parse("t=*****\n", fom(r"t=(\S+)")).problems
     assert narrow == "time is '*****', which is no measurement: the number was wider than its field"

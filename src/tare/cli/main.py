@@ -29,7 +29,7 @@ COMMANDS = {
     "curves": "Show latency and bandwidth fits, crossovers, and saturation.",
     "why": "Show where a difference comes from: computation, MPI functions, waiting, files.",
     "predict": "Predict what programs would take on networks for which there are curves.",
-    "tolerance": "Show how much latency and bandwidth programs stand.",
+    "tolerance": "Show how much latency and bandwidth programs tolerate.",
     "calibrate": "Compare the reference with itself: false alarms, smallest detectable effect.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",
@@ -180,11 +180,11 @@ def make_group() -> click.Group:
 
         \b
         Start here:
-          tare init                       look around, and write a site file and a first study
-          tare doctor                     check that everything is installed
-          tare plan  studies/demo.yaml    show what would run
-          tare run   studies/demo.yaml    run it
-          tare report campaigns/…         write the report
+          tare doctor                               what this machine lacks, and how to get it
+          tare init                                 look around, and write site.yaml and first.yaml
+          tare plan first.yaml --show               what would run, with the exact commands
+          tare run first.yaml --out campaigns/first
+          tare report campaigns/first               write the report
         """
 
     return tare

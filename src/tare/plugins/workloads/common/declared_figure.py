@@ -57,8 +57,8 @@ class DeclaredFigure:
         value = figure(text)
         if value is None and _LETTERLESS.fullmatch(text):
             return (
-                f"{shown(text)!r}, which may be a range: Fortran leaves out the letter of an exponent of three "
-                "digits; print it with a format such as ES12.4E3"
+                f"{shown(text)!r}, which may be a range: Fortran leaves out the letter of exponents beyond "
+                "99; print it with a format such as ES12.4E3"
             )
         if value is None:
             return f"{shown(text)!r}, which is not a number"
