@@ -1,4 +1,4 @@
-"""Write docs/reference.md and the manual pages from the code: `python docs/generate.py`.
+"""Write docs/reference.md, the manual pages and the schemas of JSON from the code: `python docs/generate.py`.
 
 Tests check that they are current.
 """
@@ -144,7 +144,9 @@ def _workloads() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    from manual import write
+    import manual
+    import schemas
 
-    write()
+    manual.write()
+    schemas.write()
     REFERENCE.write_text(reference())

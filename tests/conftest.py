@@ -6,9 +6,13 @@ import re
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
+import click.testing
 import pytest
 from hypothesis import HealthCheck, settings
+
+from support.contracts import require_contract
 
 # How fast a machine is, is no property of what is tested.
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -67,3 +71,16 @@ def pytest_runtest_makereport(
 def _reason(report: pytest.TestReport) -> str:
     """Return why a test was skipped, without the path of its file."""
     return str(report.longrepr[-1]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+@pytest.fixture(autouse=True)
+def _json_keeps_its_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validate all JSON that commands print when click's runner calls them."""
+    invoke = click.testing.CliRunner.invoke
+
+    def invoked(self: click.testing.CliRunner, *args: Any, **kwargs: Any) -> click.testing.Result:
+        done = invoke(self, *args, **kwargs)
+        require_contract(done.stdout)
+        return done
+
+    monkeypatch.setattr(click.testing.CliRunner, "invoke", invoked)

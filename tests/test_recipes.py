@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
+import sys
 import tomllib
+import types
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 
@@ -110,3 +114,28 @@ def test_the_image_installs_locked_versions_of_all_dependencies() -> None:
         one.name for one in pins
     }
     assert all(str(one.specifier).startswith("==") for one in pins)
+
+
+@pytest.mark.parametrize("is_recent", [True, False])
+def test_the_recipe_of_spack_finds_its_base_class(is_recent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until 0.23 the build systems came with spack.package; since 1.0 they are in the repository builtin.
+
+    The recipe itself was built with Spack 0.23 (docs/install.md); these modules stand in for those of Spack.
+    """
+    base = type("PythonPackage", (), {})
+    directives = {one: lambda *_, **__: None for one in ("license", "version", "variant", "depends_on")}
+    package = types.ModuleType("spack.package")
+    vars(package).update(directives, __all__=[*directives])
+    names = ["spack", "spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"]
+    python = types.ModuleType("spack_repo.builtin.build_systems.python")
+    if is_recent:
+        vars(python).update(PythonPackage=base)
+        monkeypatch.setitem(sys.modules, python.__name__, python)
+    else:
+        names = names[:1]
+        vars(package).update(PythonPackage=base, __all__=[*directives, "PythonPackage"])
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    found = runpy.run_path(str(ROOT / "deploy" / "spack" / "package.py"))
+    assert found["PyTareHpc"].__mro__[1] is base

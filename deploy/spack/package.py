@@ -1,8 +1,12 @@
 """The recipe for Spack: docs/install.md says how to use it."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from spack.package import *
+
+with suppress(ImportError):  # before Spack 1.0, it comes with spack.package
+    from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyTareHpc(PythonPackage):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from support.contracts import require_contract
 from tare.cli.main import main
 from tare.lab import Lab, find
 from tare.lab.mpi import is_installed, mpi_folder
@@ -32,7 +33,7 @@ Tare = Callable[..., "subprocess.CompletedProcess[str]"]
 def call_tare(
     *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    done = subprocess.run(
         [TARE, *map(str, arguments)],
         capture_output=True,
         text=True,
@@ -41,6 +42,9 @@ def call_tare(
         timeout=300,
         check=False,
     )
+    if "TARE_PROGRAM" not in os.environ:  # another version may lack keys
+        require_contract(done.stdout)
+    return done
 
 
 ELSEWHERE = ("unshare", "--uts", "sh", "-ec", 'hostname "head2"; exec "$@"', "sh")
@@ -53,6 +57,7 @@ def call_tare_here(
     """Run tare within this process, which takes a tenth of the time; outside it where TARE_PROGRAM is set.
 
     Unless hostile lines come in, none may come out: a sentence of Tare's own may not hold a line break.
+    JSON must be what its schema says.
     """
     if "TARE_PROGRAM" in os.environ:
         return call_tare(*arguments, cwd=cwd)
@@ -68,6 +73,7 @@ def call_tare_here(
         one.seek(0)
     said = out.read(), errors.read()
     assert is_hostile or "␊" not in "".join(said), said
+    require_contract(said[0])
     return subprocess.CompletedProcess(words, code, *said)
 
 

@@ -110,6 +110,8 @@ def test_runs_that_fail_alike_end_after_one_block_with_what_stood_on_stdout(
     [
         ("#!/opt/no/python3 -u\n", "is a script for /opt/no/python3, which is not there"),
         ("#!/bin/sh\r\necho made on Windows\r\n", "is a script whose lines end with carriage returns"),
+        ("echo value: 1.0\n", "is text whose first line does not say what runs it"),
+        ("", "is text whose first line does not say what runs it"),
         (
             b"\x7fELF\x02\x01\x01".ljust(18, b"\0") + b"\x99\x99".ljust(100, b"\0"),
             "is built for another processor",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -189,6 +190,14 @@ def test_what_was_loaded_is_recorded(system: System, tree: Path) -> None:
         ("exec echo instead", "setup did not come to its end on "),
         ("kill -9 $$", "setup did not come to its end on "),
         ("set -n", "setup did not come to its end on "),
+        ("echo $((1/0))\necho later", "setup failed on "),
+        ("export A=$((1/0)); echo later", "setup failed on "),
+        ("f() { echo $((08)); }; f\ntrue", "setup failed on "),
+        ("readonly R=1; R=2", "setup failed on "),
+        ("echo ${R!bad}\ntrue", "setup failed on "),
+        ("echo ${R:?no R here}\ntrue", "setup (which ended the shell) failed on "),
+        ("set -u; echo $nowhere\ntrue", "setup (which ended the shell) failed on "),
+        ("declare -i z=1/0\ntrue", "setup did not come to its end on "),
     ],
 )
 def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) -> None:
@@ -196,6 +205,42 @@ def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) 
     assert done.stdout == ""
     (found,) = faults_in(work)
     assert found.describe().startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("setup", "words"),
+    [
+        ("echo before; echo $((1/0))\necho later", r"""division by 0 \(error token is "0"\)"""),
+        ("echo ${R:?no R here}\necho later", "R: no R here"),
+        ("set -u; echo $nowhere\necho later", "nowhere: unbound variable"),
+        ("readonly R=1; R=2\necho later", "R: readonly variable"),
+    ],
+)
+def test_an_expansion_that_fails_is_a_fault_with_the_words_of_bash(
+    work: Path, setup: str, words: str
+) -> None:
+    run(work, (Software(setup=setup),), "echo", "never", env={"LC_ALL": "C"})
+    (found,) = faults_in(work)
+    assert re.search(f"^setup .*failed on .*{words}$", found.describe()), found.describe()
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "cat >/dev/null <<END\ntext }\nEND",
+        "A=(1 2) # comment",
+        "if true; then\n  A=1\nfi",
+        "case a in\n  a) A=1 ;;\nesac",
+        "A=1 \\\n  B=2",
+        "true &",
+        "( exit 1 ) || true",
+        "[ -d /nowhere ] && A=1",
+        "! false",
+    ],
+)
+def test_lines_of_any_form_are_read_to_their_end(work: Path, setup: str) -> None:
+    done = run(work, (Software(setup=setup),), "echo", "ran")
+    assert (done.stdout, done.stderr) == ("ran\n", "")
 
 
 @pytest.mark.parametrize("setup", ["exit 0", "exit 3", "exit 255", "exec echo instead", "kill -9 $$"])

@@ -72,6 +72,46 @@ def test_a_part_of_a_number_is_a_problem_and_never_a_number(
 
 
 @pytest.mark.parametrize(
+    ("printed", "value"),
+    [
+        ("1D+05", 1e5),
+        ("0.150D+06", 0.15e6),
+        ("-1.0d-3", -1e-3),
+        (".5D+00", 0.5),
+        ("1.2340E-100", 1.234e-100),
+        ("1.5000000000000000E+005", 1.5e5),
+    ],
+)
+def test_a_number_of_fortran_is_read(printed: str, value: float) -> None:
+    assert values(parse(f" t= {printed} s\n", fom(r"t= *(\S+)"))) == [value]
+
+
+@pytest.mark.parametrize("printed", ["0.1234-100", "1.2340-100", "-.12+101", "0.1500-4003"])
+def test_an_exponent_without_a_letter_is_never_read(printed: str) -> None:
+    """Fortran prints 1.234D-100 so, but a range of numbers looks the same."""
+    for regex in (r"t= *(\S+)", r"t= *([-0-9.]+)", r"t= *([0-9.+-]+?)\b"):
+        assert values(parse(f" t= {printed} s\n", fom(regex))) == []
+    whole = parse(f" t= {printed} s\n", fom(r"t= *(\S+)"))
+    assert whole.problems[0].startswith(f"time is '{printed}'")
+
+
+def test_a_lost_letter_and_a_narrow_field_are_named() -> None:
+    (lost,) = parse("t=0.1234-100\n", fom(r"t=(\S+)")).problems
+    assert "Fortran leaves out the letter of exponents beyond 99" in lost
+    assert "ES12.4E3" in lost
+    (narrow,) = parse("t=*****\n", fom(r"t=(\S+)")).problems
+    assert narrow == "time is '*****', which is no measurement: the number was wider than its field"
+
+
+@pytest.mark.parametrize("line", ["t=0.5-100 Hz", "t=5-100", "t=0.5-10", "t=0.5-100.5"])
+def test_the_first_number_of_a_range_is_read_unless_it_looks_like_an_exponent(
+    line: str,
+) -> None:
+    parsed = parse(f"{line}\n", fom(r"t=([0-9.]+)"))
+    assert bool(parsed.problems) is (line == "t=0.5-100 Hz")
+
+
+@pytest.mark.parametrize(
     ("line", "regex"),
     [
         ("t=5s", r"t=(\d+)"),
@@ -90,7 +130,7 @@ def test_what_stands_beside_a_whole_number_is_none_of_it(line: str, regex: str) 
     assert values(parse(f"{line}\n", fom(regex))) == [5.0]
 
 
-@pytest.mark.parametrize("text", ["nan", "-inf", "Infinity", "***", "1e400", "1e-400", "0.0001e-500"])
+@pytest.mark.parametrize("text", ["nan", "-inf", "Infinity", "1e400", "1D-400", "1e-400", "0.0001e-500"])
 def test_a_number_that_no_computer_holds_is_quoted_as_it_was_printed(text: str) -> None:
     parsed = parse(f"t={text}\n", fom(r"t=(\S*)"))
     assert (values(parsed), parsed.problems) == ([], (f"time is {text!r}, which is no measurement",))

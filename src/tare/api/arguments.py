@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from tare.analysis.named_settings import values_of_cases
 from tare.core.campaign import Campaign
-from tare.core.errors import UsageError
+from tare.core.errors import UsageError, path_fault, shown
 from tare.core.pseudonyms import fault_of_all
 from tare.core.values import Scalar
 
@@ -35,6 +37,13 @@ def options_as_arguments() -> Iterator[None]:
         if type(error) is not UsageError or text == str(error):
             raise
         raise UsageError(text) from error
+
+
+def path(argument: str, given: str | os.PathLike[str]) -> Path:
+    """Return the path of a file or folder. Raises UsageError if no file system has one of that name."""
+    if fault := path_fault(os.fspath(given)):
+        raise UsageError(f"{argument}={shown(os.fspath(given))}: {fault}")
+    return Path(given)
 
 
 def texts(argument: str, given: Iterable[str]) -> tuple[str, ...]:

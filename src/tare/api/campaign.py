@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from tare.api.arguments import redactions, reference_settings, texts
+from tare.api.arguments import path, redactions, reference_settings, texts
 from tare.api.causes import Attributions, Predictions, Tolerances
 from tare.api.frames import as_text
 from tare.api.results import Comparisons, Estimates, ScalingCurves, cases_frame
@@ -47,7 +47,7 @@ def open_campaign(
     """
     if mean not in {one.value for one in Mean}:
         raise UsageError(f"mean {mean!r}: choose from {', '.join(one.value for one in Mean)}")
-    found = read_shown(Path(folder), redactions(redact))
+    found = read_shown(path("folder", folder), redactions(redact))
     return Campaign(msgspec.structs.replace(found, is_unpaired=unpaired, mean=Mean(mean)))
 
 

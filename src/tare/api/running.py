@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.api.arguments import count, options_as_arguments, redactions
+from tare.api.arguments import count, options_as_arguments, path, redactions
 from tare.api.campaign import Campaign
 from tare.api.study_plan import StudyLike, StudyPlan, plan_study
 from tare.app.run_options import RunOptions
@@ -97,6 +97,7 @@ def run_study(
     ends all running programs, and they are recorded before it goes on. Handlers of signals are not changed.
     """
     jobs, redacted = count("jobs", jobs), redactions(redact)
+    folder = None if folder is None else path("folder", folder)
     if isinstance(study, StudyPlan) and blocks is not None:
         raise UsageError("blocks is for a study that is not planned yet; give it to plan_study")
     plan = study if isinstance(study, StudyPlan) else _planned(study, folder, blocks, extend=extend)

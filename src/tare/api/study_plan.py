@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare import config
-from tare.api.arguments import count
+from tare.api.arguments import count, path
 from tare.api.results import cases_frame
 from tare.app import planning
 from tare.config.document_text import document_text
@@ -43,7 +43,7 @@ def plan_study(
     that lead to it in a mapping.
     """
     n_blocks = None if blocks is None else count("blocks", blocks)
-    folder = None if campaign is None else Path(campaign)
+    folder = None if campaign is None else path("campaign", campaign)
     return StudyPlan(planning.load(_study(study), n_blocks, _site(site), folder))
 
 
@@ -98,7 +98,7 @@ class StudyPlan:
 
 def _study(study: StudyLike) -> Path | config.StudySource:
     if not isinstance(study, Mapping):
-        return Path(study)
+        return path("study", study)
     return config.StudySource(document_text(study, _STUDY).encode(), _STUDY, Path(), has_lines=False)
 
 

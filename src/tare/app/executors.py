@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -76,7 +77,7 @@ def make_executor(
 
 def campaign_hash(folder: Path) -> str:
     """Return the hash that identifies the processes and jobs of the campaign in `folder`."""
-    return hashlib.blake2b(str(folder.resolve()).encode(), digest_size=6).hexdigest()
+    return hashlib.blake2b(os.fsencode(folder.resolve()), digest_size=6).hexdigest()
 
 
 def require_independent(loaded: Loaded, options: RunOptions) -> None:

@@ -168,7 +168,8 @@ def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[R
                     wanted.setdefault((case.platform, name, layers), (case, {}))[1].update(dict.fromkeys(on))
     for (platform, name, layers), (case, places) in wanted.items():
         outputs = ask(list(places), asking(_script(name, composer.site.platforms[platform]), layers))
-        yield _finding(case, name, outputs, is_unsure=(platform, name) in unsure)
+        is_unsure = (platform, name) in unsure
+        yield _finding(case, name, outputs, is_unsure=is_unsure, has_shell=is_unsure or bool(layers))
 
 
 _KERNEL = (
@@ -178,11 +179,13 @@ _KERNEL = (
     '7f454c46) [ "$(of "$found" 18 2)" = "$(of /proc/self/exe 18 2)" ] || echo foreign ;; '
     '2321*) read -r line <"$found"; line=${line#??}; set -- $line; '
     'case $1 in *"$(printf "\\r")") echo carriage ;; *) [ -e "$1" ] || echo "interpreter $1" ;; esac ;; '
+    '*) [ ! -r "$found" ] || [ -s "$found" ] && ! grep -qI "" "$found" || echo headless ;; '
     "esac 2>/dev/null; "
 )
 """Shell code that prints why the kernel cannot start the program `found`: processor type or interpreter.
 
-To the kernel, a carriage return belongs to the interpreter's name.
+To the kernel, a carriage return belongs to the interpreter's name. Text without ``#!`` is no program to it:
+shells and execvp(3) then give it to /bin/sh, and others fail.
 """
 
 
@@ -213,7 +216,10 @@ def _extended(variable: str, folders: Sequence[str]) -> str:
     return f"{variable}={shlex.quote(own)}${{{variable}:+:${variable}}}; export {variable}; "
 
 
-def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_unsure: bool) -> RehearsalResult:
+def _finding(
+    case: Case, name: str, outputs: Mapping[str | None, str], *, is_unsure: bool, has_shell: bool
+) -> RehearsalResult:
+    """Return what hosts say of a program; `has_shell` is whether a shell or execvp(3) may start it."""
     result = partial(RehearsalResult, case.workload, case.platform, name)
     lines = {host or "this machine": text.splitlines() for host, text in outputs.items()}
     denied = [host for host, text in lines.items() if "denied" in text]
@@ -224,8 +230,9 @@ def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_uns
         for line in text
         if line.startswith("interpreter ")
     }
-    foreign, carriage, folder = (
-        [host for host, text in lines.items() if word in text] for word in ("foreign", "carriage", "folder")
+    foreign, carriage, folder, headless = (
+        [host for host, text in lines.items() if word in text]
+        for word in ("foreign", "carriage", "folder", "headless")
     )
     libraries = {
         line.split()[0]: host for host, text in lines.items() for line in text if "not found" in line
@@ -245,6 +252,10 @@ def _finding(case: Case, name: str, outputs: Mapping[str | None, str], *, is_uns
     if absent:
         fault = f"{name} is a script for {', '.join(absent)}, which is not there"
         return result(tuple(absent.values()), fault, "install it, or correct the script's first line")
+    if headless:
+        fault = f"{name} is text whose first line does not say what runs it"
+        cure = f"{'where runs fail, ' if has_shell else ''}begin it with a line such as #!/bin/sh"
+        return result(tuple(headless), fault, cure, is_note=has_shell)
     if libraries:
         names = ", ".join(sorted(libraries)[:_MOST_LIBRARIES])
         cure = "install them, or name their folder in the platform's 'env: {LD_LIBRARY_PATH: …}'"

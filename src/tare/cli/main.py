@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import io
@@ -28,7 +29,7 @@ COMMANDS = {
     "curves": "Show latency and bandwidth fits, crossovers, and saturation.",
     "why": "Show where a difference comes from: computation, MPI functions, waiting, files.",
     "predict": "Predict what programs would take on networks for which there are curves.",
-    "tolerance": "Show how much latency and bandwidth programs stand.",
+    "tolerance": "Show how much latency and bandwidth programs tolerate.",
     "calibrate": "Compare the reference with itself: false alarms, smallest detectable effect.",
     "report": "Write the report: one offline HTML file, and its charts as SVG and PNG.",
     "metrics": "Serve campaigns as metrics for Prometheus, or print them once.",
@@ -44,7 +45,7 @@ COMMANDS = {
     "verify": "Check that a campaign is unchanged, by its checksums and its seal.",
     "seal": "Sign a campaign with an SSH key, so that others can verify it.",
     "clean": "End and remove what ended campaigns left behind.",
-    "schema": "Print the JSON Schema of study and site files, for editors.",
+    "schema": "Print the JSON Schema of study and site files, or of what a command prints.",
     "doctor": "Show what this machine or a site lacks, and how to get it.",
 }
 """The commands, each with one line of help, so that `tare --help` need not import them."""
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     import click
 
-    from tare.core.errors import TareError
+    from tare.core.errors import TareError, UsageError
     from tare.terminal.output import echo, echo_error
 
     try:
@@ -101,6 +102,11 @@ def _run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         echo("tare: interrupted", err=True)
         return 130
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        echo_error(UsageError(f"{error.filename}: {error.strerror}; shorten it"))
+        return UsageError.exit_code
     except BrokenPipeError:
         sys.stdout = None  # the reader has ended; this avoids a second error at exit
         return 0
@@ -174,11 +180,11 @@ def make_group() -> click.Group:
 
         \b
         Start here:
-          tare init                       look around, and write a site file and a first study
-          tare doctor                     check that everything is installed
-          tare plan  studies/demo.yaml    show what would run
-          tare run   studies/demo.yaml    run it
-          tare report campaigns/…         write the report
+          tare doctor                               what this machine lacks, and how to get it
+          tare init                                 look around, and write site.yaml and first.yaml
+          tare plan first.yaml --show               what would run, with the exact commands
+          tare run first.yaml --out campaigns/first
+          tare report campaigns/first               write the report
         """
 
     return tare

@@ -119,3 +119,13 @@ def require_folders(folders: tuple[Path, ...]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder}: no such folder; name a campaign or a folder of campaigns")
+
+
+class WholeList(click.Group):
+    """A group whose list of commands has the whole first sentence of each, on several lines if need be."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(10_000)) for name, one in found if one])

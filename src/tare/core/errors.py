@@ -19,6 +19,7 @@ import contextlib
 import dataclasses
 import errno
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -176,6 +177,23 @@ def shown(text: str) -> str:
     if text.isprintable() and "'" not in text:
         return f"'{text}'"
     return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+MOST_NAME_BYTES = 255
+"""The longest name of a file or folder on the file systems of Linux (NAME_MAX in limits.h)."""
+
+
+def path_fault(path: str) -> str | None:
+    """Return why there can be no file or folder at `path`, with the cure; None if there can."""
+    if "\0" in path:
+        return "a path cannot hold a NUL character; remove it"
+    try:
+        longest = max(len(os.fsencode(part)) for part in path.split("/"))
+    except UnicodeEncodeError:
+        return "a path cannot hold half of a surrogate pair; remove it"
+    if longest > MOST_NAME_BYTES:
+        return f"a name in a path has at most {MOST_NAME_BYTES} bytes; shorten it"
+    return None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

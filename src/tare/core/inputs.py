@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from tare.core.errors import shown
+from tare.core.errors import path_fault, shown
 from tare.core.templates import fill, template_faults
 from tare.core.values import Settings
 from tare.core.workload import Input
@@ -39,6 +39,8 @@ An input or a file of the same name would be overwritten.
 def name_fault(name: str) -> str | None:
     """Return why no file of a working folder can have this name, with the cure; None if one can."""
     path = PurePosixPath(name)
+    if fault := path_fault(name):
+        return f"{shown(name)}: {fault}"
     if not name.isprintable():
         return f"{shown(name)} has characters that do not print; leave them out"
     if path.is_absolute() or ".." in path.parts or not path.parts:

@@ -197,7 +197,7 @@ def _steps(layers: Layers) -> Iterator[str]:
     """Yield the shell lines that load `layers`, at the top level of the script."""
     for one in layers:
         if one.setup:
-            yield from _step("setup", f"{one.setup}\n\ntare_through 0\ntrap - DEBUG ERR RETURN", _WATCH)
+            yield from _step("setup", f"{_whole(one.setup)}\ntare_through 0\n{_UNWATCH}", _WATCH)
         for name in one.modules:
             yield from _step(f"module load {name}", f"module load {shlex.quote(name)}\ntare_through $?")
         if one.spack:
@@ -205,6 +205,15 @@ def _steps(layers: Layers) -> Iterator[str]:
             yield from _step(f"spack load {words}", f"tare_find_spack && spack load {words}\ntare_through $?")
 
 
+def _whole(setup: str) -> str:
+    """Return setup lines as one command of bash, which sets a variable when it comes to its end.
+
+    An expansion that fails, such as ``$((1/0))``, ends the command that it is in, without any trap.
+    """
+    return f"tare_cut=1; {{ {setup}\n\ntare_cut=0; }}"
+
+
+_UNWATCH = 'trap - DEBUG ERR RETURN; [ "$tare_cut" = 0 ]'
 _WATCH = 'trap \'tare_error $? "${FUNCNAME[0]-}" "$BASH_COMMAND"\' ERR\n'
 
 

@@ -22,7 +22,12 @@ from tare.core.errors import CampaignError, FileFaults, InfrastructureError, Tar
 from tare.core.visible_text import visible_json, visible_line
 from tare.terminal import colour
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, a documented contract.")
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print JSON; docs/json.md explains it, and 'tare schema' has its schema.",
+)
 """The `--json` flag of every command with a result."""
 
 

@@ -109,7 +109,7 @@ def command(
     Examples:
       tare check campaigns/demo --fail-if 'overhead(network=overlay) > 5 %'
       tare check campaigns/demo --rules rules.yaml --junit check.xml --summary github
-      tare check campaigns/demo --pass-if 'overhead(nodes=8) < 10 %' --undecided fail
+      tare check campaigns/demo --pass-if 'overhead(network=macvlan) < 10 %' --undecided fail
     """
     from tare.analysis.check import RuleFamily, check
     from tare.storage.pseudonymous import PseudonymousView, read_shown

@@ -38,7 +38,7 @@ def command(dry_run: bool, site: str | None, before_boot: bool, old_marks: bool,
     ended. Everything else with a job label of Tare is listed as left alone, with the reason.
 
     \b
-    Example:
+    Examples:
       tare clean --dry-run
       tare clean --site openshift.yaml
     """

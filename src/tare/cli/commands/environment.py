@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tare.analysis.confounding import Difference, differences, values_of
+from tare.cli.options import WholeList
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
@@ -17,7 +18,7 @@ from tare.terminal.output import echo, json_option, print_json, print_table
 _WIDEST = 60  # characters of a value in a table; the JSON has the whole value
 
 
-@click.group()
+@click.group(cls=WholeList)
 def command() -> None:
     """Show facts about the nodes of campaigns, and how two nodes or campaigns differ.
 

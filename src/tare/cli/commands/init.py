@@ -32,7 +32,9 @@ _MISSING_EXIT_CODE = 3
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--hosts", metavar="HOSTS", help="Hosts that ssh reaches, as n1,n2 or n[1-4].")
 @click.option(
-    "--partition", default="", help="Slurm's partition for the runs; default: the question, or Slurm's."
+    "--partition",
+    default="",
+    help="Slurm's partition for the runs; by default you are asked, or Slurm's.",
 )
 @click.option(
     "--account", default="", help="Account that Slurm charges; default: what the partition demands."
@@ -41,10 +43,14 @@ _MISSING_EXIT_CODE = 3
 @click.option(
     "--context",
     default="",
-    help="Context of Kubernetes for the runs; default: the question, or the current one.",
+    help="Context of Kubernetes for the runs; by default you are asked, or the current one.",
 )
 @click.option("--namespace", default="", help="Namespace for pods; default: the context's.")
-@click.option("--image", default="", help="Image of pods; default: the question, or that of an MPIJob there.")
+@click.option(
+    "--image",
+    default="",
+    help="Image of pods; by default you are asked, or an MPIJob's.",
+)
 @click.option(
     "--wait",
     callback=waiting_time,

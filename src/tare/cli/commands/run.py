@@ -148,7 +148,7 @@ def command(
     Examples:
       tare run studies/demo.yaml --out campaigns/demo
       tare run campaigns/demo                          continue after an interruption
-      tare run campaigns/demo --extend --blocks 12     five more blocks
+      tare run campaigns/demo --extend --blocks 70     more blocks: 70 in all
       tare run study.yaml --jobs 4                     four runs at a time, on different nodes
       tare run study.yaml --telemetry off --packets    no samples; packets by size
       tare run study.yaml --profile                    where the time of each rank goes, for tare why

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option("--all", "is_all", is_flag=True, help="Also list the runs that are done.")
 @click.option("--log", "is_log", is_flag=True, help="Show the campaign's log: what 'tare run' did, and why.")
 @click.option(
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def command(
     folder: Path, is_all: bool, is_log: bool, since: float | None, level: str | None, as_json: bool
 ) -> None:
-    """Show the state of every planned run of the campaign in FOLDER, also while it runs.
+    """Show the state of every planned run of the campaign in DIR, also while it runs.
 
     A run is done, failed (with the reason), invalid (with the check), lost (tare ended before the run did;
     it is repeated when the campaign continues), running or pending. If the study repeats until its results

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.app.http_client import Server
+from tare.cli.options import WholeList
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.core.telemetry_sources import figures as telemetry_figures
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tare.storage.telemetry import Means
 
 
-@click.group()
+@click.group(cls=WholeList)
 def command() -> None:
     """Show what each run used, or import what a site records: sysstat's files, or Prometheus."""
 
@@ -41,10 +42,11 @@ _SHOWN = {
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @json_option
 def show(folder: Path, as_json: bool) -> None:
-    """Show the resources that each run of the campaign in DIR used, and those that other processes used.
+    """Show the resources that each run of the campaign in DIR used.
 
-    Runs without their own control group, as over ssh and in Slurm, are left out, and so are columns that no
-    run has. The kernel counts memory and throttling only if these controllers are on (docs/telemetry.md).
+    Beside them are those that other processes used meanwhile. Runs without their own control group, as over
+    ssh and in Slurm, are left out, and so are columns that no run has. The kernel counts memory and
+    throttling only if these controllers are on (docs/telemetry.md).
 
     \b
     Examples:

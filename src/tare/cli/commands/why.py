@@ -31,7 +31,7 @@ class _Told(NamedTuple):
 def command(folder: Path, as_json: bool) -> None:
     """Show why contenders differ from their reference, by what the ranks of profiled runs did.
 
-    Each difference in wall time is parted into computation, each MPI function by message size, waiting for
+    Each difference in wall time is split into computation, each MPI function by message size, waiting for
     late ranks, file I/O, and what the profile does not cover. The parts sum to the difference; intervals are
     95 %, paired by block. Profiled runs are made by 'profile: true' in the study, or 'tare run --profile'.
     Where the campaign has curves too, what they predict follows; then how much network the programs need.

@@ -10,6 +10,9 @@ from tare.core.workload import Fom
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import figure
 
+_LETTERLESS = re.compile(r"[+-]?[0-9]*\.[0-9]*[+-][0-9]{3}")
+"""A number as Fortran prints it with an exponent beyond 99, such as 0.1234-100 (Fortran 2018, 13.7.2.3.3)."""
+
 _SHOWN = 120  # characters of an output line that a problem quotes
 
 
@@ -52,14 +55,21 @@ class DeclaredFigure:
             cure = "" if at else "; list what distinguishes them in 'by', and name it as a regex group"
             return f"in the output more than once{cure}"
         value = figure(text)
+        if value is None and _LETTERLESS.fullmatch(text):
+            return (
+                f"{shown(text)!r}, which may be a range: Fortran leaves out the letter of exponents beyond "
+                "99; print it with a format such as ES12.4E3"
+            )
         if value is None:
             return f"{shown(text)!r}, which is not a number"
+        if set(text) == {"*"}:
+            return f"{shown(text)!r}, which is no measurement: the number was wider than its field"
         if number := self._cut.get(at):
             return (
                 f"{shown(text)!r}, which the regex cut out of {shown(number)!r}; let its group take the "
                 "whole number, as (\\S+) does"
             )
-        is_lost = value == 0 and re.match(r"[^eE]*[1-9]", text)  # too small for a computer's numbers
+        is_lost = value == 0 and re.match(r"[^eEdD]*[1-9]", text)  # too small for a computer's numbers
         return f"{shown(text)!r}, which is no measurement" if is_lost or not math.isfinite(value) else ""
 
 
@@ -68,7 +78,7 @@ def shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-_AFTER = re.compile(r"[0-9]|\.[0-9]|[eE][+-]?[0-9]|[dD][+-][0-9]|,[0-9]{3}(?![0-9])")
+_AFTER = re.compile(r"[0-9]|\.[0-9]|[eE][+-]?[0-9]|[dD][+-][0-9]|,[0-9]{3}(?![0-9])|[+-][0-9]{3}(?![0-9.])")
 """How a number goes on: digits, a decimal point, an exponent, Fortran's too, or digits in groups of three."""
 _BEFORE = re.compile(r"[0-9][.,]?\Z")
 _REST = re.compile(r"[0-9.,eEdD+-]*")
@@ -86,6 +96,8 @@ def number_around(match: re.Match[str], group: int) -> str:
     after = _AFTER.match(line, end) if end == match.end() else None
     if after and after[0][0] == "," and (before.endswith(",") or not _GROUP.fullmatch(match[group])):
         after = None  # a list of numbers
+    if after and after[0][0] in "+-" and not _LETTERLESS.fullmatch(match[group] + after[0]):
+        after = None  # a range, a date, a sum
     if not after and (not _BEFORE.search(before) or before.endswith(",")):
         return ""
     rest = _REST.match(line, end)

@@ -204,14 +204,17 @@ def _clean(
             yield line
 
 
-_FIGURE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_FIGURE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3}|[dD][+-][0-9]{1,3})?")
 _NO_FIGURE = re.compile(r"[+-]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|\*+", re.IGNORECASE)
 
 
 def figure(word: str) -> float | None:
-    """Return the number in `word`; NaN if it is NaN, infinity or stars; None if it is not a number."""
+    """Return the number in `word`; NaN if it is NaN, infinity or stars; None if it is not a number.
+
+    The exponent may be that of Fortran's double precision, such as ``1.5D+05``.
+    """
     if _FIGURE.fullmatch(word):
-        return float(word)
+        return float(word.replace("D", "E").replace("d", "e"))
     return math.nan if _NO_FIGURE.fullmatch(word) else None
 
 
