@@ -1,8 +1,7 @@
-"""Logs, tables and dates of strangers: `tare import` refuses what a campaign cannot hold, and leaks nothing."""
+"""Logs, tables and dates of strangers: a campaign holds none that cannot be read, and no secret."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -81,4 +80,4 @@ def test_a_link_that_the_user_names_is_followed(tmp_path: Path) -> None:
     import_logs(tmp_path, tmp_path / "1.out")
     import_logs(tmp_path, tmp_path / "tree")
     assert len(read_campaign(tmp_path / "c").attempts) == 1
-    assert os.listdir(tmp_path / "far") == ["1.out"]
+    assert [path.name for path in (tmp_path / "far").iterdir()] == ["1.out"]

@@ -1,4 +1,4 @@
-"""Folders with the names that a file system allows and nobody means: a campaign works there, or is refused."""
+"""Folders with names that a file system allows and nobody means: a campaign works there, or is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ workloads:
     parameters: {text: {default: a}}
     foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
 """
-ODD = ["$(touch forged)`touch forged`;touch forged", "-rf *\nb\tc\x1b[2J", '"\'\\ %s {text}…é\u202e', "x" * 255]
+ODD = [
+    "$(touch forged)`touch forged`;touch forged",
+    "-rf *\nb\tc\x1b[2J",
+    "\"'\\ %s {text}…é\u202e",
+    "x" * 255,
+]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -39,7 +44,7 @@ def test_a_campaign_in_a_folder_of_an_odd_name_is_run_and_reported(
         ended = tare(*words, cwd=study.parent)
         assert ended.returncode == 0, (words, ended.stderr)
         assert "\x1b" not in ended.stdout + ended.stderr
-    assert not [path for path in tmp_path.rglob("forged")]
+    assert not list(tmp_path.rglob("forged"))
 
 
 def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_written(tare: Tare, tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def latin1(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     if localedef is None:
         pytest.skip("no localedef here; on Debian: apt install libc-bin locales")
     made = subprocess.run(
-        [localedef, "-i", "en_US", "-f", "ISO-8859-1", str(folder / "en_US")], capture_output=True, check=False
+        [localedef, "-i", "en_US", "-f", "ISO-8859-1", str(folder / "en_US")],
+        capture_output=True,
+        check=False,
     )
     if made.returncode:
         pytest.skip("the sources of locales are not here; on Debian: apt install locales")

@@ -88,10 +88,9 @@ def test_what_no_reader_takes_is_not_written(tmp_path: Path, value: float) -> No
     campaign = make_campaign(blocks=2)
     write_campaign(campaign, tmp_path)
     before = (tmp_path / JOURNAL).read_bytes()
-    forged = with_values(campaign, value).attempts
+    forged = next(one for one in with_values(campaign, value).attempts if one not in campaign.attempts)
     with Journal(tmp_path / JOURNAL) as journal, pytest.raises(CampaignError, match="cannot be read again"):
-        for one in forged:
-            journal.append(AttemptEnded(one))
-    assert (tmp_path / JOURNAL).read_bytes().startswith(before)
+        journal.append(AttemptEnded(forged))
+    assert (tmp_path / JOURNAL).read_bytes() == before
     assert len(read_campaign(tmp_path).attempts) == len(campaign.attempts)
     assert read_events(tmp_path / JOURNAL)

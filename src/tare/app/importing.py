@@ -88,8 +88,8 @@ def imported_plan(
     plan = extended_plan(old, (run.case for run in found.runs), foms, reference, n_blocks)
     if plan.is_too_large:
         raise UsageError(
-            f"repeat {n_blocks} of {len(plan.cases)} cases is too large a number: repeats count from 1, and a "
-            f"campaign holds {MOST_RUNS} runs; a date is {{started}}"
+            f"repeat {n_blocks} of {len(plan.cases)} cases is too large a number: repeats count from 1, and "
+            f"a campaign holds {MOST_RUNS} runs; a date is {{started}}"
         )
     kinds = {one.name: one.kind for one in workload.parameters}
     plan = msgspec.structs.replace(

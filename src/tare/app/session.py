@@ -151,13 +151,13 @@ def run_session(
 
 
 def _require_utf8(folder: Path) -> None:
-    """Raise UsageError if the path of `folder` is not UTF-8: labels of processes and JSON could not hold it."""
+    """Raise UsageError if the path of `folder` is not UTF-8: labels and JSON could not hold it."""
     path = folder.resolve()
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise UsageError(
-            f"{path}: this path is not UTF-8, which the records of a campaign are; give another with --out"
+            f"{path}: this path is not UTF-8, as the campaign's records are; give another by --out"
         ) from None
 
 

@@ -179,7 +179,7 @@ class Hub:
             for watched in found.values():
                 try:
                     is_changed |= watched.poll(revision)
-                except Exception as error:  # noqa: BLE001  # one campaign must not take the others with it
+                except Exception as error:  # one campaign must not take the others with it
                     watched.fail(error, revision)
                     is_changed = True
             if is_changed:
@@ -271,7 +271,7 @@ class Hub:
         began = self._clock()
         try:
             statistics = compute_statistics(campaign, revision)
-        except Exception as error:  # noqa: BLE001  # one campaign must not take the others with it
+        except Exception as error:  # one campaign must not take the others with it
             with self.lock:
                 self.revision += 1
                 watched.fail(error, self.revision)

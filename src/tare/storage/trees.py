@@ -64,9 +64,9 @@ def printable(path: Path | str) -> str:
 def find_files(paths: Iterable[Path]) -> tuple[list[Path], list[Refused]]:
     """Return the regular files at and below `paths`, each once, and what could not be used.
 
-    Names are sorted, with numbers in them by value. A link to a file is followed if it is in `paths`, or if it
-    stays in the folder of `paths` that it is below: a tree of another person may link to files of its reader.
-    Links to folders are only followed if they are in `paths`, so that there are no loops.
+    Names are sorted, with numbers in them by value. A link to a file is followed if it is in `paths`, or if
+    it leads to a file in the same folder of `paths`: a tree of another person may link to files of its
+    reader. Links to folders are only followed if they are in `paths`, so that there are no loops.
     """
     found: dict[tuple[int, int], Path] = {}
     refused: list[Refused] = []

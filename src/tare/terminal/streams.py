@@ -74,13 +74,13 @@ def _require_utf8() -> None:
     An option of Python does that; a variable would also change the Python programs that are measured.
     """
     if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode and sys.executable:
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606  # itself
 
 
 def _in_the_terminals_encoding(stream: TextIO | None, descriptor: int) -> TextIO:
-    """Return `stream`, so that it writes the locale's encoding, and plain text for what that does not have."""
+    """Return `stream`, so that it writes the locale's encoding, and plain text for what that lacks."""
     if stream is None:
-        return open(descriptor, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the process ends
+        return open(descriptor, "w", encoding="utf-8", closefd=False)  # until the process ends
     if isinstance(stream, io.TextIOWrapper):
         is_chosen = "PYTHONIOENCODING" in os.environ
         encoding = stream.encoding if is_chosen else _encoding()
