@@ -53,20 +53,20 @@ class Progress(msgspec.Struct, frozen=True):
 
 def read_progress(folder: Path) -> Progress | None:
     """Return how far the task in `folder` came. Return None if it has not begun."""
-    return read_complete(folder) or _read(SafeFolder(folder, "progress"), is_complete=False)
+    return read_complete(folder) or _read(folder, "progress", is_complete=False)
 
 
 def read_complete(folder: Path) -> Progress | None:
     """Return the record of the task in `folder` if the task is complete, else None."""
-    found = _read(SafeFolder(folder, "landed"), is_complete=True)
+    found = _read(folder, "landed", is_complete=True)
     return found if found is not None and found.is_complete else None
 
 
-def _read(file: SafeFolder, *, is_complete: bool) -> Progress | None:
-    if not file.path.exists():  # one stat(2): most records are not there yet, and there may be a thousand
+def _read(folder: Path, name: str, *, is_complete: bool) -> Progress | None:
+    if not (folder / name).exists():  # one stat(2): most records are not there yet, and there may be a thousand
         return None
     try:
-        return _parse(file.read(_MOST_RECORD).decode(errors="replace"), is_complete=is_complete)
+        return _parse(SafeFolder(folder, name).read(_MOST_RECORD).decode(errors="replace"), is_complete=is_complete)
     except OSError:
         return None
 
