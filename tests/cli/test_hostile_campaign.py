@@ -84,6 +84,16 @@ def test_a_link_in_the_place_of_the_page_is_not_written_through(
     assert not (campaign / "report/index.html").is_symlink()
 
 
+@pytest.mark.parametrize("name", ["rehearsal.json", "log.jsonl", "packet-counter.py"])
+def test_a_link_in_the_place_of_a_record_is_not_written_through(
+    tare: Tare, campaign: Path, secret: Path, name: str
+) -> None:
+    (campaign / name).unlink(missing_ok=True)
+    (campaign / name).symlink_to(secret)
+    tare("run", "c", "--extend", "--blocks", "3")
+    assert secret.read_text() == SECRET
+
+
 def test_a_report_folder_that_is_a_link_is_refused(tare: Tare, campaign: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (campaign / "report").symlink_to(tmp_path / "home")
