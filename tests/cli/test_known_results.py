@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from cli.test_import_identity import put
+from cli.imported_logs import put
 from truth.campaigns import RATE, TIME, Figure, Truth, by_level, write
 from truth.noise import lognormal
 from truth.told_campaigns import HPCC, NAMD, OSU, PATHS, WRF, gateway, slowed

@@ -106,6 +106,8 @@ def same(_case: Case, _fom: str, _at: Scalar) -> float:
 
 
 RATES = {"tcp-8g": 8.0, "tcp-4g": 4.0, "tcp-2g": 2.0, "tcp-1400m": 1.4, "tcp-800m": 0.8}
+RATES |= {"delay-25us": 8.0, "delay-50us": 4.0, "delay-100us": 2.0, "delay-200us": 1.0, "delay-400us": 0.5}
+"""What a link does, next to one of 1 Gbit/s: a delay keeps messages back as a low rate does."""
 
 
 def of_rates(case: Case, fom: str, _at: Scalar) -> float:
