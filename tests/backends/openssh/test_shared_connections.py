@@ -8,11 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from support.waiting import until
 from tare.plugins.backends.hosts.openssh import OpenSsh
 from tare.plugins.backends.ownership import process_labels
 from tare.plugins.backends.process.backend import ProcessBackend
@@ -32,7 +32,7 @@ def test_connections_are_shared_and_closed_at_the_end(
         assert _connections(agent) == before
     assert not folder.exists()
     assert not connection.exists()
-    _until(lambda: not _sharing(folder))
+    until(lambda: not _sharing(folder))
 
 
 def test_a_killed_tare_leaves_nothing_on_the_hosts(agent: tuple[str, ...], tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ with ProcessBackend(label=prefix, agent={agent!r}, hosts=["one"]) as backend:
 """
     runtime = tempfile.mkdtemp(prefix="r", dir="/tmp")  # short: there will be sockets in it
     runner = subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"XDG_RUNTIME_DIR": runtime})
-    _until(lambda: (tmp_path / "up").exists())
+    until(lambda: (tmp_path / "up").exists())
     (folder,) = Path(runtime).iterdir()
     assert [path for path in folder.iterdir() if path.is_socket()]
     assert len(process_labels.labelled_pids(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: process_labels.labelled_pids(f"{campaign}:") == [])
-    _until(lambda: not folder.exists() and not _sharing(folder))
+    until(lambda: process_labels.labelled_pids(f"{campaign}:") == [])
+    until(lambda: not folder.exists() and not _sharing(folder))
     Path(runtime).rmdir()
 
 
@@ -87,7 +87,7 @@ with ProcessBackend(label="1:2:3:", agent={agent!r}, hosts=["one"]) as backend:
         killed.kill()
     assert _sharing(folder)
     OpenSsh(agent).close(os.environ)
-    _until(lambda: not folder.exists() and not _sharing(folder))
+    until(lambda: not folder.exists() and not _sharing(folder))
     Path(runtime).rmdir()
 
 
@@ -106,10 +106,3 @@ def _sharing(folder: Path) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
