@@ -11,22 +11,13 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
+from cli.small_study import small_study
 from support.journals import unsummed
 from tare.core.attempt import Attempt, State
 from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, write_line
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
-STUDY = """\
-study: small
-factors: {workload: [say], text: [a, b]}
-reference: {text: a}
-repeats: 2
-workloads:
-  say:
-    command: [sh, -c, "echo value: 1.25; echo {text} >extra.stdout"]
-    parameters: {text: {default: a}}
-    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
-"""
+STUDY = small_study("echo value: 1.25; echo {text} >extra.stdout")
 READERS = (
     ("status",),
     ("compare",),

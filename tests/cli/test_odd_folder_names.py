@@ -8,18 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
+from cli.small_study import small_study
 
-STUDY = """\
-study: small
-factors: {workload: [say], text: [a, b]}
-reference: {text: a}
-repeats: 3
-workloads:
-  say:
-    command: [sh, -c, "echo value: 1.2$$; echo {text}"]
-    parameters: {text: {default: a}}
-    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
-"""
+STUDY = small_study("echo value: 1.2$$; echo {text}", repeats=3)
 ODD = [
     "$(touch forged)`touch forged`;touch forged",
     "-rf *\nb\tc\x1b[2J",

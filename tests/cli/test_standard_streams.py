@@ -10,20 +10,11 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE
+from cli.small_study import small_study
 from tare.core.attempt import State
 from tare.storage.campaign import read_campaign
 
-STUDY = """\
-study: small
-factors: {workload: [say], text: [a, '…']}
-reference: {text: a}
-repeats: 3
-workloads:
-  say:
-    command: [sh, -c, "echo value: 1.2$$; echo {text} >{text}.out"]
-    parameters: {text: {default: a}}
-    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
-"""
+STUDY = small_study("echo value: 1.2$$; echo {text} >{text}.out", levels="[a, '…']", repeats=3)
 
 
 @pytest.fixture
@@ -82,10 +73,9 @@ def test_in_a_locale_of_latin_1_studies_run_and_everything_is_printed(
 
 
 def test_the_measured_programs_keep_their_locale(study: Path, latin1: dict[str, str]) -> None:
-    python = "import sys; print('value:', 1.5 if sys.flags.utf8_mode else 2.5)"
-    (study / "study.yaml").write_text(
-        STUDY.replace('[sh, -c, "echo value: 1.2$$; echo {text} >{text}.out"]', f'[python3, -c, "{python}"]')
-    )
+    program = study / "mode.py"
+    program.write_text("import sys; print('value:', 1.5 if sys.flags.utf8_mode else 2.5)")
+    (study / "study.yaml").write_text(small_study(f"python3 {program}", repeats=3))
     call(study, 'exec "$0" run study.yaml --out c', **latin1)
     values = {value for one in read_campaign(study / "c").measured() for value in one.series[0].values}
     assert values == {2.5}
