@@ -63,10 +63,11 @@ def read_complete(folder: Path) -> Progress | None:
 
 
 def _read(folder: Path, name: str, *, is_complete: bool) -> Progress | None:
-    if not (folder / name).exists():  # one stat(2): most records are not there yet, and there may be a thousand
+    if not (folder / name).exists():  # one stat(2): of a thousand records, most are not there yet
         return None
     try:
-        return _parse(SafeFolder(folder, name).read(_MOST_RECORD).decode(errors="replace"), is_complete=is_complete)
+        record = SafeFolder(folder, name).read(_MOST_RECORD)
+        return _parse(record.decode(errors="replace"), is_complete=is_complete)
     except OSError:
         return None
 
