@@ -24,6 +24,7 @@ _EXCUSE = re.compile(r"\b(apt(-get)? install|root)\b")
 _HERE = Path(__file__).parent
 _ALONE = (
     *(_HERE / "backends").glob("*.py"),
+    _HERE / "backends/openssh",
     *(
         _HERE / "cli" / f"test_{name}.py"
         for name in ("clean", "container_runs", "crash", "jobs", "slurm_runs", "ssh_runs")

@@ -9,7 +9,17 @@ from pathlib import Path
 import tare
 
 SOURCE = Path(tare.__file__).parent
-PACKAGES = ("storage", "report", "live", "execution", "plugins/collectors")
+PACKAGES = (
+    "core",
+    "app",
+    "storage",
+    "report",
+    "live",
+    "execution",
+    "plugins/collectors",
+    "plugins/backends/batch",
+    "plugins/backends/kubernetes",
+)
 """Packages that read or write what lies in a campaign folder."""
 
 METHODS = {
@@ -42,6 +52,16 @@ FUNCTIONS = {
     "tarfile": {"open"},
 }
 ELSEWHERE = {
+    "core/safe_folder.py": "the module that all others use",
+    "core/user_files.py": "the files that the user names",
+    "core/rank_variables.py": "the package's own files",
+    "app/importing.py": "whether the folder that the user names is empty",
+    "app/init/survey.py": "the kernel's own files",
+    "app/platform_checks.py": "a temporary folder of its own, for one run of Tare's own program",
+    "app/site_checks.py": "a temporary folder of its own",
+    "plugins/backends/batch/script.py": "the package's own files",
+    "plugins/backends/kubernetes/script.py": "the package's own files",
+    "plugins/backends/kubernetes/receiving.py": "an archive in memory, or in a file without a name",
     "plugins/collectors/packets/__init__.py": "its own program",
     "plugins/collectors/sampler/bundle.py": "its own program",
     "plugins/collectors/sampler/node.py": "runs on nodes, without Tare; reads /proc and /sys",

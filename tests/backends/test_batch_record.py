@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from tare.plugins.backends.batch.record import read_complete, read_progress
+from tare.core.case import Layout
+from tare.core.scheduler import Task
+from tare.core.site import Platform
+from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.record import read_complete, read_progress, result_without_record
 from tare.plugins.backends.slurm.commands import _parse_queue
 
 MESHED = "job 7 n1\nbegan 100.5 9.0\nstep mesh 0 101.0 9.5 102.0 10.5\n"
@@ -27,6 +33,25 @@ def test_a_whole_record_has_every_step(tmp_path: Path) -> None:
 def test_a_record_that_was_cut_is_not_complete(tmp_path: Path, end: int) -> None:
     (tmp_path / "landed").write_text(MESHED + RUN[:end])
     assert read_complete(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["landed", "progress", "before.n1", "room.n1"])
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_pipes_and_links_that_a_program_left_are_no_record(tmp_path: Path, name: str, kind: str) -> None:
+    signal.alarm(60)  # ends the tests where a pipe is waited for
+    (tmp_path / "t").mkdir()
+    (tmp_path / "secret").write_text(MESHED + RUN)
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "t" / name)
+    else:
+        (tmp_path / "t" / name).symlink_to(tmp_path / "secret")
+    assert read_complete(tmp_path / "t") is None
+    assert read_progress(tmp_path / "t") is None
+    platform = Platform(backend="slurm")
+    task = Task(name="t", folder=tmp_path / "t", steps=(), layout=Layout(), platform=platform, timeout_s=1)
+    found = result_without_record(task, None, Phase.ENDED, "it ended")
+    assert (found.nodes, found.before) == ((), {})
+    signal.alarm(0)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support.waiting import until
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
 from tare.plugins.backends.ownership import process_labels
@@ -162,11 +163,11 @@ with ProcessBackend(label=prefix) as backend:
                     folder=pathlib.Path({str(tmp_path)!r}), timeout_s=60))
 """
     runner = subprocess.Popen([sys.executable, "-c", script])
-    _until(lambda: (tmp_path / "stdout").exists() and (tmp_path / "stdout").read_text() == "up\n")
+    until(lambda: (tmp_path / "stdout").exists() and (tmp_path / "stdout").read_text() == "up\n")
     assert len(process_labels.labelled_pids(f"{campaign}:")) >= 2
     runner.kill()
     runner.wait()
-    _until(lambda: process_labels.labelled_pids(f"{campaign}:") == [])
+    until(lambda: process_labels.labelled_pids(f"{campaign}:") == [])
 
 
 def test_files_of_this_machine_are_read_and_missing_ones_left_out(backend: ProcessBackend) -> None:
@@ -291,13 +292,6 @@ def test_what_a_slow_login_script_holds_up_never_starts(told_by: str, tmp_path: 
     finally:
         login.kill()
         login.wait()
-
-
-def _until(condition: Callable[[], bool], within_s: float = 15) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def test_this_process_is_never_found() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.imported_logs import elbencho, imb, put
 from support.contracts import require_contract
 from tare.cli.main import main
 from tare.lab import Lab, find
@@ -149,3 +150,24 @@ repeats: {repeats}
         return path
 
     return study
+
+
+@pytest.fixture
+def imb_tree(tmp_path: Path) -> Path:
+    """Return a tree as that of ARCHER: two machines whose nodes have other numbers of cores."""
+    for platform, per_node, factor in (("archer", 24, 1.0), ("cirrus", 36, 1.5), ("peta4", 24, 2.0)):
+        for nodes in (2, 4):
+            name = f"IMB_Alltoall_{nodes}nodes_MPI_20190531{nodes:02d}00.out"
+            put(tmp_path / "r" / platform / name, imb(nodes * per_node, factor))
+    return tmp_path / "r"
+
+
+@pytest.fixture
+def elbencho_tree(tmp_path: Path) -> Path:
+    for storage, factor in (("lustre", 1), ("nfs", 2)):
+        for index, block in enumerate(("4KiB", "64KiB", "1MiB")):
+            put(
+                tmp_path / "r" / storage / block / "2024-01-01" / "out.txt",
+                elbencho((index + 1) * 100 // factor),
+            )
+    return tmp_path / "r"

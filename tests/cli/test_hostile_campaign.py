@@ -11,22 +11,13 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
+from cli.small_study import small_study
 from support.journals import unsummed
 from tare.core.attempt import Attempt, State
 from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, write_line
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
-STUDY = """\
-study: small
-factors: {workload: [say], text: [a, b]}
-reference: {text: a}
-repeats: 2
-workloads:
-  say:
-    command: [sh, -c, "echo value: 1.25; echo {text} >extra.stdout"]
-    parameters: {text: {default: a}}
-    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
-"""
+STUDY = small_study("echo value: 1.25; echo {text} >extra.stdout")
 READERS = (
     ("status",),
     ("compare",),
@@ -82,6 +73,16 @@ def test_a_link_in_the_place_of_the_page_is_not_written_through(
     assert ended.returncode == 0, ended.stderr
     assert secret.read_text() == SECRET
     assert not (campaign / "report/index.html").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["rehearsal.json", "log.jsonl", "packet-counter.py"])
+def test_a_link_in_the_place_of_a_record_is_not_written_through(
+    tare: Tare, campaign: Path, secret: Path, name: str
+) -> None:
+    (campaign / name).unlink(missing_ok=True)
+    (campaign / name).symlink_to(secret)
+    tare("run", "c", "--extend", "--blocks", "3")
+    assert secret.read_text() == SECRET
 
 
 def test_a_report_folder_that_is_a_link_is_refused(tare: Tare, campaign: Path, tmp_path: Path) -> None:

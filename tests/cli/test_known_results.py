@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from cli.test_import_identity import put
+from cli.imported_logs import put
 from truth.campaigns import RATE, TIME, Figure, Truth, by_level, write
 from truth.noise import lognormal
-from truth.test_sentences import HPCC, NAMD, OSU, PATHS, WRF, gateway, slowed
+from truth.told_campaigns import HPCC, NAMD, OSU, PATHS, WRF, gateway, slowed
 from workloads.test_printed import fio_json
 
 QUIET = lognormal(0.003)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from cli.test_import_identity import IMB_TREE, elbencho, hpcg, imb, put, qperf
+from cli.imported_logs import IMB_TREE, elbencho, hpcg, imb, put, qperf
 from workloads.test_mixed import LOGS, interleaved, openfoam
 from workloads.test_printed import IPERF2, fio_json, perftest
 

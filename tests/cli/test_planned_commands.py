@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from cli.test_import_identity import put
+from cli.imported_logs import put
 
 SITE = """\
 site: big

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
+from support.waiting import until
 from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.lab.mpi import is_installed, mpi_folder
@@ -124,7 +124,7 @@ def records(state: Path) -> Path:
 def start_and_kill(study: Path, campaign: Path, nodes: Path, *, with_guard: bool) -> None:
     """Kill tare as soon as its program runs in a staged folder; before, the guard that would clean up."""
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=study.parent)
-    _until(lambda: bool(list(nodes.glob("tare-*/up"))))
+    until(lambda: bool(list(nodes.glob("tare-*/up"))))
     for guard in _guards(runner.pid) if with_guard else ():
         os.kill(guard, signal.SIGKILL)
     runner.kill()
@@ -145,7 +145,7 @@ def test_a_staged_folder_goes_when_tare_is_killed(
     nodes, campaign = tmp_path / "on nodes", tmp_path / "c"
     study = write(tmp_path, agent, STAGED.format(go=tmp_path / "go"), staging=f"staging: {nodes}")
     start_and_kill(study, campaign, nodes, with_guard=False)
-    _until(lambda: list(nodes.iterdir()) == [] and list(records.iterdir()) == [])
+    until(lambda: list(nodes.iterdir()) == [] and list(records.iterdir()) == [])
     (tmp_path / "go").touch()
     assert tare("run", campaign).returncode == 0
     assert {one.state for one in read_campaign(campaign).measured()} == {State.DONE}
@@ -220,14 +220,14 @@ def test_ranks_on_other_hosts_end_with_tare(
     study = write(tmp_path, agent, script, platform="mpi", nodes=2)
     campaign = tmp_path / "c"
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], cwd=tmp_path)
-    _until(lambda: len(list(campaign.glob("attempts/*/1.1/up.*"))) == 2)
+    until(lambda: len(list(campaign.glob("attempts/*/1.1/up.*"))) == 2)
     assert process_labels.labelled_pids(f"{campaign_hash(campaign)}:")
     if is_killed:
         runner.kill()
     else:
         runner.terminate()
     assert runner.wait(60) in {-9, 130}
-    _until(lambda: not _of(campaign))
+    until(lambda: not _of(campaign))
 
 
 def _of(campaign: Path) -> list[str]:
@@ -240,11 +240,3 @@ def _of(campaign: Path) -> list[str]:
         except OSError:
             continue
     return found
-
-
-def _until(condition: object, within_s: float = 40) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)

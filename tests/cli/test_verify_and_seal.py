@@ -10,19 +10,10 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare, call_tare
+from cli.small_study import small_study
 from support.journals import summed, unsummed
 
-STUDY = """\
-study: small
-factors: {workload: [say], text: [a, b]}
-reference: {text: a}
-repeats: 2
-workloads:
-  say:
-    command: [sh, -c, "echo value: 1.25; mkdir deep; echo {text} >deep/result"]
-    parameters: {text: {default: a}}
-    foms: [{name: value, unit: s, better: lower, regex: 'value: (\\S+)'}]
-"""
+STUDY = small_study("echo value: 1.25; mkdir deep; echo {text} >deep/result")
 needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen here")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kubernetes_pods.conftest import Campaign, PodLab
 from kubernetes_pods.node_outage import NodeOutage
+from support.waiting import until
 
 _PATIENCE_S = 200
 _OURS = "app.kubernetes.io/managed-by=tare"
@@ -27,14 +27,22 @@ def test_a_lost_node_is_named_and_the_run_is_done_when_it_is_back(
     campaign.write(platform="openmpi", script=_SLOW)
     log = tmp_path / "log"
     with campaign.start(log) as runner:
-        _until(lambda: any(one.stat().st_size for one in campaign.out.glob("attempts/*/*/stdout")))
+        until(
+            lambda: any(one.stat().st_size for one in campaign.out.glob("attempts/*/*/stdout")),
+            _PATIENCE_S,
+            every_s=0.3,
+        )
         node = _node(pods, is_of_launcher=is_of_launcher)
         outage = NodeOutage(pods, node)
         outage.begin()
         try:
-            _until(lambda: pods.kubectl("get", "node", node, "-o", f"jsonpath={_READY}") != "True")
+            until(
+                lambda: pods.kubectl("get", "node", node, "-o", f"jsonpath={_READY}") != "True",
+                _PATIENCE_S,
+                every_s=0.3,
+            )
             known_at = time.monotonic()
-            _until(lambda: '"ended"' in (campaign.out / "journal.jsonl").read_text())
+            until(lambda: '"ended"' in (campaign.out / "journal.jsonl").read_text(), _PATIENCE_S, every_s=0.3)
             took_s = time.monotonic() - known_at
         finally:
             outage.end()
@@ -44,7 +52,11 @@ def test_a_lost_node_is_named_and_the_run_is_done_when_it_is_back(
     assert lost["is_infrastructure"]
     assert f"node {node} " in lost["reason"]
     assert done["state"] == "done"
-    _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
+    until(
+        lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"),
+        _PATIENCE_S,
+        every_s=0.3,
+    )
 
 
 def _node(pods: PodLab, *, is_of_launcher: bool) -> str:
@@ -54,10 +66,3 @@ def _node(pods: PodLab, *, is_of_launcher: bool) -> str:
         found[one["metadata"]["labels"]["tare/role"]].add(one["spec"]["nodeName"])
     [node] = found["launcher"] if is_of_launcher else found["worker"] - found["launcher"]
     return node
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.5)

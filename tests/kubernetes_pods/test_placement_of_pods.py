@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from cli.conftest import TARE
 from kubelab import pod_lab
 from kubernetes_pods.conftest import ONCE, Campaign, PodLab, attempts
+from support.waiting import until
 
 _OURS = "app.kubernetes.io/managed-by=tare"
 _PATIENCE_S = 90
@@ -111,7 +110,11 @@ def test_killed_it_goes_on_with_the_pods_that_are_there(
     env = {**os.environ, "KUBECONFIG": str(pods.folder / "admin.kubeconfig")}
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
-    _until(lambda: "Running" in pods.kubectl("get", "pods", "-l", f"{_OURS},tare/role=launcher"))
+    until(
+        lambda: "Running" in pods.kubectl("get", "pods", "-l", f"{_OURS},tare/role=launcher"),
+        _PATIENCE_S,
+        every_s=0.3,
+    )
     process.send_signal(signal.SIGKILL)
     process.wait()
     made = pods.kubectl("get", "mpijobs", "-l", _OURS, "-o", "name").split()
@@ -123,11 +126,8 @@ def test_killed_it_goes_on_with_the_pods_that_are_there(
         (1, 1, "done"),
         (2, 1, "done"),
     ]
-    _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.3)
+    until(
+        lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"),
+        _PATIENCE_S,
+        every_s=0.3,
+    )

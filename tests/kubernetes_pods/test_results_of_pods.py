@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from cli.conftest import TARE
 from kubelab import build, pod_lab
 from kubernetes_pods.conftest import Campaign, PodLab
+from support.waiting import until
 
 _OURS = "app.kubernetes.io/managed-by=tare"
 _PATIENCE_S = 120
@@ -81,7 +81,7 @@ def test_output_is_there_while_its_program_runs_and_after_a_kill_and_a_rotation(
     def size() -> int:
         return sum(one.stat().st_size for one in campaign.out.glob("attempts/*/*/stdout"))
 
-    _until(lambda: size() > 6_000_000)
+    until(lambda: size() > 6_000_000, _PATIENCE_S, every_s=0.3)
     assert "Running" in pods.kubectl("get", "pods", "-l", f"{_OURS},tare/role=launcher")
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -91,7 +91,11 @@ def test_output_is_there_while_its_program_runs_and_after_a_kill_and_a_rotation(
     folder = _home(campaign)
     data = (folder / "stdout").read_bytes()
     assert hashlib.sha256(data[:40_000_000]).hexdigest() == (folder / "sum").read_text().split()[0]
-    _until(lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"))
+    until(
+        lambda: not pods.kubectl("get", "mpijobs,jobs,pods,configmaps", "-l", _OURS, "-o", "name"),
+        _PATIENCE_S,
+        every_s=0.3,
+    )
 
 
 def test_an_api_server_that_is_killed_while_results_are_received_loses_nothing(
@@ -110,7 +114,7 @@ def test_an_api_server_that_is_killed_while_results_are_received_loses_nothing(
         process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
     try:
         for name, n_bytes in (("stdout", 1_000_000), ("file.1", 1_000_000)):
-            _until(lambda name=name, n=n_bytes: _size(campaign, name) > n)  # type: ignore[misc]
+            until(lambda name=name, n=n_bytes: _size(campaign, name) > n, _PATIENCE_S, every_s=0.3)  # type: ignore[misc]
             _kill_api_server(pods)
         assert process.wait(timeout=300) == 0, (tmp_path / "log").read_text()
         folder = _home(campaign)
@@ -140,18 +144,11 @@ def _kill_api_server(pods: PodLab) -> None:
     time.sleep(8)
     with (pods.folder / "api-server-again.log").open("ab") as log:
         pods.started.append(subprocess.Popen(pod_lab.inside(pods.folder, argv), stdout=log, stderr=log))
-    _until(lambda: pods.run(*_kubectl(), "get", "--raw", "/readyz").returncode == 0)
+    until(lambda: pods.run(*_kubectl(), "get", "--raw", "/readyz").returncode == 0, _PATIENCE_S, every_s=0.3)
 
 
 def _kubectl() -> tuple[str | Path, ...]:
     return build.programs().kubelab, "kubectl"
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.3)
 
 
 def test_inputs_are_in_each_pod_byte_for_byte(campaign: Campaign, tmp_path: Path) -> None:

@@ -87,6 +87,12 @@ def test_a_setting_does_not_take_the_label_of_another(tmp_path: Path, serve: Ser
     assert {found[name] for name in ("campaign_", "case_", "fom_", "a_b", "a_b_")} == {found["network"]}
 
 
+def test_coordinates_whose_labels_would_be_equal_have_labels_of_their_own() -> None:
+    family = MetricFamily("x", "gauge", "")
+    family.add(1, {"case": "c", "at_a-b": 1, "at_a.b": 2, "at_a_b": 3})
+    assert 'x{case="c",at_a_b="1",at_a_b_="2",at_a_b__="3"} 1.0' in render([family])
+
+
 def test_labels_are_escaped_and_their_names_are_valid() -> None:
     family = MetricFamily("x", "gauge", "a\nb")
     family.add(1, {label_name("ranks-per node"): 'a "b"\n\\c'})

@@ -30,7 +30,7 @@ from tare.report.variants import lay_out
 from tare.report.words.changes import change, figure
 from tare.storage.campaign import read_campaign
 from truth.campaigns import write
-from truth.test_sentences import mixed
+from truth.told_campaigns import mixed
 
 _SIGNS = {"▲": "worse", "▼": "better", "≈": "equivalent", "?": "undecided"}
 _NO_RATIO = {"–": "undecided"}

@@ -25,7 +25,7 @@ from truth.noise import (
     sometimes_slow,
     t3,
 )
-from truth.test_sentences import HPCC, NAMD, OSU, WRF
+from truth.told_campaigns import HPCC, NAMD, OSU, WRF
 
 NOISES: Mapping[str, Noise] = {
     "log-normal 0.3 %": lognormal(0.003),

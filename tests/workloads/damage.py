@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hypothesis import strategies as st
 
@@ -35,6 +35,15 @@ DISGUISES = (
     ),
 )
 """The same text as other systems, terminals and `kubectl logs` keep it."""
+
+
+def between(noise: str) -> Callable[[str], str]:
+    """Return a function that puts `noise` before and after each line of a text."""
+    return lambda text: noise + "".join(line + noise for line in text.splitlines(keepends=True))
+
+
+MESSES = (*map(between, NOISE), *DISGUISES)
+"""What may be done to a whole log without any change to what is read of it."""
 
 
 def cuts(text: str, count: int = 40) -> Iterator[str]:

@@ -38,6 +38,8 @@ def test_the_figures_of_a_study_of_ones_own_may_be_any_number() -> None:
     findings = Findings(FOMS, is_any_number_possible=True)
     findings.measure("time", -4e40)
     assert findings.parsed(is_complete=True).problems == ()
+    findings.measure("time", 1e300)  # which no journal takes
+    assert findings.parsed(is_complete=True).problems == ("time is 1e+300, which is no measurement",)
 
 
 def test_an_output_without_a_figure_is_not_complete() -> None:

@@ -63,7 +63,8 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
     from scipy.special import ndtri
 
     found = aggregates(campaign, correction=Correction.HOLM)
-    known = [(one, width) for one in found if one.is_primary and (width := _half_width(one)) is not None]
+    widths = ((one, _half_width(one)) for one in found if one.is_primary)
+    known = [(one, width) for one, width in widths if width is not None and math.isfinite(width)]
     margin = campaign.plan.margin
     wide = [
         (one, width)

@@ -13,7 +13,7 @@ from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
-from tare.core.values import Scalar
+from tare.core.values import MOST_RUNS, Scalar
 from tare.core.workload import Workload
 from tare.execution.outcome import judge_figures
 from tare.execution.parsing import parse_file
@@ -80,12 +80,17 @@ def imported_plan(
 ) -> Plan:
     """Return the plan of the campaign in `folder` with the imported runs; `reference` may replace its own.
 
-    Raises UsageError if no case has the settings of `reference`.
+    Raises UsageError if no case has the settings of `reference`, or if a repeat has too large a number.
     """
     old = existing.plan if existing else Plan(study=folder.resolve().name, site="imported", cases=())
     n_blocks = max([old.repeats.max if existing else 0, *(run.attempt.block for run in found.runs)])
     foms = {workload.name: tuple(workload.foms)}
     plan = extended_plan(old, (run.case for run in found.runs), foms, reference, n_blocks)
+    if plan.is_too_large:
+        raise UsageError(
+            f"repeat {n_blocks} of {len(plan.cases)} cases is too large a number: repeats count from 1, and "
+            f"a campaign holds {MOST_RUNS} runs; a date is {{started}}"
+        )
     kinds = {one.name: one.kind for one in workload.parameters}
     plan = msgspec.structs.replace(
         plan, kinds={**old.kinds, workload.name: kinds}, sending=_sending(existing, workload)

@@ -13,13 +13,13 @@ from tare.config.site_file import SiteSource
 from tare.config.study_file import StudySource
 from tare.core.case import Case
 from tare.core.errors import CampaignError, Fault, FileFaults, UsageError
-from tare.core.plan import MOST_RUNS, Edition, Plan
+from tare.core.plan import Edition, Plan
 from tare.core.program import PROGRAM_SETTINGS
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.core.site import Site
 from tare.core.study import Origin, Study
-from tare.core.values import Scalar
+from tare.core.values import MOST_RUNS, Scalar
 from tare.core.workload import InlineDefinition, Workload
 from tare.execution.compose import Composer
 from tare.plan import make_plan, profiled_plan

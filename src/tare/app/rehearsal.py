@@ -26,6 +26,7 @@ from tare.app.planning import SITE, STUDY, Loaded
 from tare.app.unloaded import find_unloaded
 from tare.core.case import Case
 from tare.core.errors import UsageError
+from tare.core.safe_folder import SafeFolder
 from tare.core.site import Platform
 from tare.core.software import Layers
 from tare.execution.compose import Composer
@@ -74,9 +75,8 @@ def rehearse(
     found += _mixed_mpis(composer, cases, ask)
     hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
     found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
-    (folder / RECORD).write_bytes(
-        msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
-    )
+    record = msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
+    SafeFolder(folder, RECORD).replace(record, is_synced=False)
     for one in found:
         if one.is_note:
             note(f"note: {_describe(one, folder, loaded)}")

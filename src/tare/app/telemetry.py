@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from tare.core.job import HostRunner
+from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry_options import TelemetryOptions
 from tare.execution.telemetry import Telemetry
 from tare.plugins.collectors import packets, sampler
@@ -56,6 +57,5 @@ def write_counter(folder: Path, options: TelemetryOptions) -> Path | None:
 
 
 def _write(folder: Path, name: str, program: str) -> Path:
-    path = folder.resolve() / name
-    path.write_text(program, encoding="utf-8")
-    return path
+    SafeFolder(folder, name).replace(program.encode(), is_synced=False)
+    return folder.resolve() / name

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from tare import __version__
-from tare.terminal import colour
+from tare.terminal import colour, streams
 
 if TYPE_CHECKING:
     import click
@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         sys.excepthook = _show_defect
         threading.excepthook = _show_defect_of_thread
+        streams.prepare()
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments == ["--version"]:  # answered before click is imported: scripts call it a lot
         print(f"tare {__version__}")

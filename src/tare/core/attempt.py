@@ -12,7 +12,7 @@ from tare.core.job import Counters
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import TelemetryFigure
 from tare.core.telemetry_sources import figures as telemetry_figures
-from tare.core.values import CaseId, Elapsed, EpochSeconds, Ordinal, Scalar
+from tare.core.values import CaseId, Elapsed, EpochSeconds, Figure, Ordinal, Scalar
 from tare.core.workload import Better, Measurement
 
 
@@ -34,7 +34,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     unit: str
     better: Better | None = None
     at: dict[str, list[Scalar]] = {}
-    values: list[float] = []
+    values: list[Figure] = []
 
     def __post_init__(self) -> None:
         """Raise ValueError if a list of coordinates is not as long as the values, as in a damaged file."""
@@ -153,8 +153,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     load: float | None = None
     environment: str | None = None
     source: Source | None = None
-    telemetry: dict[str, float] = {}
-    imported: dict[str, float] = {}
+    telemetry: dict[str, Figure] = {}
+    imported: dict[str, Figure] = {}
     session: Ordinal = 0
     part: Ordinal = 0
     printed: dict[str, list[Scalar]] = {}

@@ -95,7 +95,8 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _planned(self) -> tuple[Run, ...]:
         runs: list[Run] = []
-        for block in range(1, max([self.plan.repeats.min, *self.orders]) + 1):
+        planned = range(1, self.plan.repeats.min + 1)
+        for block in sorted({*planned, *(one for one in self.orders if one >= 1)}):
             begun = self.orders.get(block, [])
             rest = () if block > self.plan.repeats.min else (case.id for case in self.plan.order(block))
             runs.extend(Run(block, case) for case in dict.fromkeys([*begun, *rest]))

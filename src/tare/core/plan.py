@@ -14,11 +14,8 @@ from tare.core.bounds import Link, Peaks
 from tare.core.case import Case
 from tare.core.memo import Memo
 from tare.core.study import DESIGN_SETTINGS, Design
-from tare.core.values import Scalar
+from tare.core.values import MOST_RUNS, Scalar
 from tare.core.workload import Fom, ParameterKind, written
-
-MOST_RUNS = 10_000_000
-"""The most planned runs that fit in memory; at one second each they take four months."""
 
 _Values: TypeAlias = tuple[Scalar | None, ...]
 _ByValues: TypeAlias = dict[_Values, list[Case]]
@@ -99,6 +96,16 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         if not self.profiled:
             return self
         return msgspec.structs.replace(self, cases=(*self.cases, *self.profiled), profiled=())
+
+    @property
+    def n_runs_at_most(self) -> int:
+        """Return the largest number of runs that `repeats` allows."""
+        return len(self.cases) * max(self.repeats.min, self.repeats.max, self.warmup)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Return whether it may have more runs than fit in memory; such a plan is never read."""
+        return self.n_runs_at_most > MOST_RUNS
 
     def order(self, block: int) -> tuple[Case, ...]:
         """Return every case once, in the random order of `block` (a randomised complete block).

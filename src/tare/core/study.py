@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -128,6 +128,10 @@ class Scaling(msgspec.Struct, frozen=True):
     weak: tuple[str, ...] = ()
 
 
+Margin = Annotated[float, msgspec.Meta(ge=0, le=1_000_000)]
+"""A relative difference; one of a million is more than any figure of merit differs."""
+
+
 class Design(msgspec.Struct, frozen=True, kw_only=True):
     """How a question is answered, in a study and in its plan.
 
@@ -143,7 +147,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     reference: Settings = {}
     repeats: Repeats = Repeats()
     warmup: int = 0
-    margin: float = 0.02
+    margin: Margin = 0.02
     timeout_s: float = 600.0
     retries: int = 2
     seed: int = 1

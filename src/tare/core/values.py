@@ -18,11 +18,23 @@ Settings = Mapping[str, Scalar]
 CaseId = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")]
 """The id of a case. It names a folder, so the pattern excludes ids that lead to another folder."""
 
-Ordinal = Annotated[int, msgspec.Meta(ge=-1_000_000, le=1_000_000_000)]
+MOST_RUNS = 10_000_000
+"""The most planned runs that fit in memory; at one second each they take four months."""
+
+Ordinal = Annotated[int, msgspec.Meta(ge=-1_000_000, le=MOST_RUNS)]
 """The number of a block, a session or an attempt."""
 
-EpochSeconds = Annotated[float, msgspec.Meta(ge=-58_000_000_000, le=250_000_000_000)]
-"""Seconds since the epoch (time(2)), in a range that calendars can show, with time to spare."""
+EARLIEST_S, LATEST_S = -58_000_000_000, 250_000_000_000
+"""The range of times that calendars can show, with time to spare: the years 132 to 9892."""
+
+EpochSeconds = Annotated[float, msgspec.Meta(ge=EARLIEST_S, le=LATEST_S)]
+"""Seconds since the epoch (time(2)), in a range that calendars can show."""
+
+MOST_FIGURE = 1e60
+"""A figure beyond this is no measurement in any unit, and is not read: a ratio with it need not be finite."""
+
+Figure = Annotated[float, msgspec.Meta(ge=-MOST_FIGURE, le=MOST_FIGURE)]
+"""A measured figure of merit."""
 
 Elapsed = Annotated[float, msgspec.Meta(ge=-3_000_000_000, le=3_000_000_000)]
 """A duration in seconds, at most a century; below zero where a clock was set back during it."""

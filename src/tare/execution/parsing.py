@@ -6,7 +6,6 @@ A parser may be anybody's: one that raises or does not end is a problem of that 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +13,7 @@ import msgspec
 
 from tare.core.protocols import implements
 from tare.core.safe_folder import SafeFolder
-from tare.core.units import format_seconds
+from tare.core.units import format_bytes, format_seconds
 from tare.core.workload import HasOtherOutputs, Parsed, Workload
 from tare.execution.parser_deadline import OutOfTime, within
 
@@ -73,6 +72,30 @@ _PARSE_S, _PARSE_BYTES_PER_S = 60.0, 1e6
 """The time limit of a parser: one minute, plus one second per MB. Most parsers read 10 to 50 MB a second."""
 
 
+MOST_LINE = 64 * 1024 * 1024
+"""The longest line, in bytes, that a parser gets; a parser reads line by line, and holds a whole line."""
+_PIECE = 1024 * 1024
+
+
+def parse_lines(workload: Workload, lines: TextIO) -> Parsed:
+    """Return what the workload's parser finds in a file; a line of more than MOST_LINE is a problem."""
+    if _has_endless_line(lines.fileno()):
+        return Parsed(problems=(f"it has a line of more than {format_bytes(MOST_LINE)}, which is no log",))
+    return workload.parse(lines)
+
+
+def _has_endless_line(descriptor: int) -> bool:
+    """Return whether a line of the file is longer than MOST_LINE; only large files are looked at."""
+    if os.fstat(descriptor).st_size <= MOST_LINE:
+        return False
+    at = length = 0
+    while length <= MOST_LINE and (piece := os.pread(descriptor, _PIECE, at)):
+        at += len(piece)
+        ends = [end for sign in (b"\n", b"\r") if (end := piece.rfind(sign)) >= 0]
+        length = len(piece) - max(ends) - 1 if ends else length + len(piece)
+    return length > MOST_LINE
+
+
 def _parse(workload: Workload, lines: TextIO) -> Parsed:
     limit_s = _PARSE_S + os.fstat(lines.fileno()).st_size / _PARSE_BYTES_PER_S
     try:
@@ -86,8 +109,8 @@ def _parse(workload: Workload, lines: TextIO) -> Parsed:
         )
 
 
-def _parsed(workload: Workload, lines: Iterable[str]) -> Parsed:
+def _parsed(workload: Workload, lines: TextIO) -> Parsed:
     try:
-        return workload.parse(lines)
+        return parse_lines(workload, lines)
     except Exception as error:  # a plug-in's parser may raise anything; the run must be recorded nevertheless
         return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))

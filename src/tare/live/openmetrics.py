@@ -111,9 +111,23 @@ def render(found: Iterable[MetricFamily]) -> str:
         lines.append(f"# HELP {family.name} {_escaped(family.summary)}")
         suffix = "_total" if family.kind == "counter" else ""
         for labels, value in family.samples:
-            text = ",".join(f'{label_name(name)}="{_escaped(one)}"' for name, one in labels.items())
+            text = ",".join(f'{name}="{_escaped(one)}"' for name, one in _named(labels).items())
             lines.append(f"{family.name}{suffix}{{{text}}} {float(value)!r}")
     return "\n".join([*lines, "# EOF", ""])
+
+
+def _named(labels: Labels) -> Labels:
+    """Return `labels` with valid names, each once; ``_`` is appended to a name that another label has.
+
+    Prometheus refuses all metrics of a page on which one label occurs twice.
+    """
+    found: dict[str, object] = {}
+    for name, value in labels.items():
+        valid = label_name(name)
+        while valid in found:
+            valid += "_"
+        found[valid] = value
+    return found
 
 
 def label_name(name: str) -> str:

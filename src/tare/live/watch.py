@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import threading
 import time
@@ -82,6 +83,14 @@ class FollowedCampaign:
             campaign_state.apply(self._view.event(event), revision)
         campaign_state.run_by(is_running, revision)
         return news.fault
+
+    def fail(self, error: Exception, revision: int) -> None:
+        """Show `error`, a defect of Tare, in place of the campaign until its plan changes, and log it."""
+        logging.getLogger("uvicorn.error").error("campaign %s", self.name, exc_info=error)
+        self.campaign_state = self.statistics = None
+        kind, text = type(error).__name__, self.pseudonyms.text(str(error))
+        self.fault = f"a defect of Tare: {kind}: {text}; 'tare status {self.shown_folder}' may tell more"
+        self.revision = revision
 
     def are_statistics_due(self, now: float) -> bool:
         """Return whether to compute the statistics again: something changed, and the waiting time is over."""
@@ -168,7 +177,11 @@ class Hub:
             is_changed = found.keys() != self.campaigns.keys()
             self.campaigns = found
             for watched in found.values():
-                is_changed |= watched.poll(revision)
+                try:
+                    is_changed |= watched.poll(revision)
+                except Exception as error:  # one campaign must not take the others with it
+                    watched.fail(error, revision)
+                    is_changed = True
             if is_changed:
                 self.revision = revision
             return is_changed
@@ -256,7 +269,13 @@ class Hub:
             campaign = campaign_state.campaign()
             revision = max(campaign_state.ended_revision, campaign_state.matrix_revision)
         began = self._clock()
-        statistics = compute_statistics(campaign, revision)
+        try:
+            statistics = compute_statistics(campaign, revision)
+        except Exception as error:  # one campaign must not take the others with it
+            with self.lock:
+                self.revision += 1
+                watched.fail(error, self.revision)
+            return
         with self.lock:
             if watched.campaign_state is campaign_state:
                 now = self._clock()

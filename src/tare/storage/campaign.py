@@ -23,8 +23,9 @@ from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign, Environment
 from tare.core.case import Pass
 from tare.core.errors import CampaignError, NoCampaign
-from tare.core.plan import MOST_RUNS, Plan
+from tare.core.plan import Plan
 from tare.core.safe_folder import SafeFolder
+from tare.core.values import MOST_RUNS
 from tare.storage.journal import (
     AttemptBegan,
     AttemptEnded,
@@ -83,10 +84,10 @@ def read_plan(folder: Path) -> Plan:
         if not SafeFolder(folder, JOURNAL).exists():
             raise NoCampaign(folder, f"{PLAN}: {missing}")
         raise CampaignError(f"{folder / PLAN}: {missing}; restore it from a copy")
-    most = len(plan.cases) * max(plan.repeats.min, plan.repeats.max, plan.warmup)
-    if most > MOST_RUNS:
+    if plan.is_too_large:
         raise CampaignError(
-            f"{folder / PLAN}: damaged ({most:.3g} runs, more than the {MOST_RUNS} that can be); restore it"
+            f"{folder / PLAN}: damaged ({plan.n_runs_at_most:.3g} runs, more than the {MOST_RUNS} that can "
+            "be); restore it"
         )
     return plan
 

@@ -151,7 +151,7 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
             if not text.isprintable():
                 reasons[name] = f"{name} is {printable(text)}, which is not plain text; rename the file"
                 continue
-            if name == "block" and text.isdecimal() and int(text) < _LEAST_SIZE:
+            if name == "block" and _is_small(text):
                 reasons[name] = (
                     f"block {text}: here {{block}} is the size of a block, and {text} looks like the "
                     f"number of a repeat; write {{repeat}} for that, or the size with its unit, {text}B"
@@ -162,6 +162,10 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
             except ValueError as error:
                 reasons[name] = f"{name}: {error}"
         return settings, reasons
+
+
+def _is_small(text: str) -> bool:
+    return text.isdecimal() and len(text) < 10 and int(text) < _LEAST_SIZE
 
 
 def _date_fault(name: str, text: str) -> str:

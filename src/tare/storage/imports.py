@@ -21,7 +21,7 @@ from tare.core.redaction import redact_text
 from tare.core.safe_folder import SafeFolder
 from tare.core.study import DESIGN_SETTINGS, Repeats
 from tare.core.user_files import open_given
-from tare.core.values import Scalar, Settings
+from tare.core.values import EARLIEST_S, LATEST_S, Scalar, Settings
 from tare.core.workload import Fom
 from tare.plan import identified, lay_out, varied_settings
 from tare.storage.campaign import freeze, open_journal
@@ -214,7 +214,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             state=judged.state,
             reason=redact_text(judged.reason),
             check=judged.check,
-            started_at=_moment(file.candidate.started) or path.stat().st_mtime,
+            started_at=started_at(file.candidate.started, path.stat().st_mtime),
             series=list(judged.series),
             source=placed.source,
             printed={name: list(values) for name, values in judged.printed.items()},
@@ -331,6 +331,16 @@ def _block_number(candidate: Candidate) -> int:
     """Return the number of the block that is given for a file; 0 if it is missing or not a whole number."""
     text = candidate.block or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def started_at(given: str | None, modified_s: float) -> float | None:
+    """Return when a run started: the `given` time, or else when its file was modified; None beyond calendars.
+
+    File systems have times that no calendar has, such as those of a forged archive.
+    """
+    moment = _moment(given)
+    seconds = modified_s if moment is None else moment
+    return seconds if EARLIEST_S <= seconds <= LATEST_S else None
 
 
 def _moment(text: str | None) -> float | None:

@@ -104,7 +104,7 @@ class DamagedLine(ValueError):
 
 
 def write_line(event: Event) -> bytes:
-    """Return `event` as a line of a journal, with its checksum and newline."""
+    """Return `event` as a line of a journal, with its checksum and newline; it need not be readable."""
     body = _encode(event)[:-1]
     return body + b',"crc32":"%08x"}\n' % zlib.crc32(body)
 
@@ -159,13 +159,15 @@ class Journal:
         """Append `event`; when `is_synced`, it is on the disk when this returns (fdatasync(2)).
 
         Raises DiskFull when there is no room; the journal then ends where it did before. Raises CampaignError
-        where the campaign was moved or removed: nothing is then written to its new place.
+        where the campaign was moved or removed: nothing is then written to its new place. So it does for an
+        event that no reader would accept.
         """
         if self._is_torn:
             raise CampaignError(f"{self.path}: cannot write: its last line could not be written")
         if not self.path.exists():  # the open file could be written, but may be another folder's now
             raise CampaignError.gone(self.path.parent)
         end, line = None, write_line(event)
+        self._require_readable(line)
         try:
             end = os.fstat(self._descriptor).st_size
             written = os.write(self._descriptor, line)
@@ -176,6 +178,18 @@ class Journal:
         except OSError as error:
             self._take_back(end)
             raise CampaignError.from_os(self.path.parent, error) from error
+
+    def _require_readable(self, line: bytes) -> None:
+        """Raise CampaignError for a line that holds what no reader takes, such as an infinite figure.
+
+        As the last line, it would be dropped as torn, and with a further line the campaign could not be read.
+        """
+        try:
+            _decode(line)
+        except NOT_JSON as error:
+            raise CampaignError(
+                f"{self.path}: not written: an event that cannot be read again ({error}); please report this"
+            ) from error
 
     def _take_back(self, end: int | None) -> None:
         """Remove a line that could not be written whole, so that the journal ends at `end`.

@@ -12,7 +12,7 @@ import msgspec
 
 from tare.core.user_files import open_given
 
-_DIGITS = re.compile(r"(\d+)")
+_DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
 PACKED = "is compressed; unpack it first"
@@ -45,10 +45,14 @@ class Refused(msgspec.Struct, frozen=True):
     is_fault: bool = True
 
 
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts numbers within text by their value: ``run2`` before ``run10``."""
+def natural(text: str) -> tuple[tuple[int, str, str], ...]:
+    """Return a key that sorts numbers within text by their value: ``run2`` before ``run10``.
+
+    Of two numbers without leading zeros, the longer one is larger. So no number is too long to be sorted.
+    """
     parts = _DIGITS.split(text)
-    return tuple((int(part) if index % 2 else 0, part) for index, part in enumerate(parts))
+    digits = [part.lstrip("0") if index % 2 else "" for index, part in enumerate(parts)]
+    return tuple((len(number), number, part) for number, part in zip(digits, parts, strict=True))
 
 
 def printable(path: Path | str) -> str:
@@ -60,8 +64,9 @@ def printable(path: Path | str) -> str:
 def find_files(paths: Iterable[Path]) -> tuple[list[Path], list[Refused]]:
     """Return the regular files at and below `paths`, each once, and what could not be used.
 
-    Names are sorted, with numbers in them by value. Links to files are followed. Links to folders are not,
-    unless they are in `paths`, so that there are no loops.
+    Names are sorted, with numbers in them by value. A link to a file is followed if it is in `paths`, or if
+    it leads to a file in the same folder of `paths`: a tree of another person may link to files of its
+    reader. Links to folders are only followed if they are in `paths`, so that there are no loops.
     """
     found: dict[tuple[int, int], Path] = {}
     refused: list[Refused] = []
@@ -95,4 +100,14 @@ def _walk(paths: Iterable[Path], refused: list[Refused]) -> Iterator[Path]:
                 if Path(folder, name).is_symlink():
                     why = "a link to a folder; name it to have it read"
                     refused.append(Refused(printable(os.path.join(folder, name)), why, is_fault=False))  # noqa: PTH118
-            yield from (Path(folder, name) for name in sorted(names, key=natural))
+            for path in (Path(folder, name) for name in sorted(names, key=natural)):
+                if path.is_symlink() and path.exists() and not _stays(path, absolute):
+                    why = f"a link that leads out of {printable(absolute)}; name it to have it read"
+                    refused.append(Refused(printable(path), why))
+                else:
+                    yield path
+
+
+def _stays(link: Path, folder: str) -> bool:
+    """Return whether what `link` leads to is below `folder`."""
+    return link.resolve().is_relative_to(Path(folder).resolve())

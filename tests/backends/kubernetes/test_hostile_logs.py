@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import gzip
+import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,21 @@ def test_an_archive_that_unpacks_to_more_than_is_allowed_is_refused(tmp_path: Pa
     with pytest.raises(ValueError, match="unpacks to more than 1 MiB"):
         receiver.lacks()
     assert everything(tmp_path) == {}
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, b"0"])
+def test_a_name_or_header_of_gigabytes_is_refused_before_it_is_unpacked(tmp_path: Path, kind: bytes) -> None:
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = kind, 2**33
+    packed = gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(64 * 2**20), 9)
+    receiver = receive(tmp_path / "f", sent_lines(listed({}), packed))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="unpacks to more than 1 MiB"):
+            receiver.lacks()
+        assert tracemalloc.get_traced_memory()[1] < 32 * 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_list_that_unpacks_to_more_than_it_may_is_refused() -> None:

@@ -19,6 +19,7 @@ from tare.core.errors import UsageError
 from tare.core.user_files import open_given
 from tare.core.values import Settings
 from tare.core.workload import Measurement, Parsed, Workload
+from tare.execution.parsing import parse_lines
 from tare.terminal.output import echo, json_option, print_long_json, print_table
 
 _STDIN = "-"
@@ -144,7 +145,7 @@ def _parse(workload: Workload, name: str) -> Parsed:
         return workload.parse(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
     try:
         with io.TextIOWrapper(open_given(Path(name)), encoding="utf-8", errors="replace") as lines:
-            return workload.parse(lines)
+            return parse_lines(workload, lines)
     except OSError as error:
         raise UsageError(
             f"{click.format_filename(name)}: cannot be read: {error.strerror}; name a file that holds the "

@@ -118,4 +118,4 @@ def _number(value: float, one: CheckedComparison, half: float | None) -> str:
 
 def _decimals(value: float, half: float | None) -> int:
     size = half or abs(value) / 100
-    return min(max(1 - math.floor(math.log10(size)), 0), 12) if size > 0 else 1
+    return min(max(1 - math.floor(math.log10(size)), 0), 12) if 0 < size < math.inf else 1

@@ -34,6 +34,8 @@ def number(value: float, digits: int = 3) -> str:
     """Return `value` to `digits` significant digits, without an exponent from 1e-3 to below 1e7."""
     if value == 0:
         return "0"
+    if math.isinf(value):  # the ratio of a forged figure
+        return "∞" if value > 0 else "−∞"
     magnitude = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))  # 9.999 counts as 10
     if not -4 < magnitude < 7:
         return f"{value:.{digits - 1}e}".replace("-", "−")

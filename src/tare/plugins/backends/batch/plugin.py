@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import abc
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.core.backend_plugin import (
@@ -26,8 +28,6 @@ from tare.plugins.backends.batch.leftovers import left_in
 from tare.plugins.backends.batch.options import OptionsT, options_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tare.plugins.backends.batch.commands import CommandQueue
     from tare.plugins.backends.batch.queue import Queue
     from tare.plugins.backends.batch.scheduler import BatchScheduler
@@ -130,13 +130,14 @@ class CommandBackend(JobBackend[OptionsT]):
             platform=context.platform,
             timeout_s=60,
         )
-        script = context.folder / "tare-doctor.sh"
-        script.write_text(self.render([task], self.options_of(context.platform), ""))
-        try:
-            found = is_accepted(script)
-        except BackendError as error:
-            cure = f"correct what it names in the platform's '{self.name}'"
-            return Finding(name=f"{what} takes jobs", is_met=False, found=str(error), cure=cure)
-        finally:
-            script.unlink()
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="tare-doctor.", suffix=".sh", dir=context.folder
+        ) as script:
+            script.write(self.render([task], self.options_of(context.platform), ""))
+            script.flush()
+            try:
+                found = is_accepted(Path(script.name))
+            except BackendError as error:
+                cure = f"correct what it names in the platform's '{self.name}'"
+                return Finding(name=f"{what} takes jobs", is_met=False, found=str(error), cure=cure)
         return Finding(name=f"{what} takes jobs", is_met=True, found=found)

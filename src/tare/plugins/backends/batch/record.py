@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.core.job import Exit
+from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, Task
 from tare.core.telemetry import Epoch
 from tare.core.units import whole_number
@@ -19,6 +21,7 @@ from tare.probes.records import read_records
 _TIMED_OUT = {124, 137}  # timeout(1): after SIGTERM, and after SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64
 _MOST_CHARACTERS = 10_000
+_MOST_RECORD = 16 * 1024 * 1024  # bytes; a line for each step and each node
 _TIME = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{0,9})?")
 
 
@@ -50,18 +53,21 @@ class Progress(msgspec.Struct, frozen=True):
 
 def read_progress(folder: Path) -> Progress | None:
     """Return how far the task in `folder` came. Return None if it has not begun."""
-    return read_complete(folder) or _read(folder / "progress", is_complete=False)
+    return read_complete(folder) or _read(folder, "progress", is_complete=False)
 
 
 def read_complete(folder: Path) -> Progress | None:
     """Return the record of the task in `folder` if the task is complete, else None."""
-    found = _read(folder / "landed", is_complete=True)
+    found = _read(folder, "landed", is_complete=True)
     return found if found is not None and found.is_complete else None
 
 
-def _read(path: Path, *, is_complete: bool) -> Progress | None:
+def _read(folder: Path, name: str, *, is_complete: bool) -> Progress | None:
+    if not (folder / name).exists():  # one stat(2): of a thousand records, most are not there yet
+        return None
     try:
-        return _parse(path.read_text(errors="replace"), is_complete=is_complete)
+        record = SafeFolder(folder, name).read(_MOST_RECORD)
+        return _parse(record.decode(errors="replace"), is_complete=is_complete)
     except OSError:
         return None
 
@@ -202,16 +208,17 @@ def _seconds(text: str) -> float:
 def _read_storage_space(folder: Path) -> dict[str, str]:
     """Return what each node printed about its storage path (see probes.storage_space)."""
     found = {}
-    for path in folder.glob("room.*"):
-        with path.open(errors="replace") as file:
-            found[path.name.removeprefix("room.")] = file.read(_MOST_CHARACTERS)
+    for one in SafeFolder(folder).files("room.*"):
+        with contextlib.suppress(OSError), one.reader() as file:
+            found[one.name.removeprefix("room.")] = file.read(_MOST_CHARACTERS).decode(errors="replace")
     return found
 
 
 def _read_probe(folder: Path, name: str) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
-    for path in folder.glob(f"{name}.*"):
-        found[path.name.removeprefix(f"{name}.")] = read_records(path.read_text(errors="replace"))
+    for one in SafeFolder(folder).files(f"{name}.*"):
+        with contextlib.suppress(OSError):
+            found[one.name.removeprefix(f"{name}.")] = read_records(one.read().decode(errors="replace"))
     return found
 
 

@@ -14,6 +14,7 @@ from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.interrupts import interrupts_deferred
 from tare.core.log import fields
+from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, OnWait, Task
 from tare.plugins.backends.batch import record
 from tare.plugins.backends.batch.phases import NOT_OVER, RUNNING, Phase
@@ -24,6 +25,7 @@ _LOG = log.of("batch")
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
 _LOOK_S, _MOST_WATCHED = 0.1, 16  # at records between polls, a stat(2) each
 _OUTAGE_S = 600.0  # a controller is back within minutes after a restart, a fail-over or an overload
+_MOST_NAME = 64 * 1024  # bytes, of a job's number or of a path
 _QUEUED_S = 5.0  # a shorter wait is not reported
 _JOB_ENDS_S = 3.0  # from the task's record to the end of the script, on a busy machine
 _FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
@@ -81,7 +83,7 @@ class BatchScheduler:
         other.
         """
         path = tasks[0].folder / "job.sh"
-        path.write_text(self._render(tasks))
+        SafeFolder(path.parent, path.name).replace(self._render(tasks).encode(), is_synced=False)
         self._poll_s = _FIRST_POLL_S
         while True:
             with interrupts_deferred():
@@ -271,7 +273,7 @@ class BatchScheduler:
             "job submitted", extra=fields(to=self._queue.system, job=job, runs=[one.name for one in tasks])
         )
         for task in tasks:
-            (task.folder / "job").write_text(f"{job}\n")
+            SafeFolder(task.folder, "job").replace(f"{job}\n".encode(), is_synced=False)
             self._in_flight[task.name] = _InFlightJob(task, job, tasks[0].name)
         self._poll_s = _FIRST_POLL_S
 
@@ -320,11 +322,11 @@ class BatchScheduler:
         The recorded path is used only if it is this very attempt's folder. If the folder cannot be removed
         now, it stays on record.
         """
-        left = task.folder / "storage.left"
-        with contextlib.suppress(OSError, BackendError):
-            folder = left.read_text().rstrip("\n")
+        left = SafeFolder(task.folder, "storage.left")
+        with contextlib.suppress(OSError, UnicodeDecodeError, BackendError):
+            folder = left.read(_MOST_NAME).decode().rstrip("\n")
             if record.is_own_folder(task, folder) and self._queue.remove(folder):
-                left.unlink()
+                left.remove()
 
     def _note_outage(self, error: BackendError, submitted: Collection[str] = ()) -> None:
         """Wait during an outage of the controller, while jobs continue.
@@ -352,7 +354,8 @@ class BatchScheduler:
     @staticmethod
     def _recorded_job(task: Task) -> str | None:
         try:
-            return (task.folder / "job").read_text(errors="replace").strip() or None
+            found = SafeFolder(task.folder, "job").read(_MOST_NAME)
+            return found.decode(errors="replace").strip() or None
         except OSError:
             return None
 

@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from tare.core.errors import BackendError
+from tare.core.safe_folder import SafeFolder
 from tare.plugins.backends.kubernetes.merging import Json
 from tare.plugins.backends.kubernetes.observed import SeenPod
 
@@ -17,7 +18,7 @@ _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml's, ten times 
 
 def keep_manifests(folder: Path, documents: Sequence[Json]) -> None:
     """Write ``manifests.yaml``: the objects that are created for a task."""
-    _write(folder / "manifests.yaml", documents)
+    _write(SafeFolder(folder, "manifests.yaml"), documents)
 
 
 def last_logs(
@@ -51,11 +52,16 @@ def keep(
     `logs` are by a pod's role or name; `raw` are the last reported states, and `events` one line each.
     """
     for name, log in logs.items():
-        (folder / f"{name}.log").write_bytes(log)
-    _write(folder / "pods.yaml", [msgspec.json.decode(pod) for pod in raw])
-    (folder / "events.txt").write_text("".join(f"{line}\n" for line in events))
-    (folder / "nodes.txt").write_text("".join(f"{p.metadata.name} {p.spec.node_name}\n" for p in pods))
+        SafeFolder(folder, f"{name}.log").replace(log, is_synced=False)
+    _write(SafeFolder(folder, "pods.yaml"), [msgspec.json.decode(pod) for pod in raw])
+    _write_lines(SafeFolder(folder, "events.txt"), events)
+    _write_lines(SafeFolder(folder, "nodes.txt"), (f"{p.metadata.name} {p.spec.node_name}" for p in pods))
 
 
-def _write(path: Path, documents: Sequence[object]) -> None:
-    path.write_text(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000))
+def _write(file: SafeFolder, documents: Sequence[object]) -> None:
+    text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
+    file.replace(text.encode(errors="replace"), is_synced=False)
+
+
+def _write_lines(file: SafeFolder, lines: Iterable[str]) -> None:
+    file.replace("".join(f"{line}\n" for line in lines).encode(errors="replace"), is_synced=False)

@@ -34,6 +34,7 @@ _CURES = {
 }
 """Messages of ssh about faults that waiting does not cure, and their cures."""
 _MOST_BYTES, _MOST_LINE = 64 << 10, 200
+_MOST_RECORD = 16 << 20
 _REFUSED = re.compile(r"fork|clone|spawn|[Tt]hread")
 _EAGAIN = "Resource temporarily unavailable"
 
@@ -142,7 +143,7 @@ def _without_record(task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fa
 
 def _ssh_failure(task: Task) -> SshFailure | None:
     try:
-        text = (task.folder / "landed").read_text(errors="replace")
+        text = SafeFolder(task.folder, "landed").read(_MOST_RECORD).decode(errors="replace")
     except OSError:
         return None
     lines = (line.removeprefix(_UNREACHABLE) for line in text.splitlines() if line.startswith(_UNREACHABLE))

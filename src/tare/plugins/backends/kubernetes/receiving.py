@@ -8,6 +8,7 @@ then.
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import os
 import stat
@@ -190,15 +191,17 @@ class Receiver:
     def _extract(self, archive: IO[bytes]) -> None:
         """Write the archive's files and empty folders. Raises ValueError where it is damaged."""
         archive.seek(0)
-        left, n_members = self._most_bytes + _IN_MEMORY, 0
+        n_members = 0
+        too_large = ValueError(f"its archive unpacks to more than {format_bytes(self._most_bytes)}")
         try:
-            with tarfile.open(fileobj=archive, mode="r|gz") as members:
+            unpacked = _LimitedGzip(archive, self._most_bytes + _IN_MEMORY, too_large)
+            with tarfile.open(fileobj=unpacked, mode="r|") as members:
                 for member in members:
-                    n_members, left = n_members + 1, left - member.size - 512
-                    if n_members > _MOST_MEMBERS or left < 0:
-                        raise ValueError(f"its archive unpacks to more than {format_bytes(self._most_bytes)}")
+                    n_members += 1
+                    if n_members > _MOST_MEMBERS:
+                        raise too_large
                     self._extract_one(members, member)
-        except (tarfile.TarError, zlib.error, EOFError) as error:
+        except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise ValueError(f"its archive is damaged: {error}") from error
 
     def _extract_one(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
@@ -276,6 +279,28 @@ class Receiver:
                 return whole.sha256 is None or _sha256(file) == whole.sha256
         except OSError:
             return False
+
+
+class _LimitedGzip(gzip.GzipFile):
+    """A gzip file of which no more than `limit` bytes are read; beyond that, it raises `too_large`.
+
+    The sizes of a tar archive's members do not limit it: names and headers have sizes of their own, and
+    tarfile reads them as a whole.
+    """
+
+    def __init__(self, packed: IO[bytes], limit: int, too_large: ValueError) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        self._left = limit
+        self._too_large = too_large
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return up to `size` bytes, and never more than are left of the limit."""
+        wanted = self._left + 1 if size is None or size < 0 else min(size, self._left + 1)
+        data = super().read(wanted)
+        self._left -= len(data)
+        if self._left < 0:
+            raise self._too_large
+        return data
 
 
 def _sha256(file: IO[bytes]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.safe_folder import SafeFolder
 from tare.plugins.backends.kubernetes.cluster import Cluster
 from tare.plugins.backends.kubernetes.following import Followers, Outcome, ResultsReceived
 from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
@@ -98,11 +99,12 @@ def keep_failure(record: str, folder: Path) -> None:
     This is done only for a program that failed. A successful one is judged by its results, and they are
     missing.
     """
-    if not record.startswith("began ") or (folder / RECORD).exists():
+    file = SafeFolder(folder, RECORD)
+    if not record.startswith("began ") or file.exists():
         return
     codes = _STEP.findall(record)
     if codes and int(codes[-1]) != 0:
-        (folder / RECORD).write_text(record)
+        file.replace(record.encode(), is_synced=False)
 
 
 def _received(job: InFlightJob, pod: SeenPod) -> ResultsReceived:

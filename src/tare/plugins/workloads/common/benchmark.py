@@ -20,7 +20,7 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
-from tare.core.values import Scalar, Settings
+from tare.core.values import MOST_FIGURE, Scalar, Settings
 from tare.core.workload import Fom, Measurement, Parameter, Parsed
 from tare.plugins.workloads.common.abort_messages import AbortMessage
 from tare.plugins.workloads.common.output_limit import MOST_FIGURES, OutputLimit
@@ -105,8 +105,12 @@ class Findings:
     """
 
     def __init__(self, foms: Iterable[Fom], *, is_any_number_possible: bool = False) -> None:
-        """Create empty findings; with `is_any_number_possible`, negative and huge values are measurements."""
+        """Create empty findings.
+
+        With `is_any_number_possible`, negative and huge values are measurements, up to MOST_FIGURE.
+        """
         self._is_any_number_possible = is_any_number_possible
+        self._most = MOST_FIGURE if is_any_number_possible else _HUGE
         self._units = {fom.name: fom.unit for fom in foms}
         self._measurements: list[Measurement] = []
         self._last_at: Mapping[str, Scalar] = {}
@@ -159,7 +163,7 @@ class Findings:
         rate or amount.
         """
         is_possible = self._is_any_number_possible or value >= 0 or self._units.get(fom) == "%"
-        if math.isfinite(value) and is_possible and (value < _HUGE or self._is_any_number_possible):
+        if math.isfinite(value) and is_possible and abs(value) < self._most:
             if at != self._last_at:  # the figures of one row share their coordinates
                 self._last_at = at
             unit = self._units.get(fom)

@@ -1,0 +1,47 @@
+"""Folders with names that a file system allows and nobody means: a campaign works there, or is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Tare
+from cli.small_study import small_study
+
+STUDY = small_study("echo value: 1.2$$; echo {text}", repeats=3)
+ODD = [
+    "$(touch forged)`touch forged`;touch forged",
+    "-rf *\nb\tc\x1b[2J",
+    "\"'\\ %s {text}…é\u202e",
+    "x" * 255,
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_campaign_in_a_folder_of_an_odd_name_is_run_and_reported(
+    tare: Tare, tmp_path: Path, name: str
+) -> None:
+    study = tmp_path / name / "study.yaml"
+    study.parent.mkdir()
+    study.write_text(STUDY)
+    folder = study.parent / name
+    for words in (
+        ("run", str(study), "--out", str(folder)),
+        ("compare", str(folder)),
+        ("report", str(folder)),
+    ):
+        ended = tare(*words, cwd=study.parent)
+        assert ended.returncode == 0, (words, ended.stderr)
+        assert "\x1b" not in ended.stdout + ended.stderr
+    assert not list(tmp_path.rglob("forged"))
+
+
+def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_written(tare: Tare, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY)
+    folder = tmp_path / os.fsdecode(b"c\xff")
+    ended = tare("run", "study.yaml", "--out", str(folder), cwd=tmp_path)
+    assert ended.returncode == 2, ended.stderr
+    assert "this path is not UTF-8" in ended.stderr
+    assert not folder.exists()

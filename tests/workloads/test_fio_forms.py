@@ -1,0 +1,128 @@
+"""JSON and text of fio in all of their forms, whole and damaged."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workloads.damage import DISGUISES, NOISE, damaged, made_up
+from workloads.fio_examples import JSON, TERSE, TERSE_5, TEXT, figures, parse
+
+UNITS = [1, 1000, 1024, 1e-3, 1024**2, 1e6, 1000 / 1024, 1e6 / 1024]
+
+
+OLD_JSON = JSON.replace("clat_ns", "clat").replace("7881000.5", "7881.0005").replace("fio-3.33", "fio-2.16")
+
+
+@pytest.mark.parametrize("text", [JSON, OLD_JSON], ids=["3", "2"])
+def test_both_versions_of_json_say_the_same(text: str) -> None:
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    read = figures(parsed)
+    assert (read["bandwidth"], read["iops"]) == (30648, 7662.030309)
+    assert read["latency"] == pytest.approx(7881.0005)
+    assert {one.at["operation"] for one in parsed.measurements} == {"read"}
+
+
+def test_text_of_version_3_is_read() -> None:
+    parsed = parse(TEXT)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed) == {
+        "iops": 66900,
+        "bandwidth": 261 * 1024,
+        "latency": 43916.99 * 1e-3,
+        "latency_p50": 36,
+        "latency_p95": 69,
+        "latency_p99": 245,
+        "latency_p999": 1647,
+    }
+
+
+def test_of_text_and_json_together_json_counts() -> None:
+    assert parse(TEXT + JSON).measurements == parse(JSON).measurements
+
+
+def test_json_on_one_line_is_read() -> None:
+    line = " ".join(line.strip() for line in JSON.splitlines()[1:]) + "\n"
+    assert parse(line) == parse(JSON)
+
+
+def test_a_last_brace_without_an_end_of_line_is_whole() -> None:
+    assert parse(JSON.rstrip("\n")) == parse(JSON)
+
+
+def test_two_documents_are_two_runs() -> None:
+    parsed = parse(JSON + JSON)
+    assert parsed.is_complete
+    assert {one.at["run"] for one in parsed.measurements} == {1, 2}
+
+
+def test_a_document_cut_short_keeps_the_next_one_from_being_all() -> None:
+    parsed = parse(JSON[: JSON.index('"disk_util"')] + "\n" + JSON)
+    assert parsed.problems == ("a JSON document of fio is cut short",)
+    assert not parsed.is_complete
+    assert figures(parsed)["bandwidth"] == 30648
+
+
+@pytest.mark.parametrize("broken", ["nan", "-nan", "inf"])
+def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
+    parsed = parse(JSON.replace(": 7881000.5", f": {broken}"))
+    assert "latency" not in figures(parsed)
+    assert parsed.problems == ("fio printed 1 values that are no numbers",)
+
+
+def test_text_without_its_closing_status_is_not_complete() -> None:
+    parsed = parse(TEXT[: TEXT.index("   READ: ")])
+    assert parsed.problems == ("fio's text lacks the closing status of its reads for group 0",)
+    assert not parsed.is_complete
+
+
+def test_data_that_differ_from_what_was_written_are_a_problem() -> None:
+    parsed = parse("sha256: verify failed at file one.0.0 offset 4096, length 512\n" + JSON)
+    assert parsed.problems[0].startswith("fio read back other data than it wrote: sha256: verify failed")
+
+
+def test_an_error_in_text_is_a_problem() -> None:
+    parsed = parse(TEXT.replace("err= 0: pid", "err= 5 (file:io_u.c:1747, error=Input/output error): pid"))
+    assert parsed.problems == ("job one of fio ended with error 5",)
+
+
+@pytest.mark.parametrize("text", [JSON, TEXT], ids=["json", "text"])
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_between_lines_changes_nothing(text: str, noise: str) -> None:
+    noisy = "".join(line + noise for line in text.splitlines(keepends=True))
+    assert parse(noise + noisy) == parse(text)
+
+
+@pytest.mark.parametrize("text", [JSON, TEXT], ids=["json", "text"])
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_encodings_change_nothing(text: str, disguise: Callable[[str], str]) -> None:
+    assert parse(disguise(text)) == parse(text)
+
+
+@pytest.mark.parametrize("text", ["", "hello\n", "{\n}\n", '{"a": 1}\n', "fio-3.33\n"])
+def test_other_output_holds_no_figures(text: str) -> None:
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.measurements) == (False, ())
+    assert "the output holds no figures of fio" in parsed.problems
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_damage_never_crashes_and_never_makes_up_a_number(data: st.DataObject) -> None:
+    text = data.draw(damaged(data.draw(st.sampled_from([JSON, OLD_JSON, TEXT, TERSE, TERSE_5]))))
+    assert made_up(parse(text), text, UNITS) == []
+
+
+def test_many_jobs_and_long_lines_take_no_more_than_their_share_of_time() -> None:
+    job = next(line for line in TEXT.splitlines(keepends=True) if "(groupid=" in line)
+    jobs = "".join(re.sub(r"pid=[0-9]+", f"pid={pid}", job) for pid in range(20_000))
+    begun = time.process_time()
+    assert not parse(TEXT + jobs).is_complete
+    assert not parse(3_000 * job.replace("\n", " ") + "\n").is_complete
+    assert time.process_time() - begun < 5
