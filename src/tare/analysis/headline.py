@@ -214,6 +214,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         "detectable": mean.detectable,
         "timed_out": (sum(one.timed_out[0] for one in found), sum(one.timed_out[1] for one in found)),
         "rounding": max(one.rounding for one in found),
+        "rounding_hides": all(one.rounding_hides for one in found),
         "verdict": found[0].verdict,
         "more_blocks": None if None in more else _most(more),
         "note": "; ".join(notes),

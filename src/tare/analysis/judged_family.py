@@ -129,8 +129,19 @@ class JudgedFamily:
                 itertools.repeat(None),  # how many blocks are planned is not known either
                 itertools.repeat(""),
                 np.expm1(found.rounding).tolist(),
+                self._hidden_by_rounding(verdicts),
             )
         )
+
+    def _hidden_by_rounding(self, verdicts: Sequence[Verdict]) -> list[bool]:
+        """Return which columns are undecided by rounding alone: neither 1 nor the margin can be excluded."""
+        distance, rounding = np.abs(np.log(self.found.ratio)), self.found.rounding
+        can_decide = (distance > rounding) | (distance + rounding < np.log1p(self.terms.margin))
+        is_hidden = (rounding > 0) & np.isfinite(self.found.low) & ~can_decide
+        return [
+            hidden and verdict is Verdict.UNDECIDED
+            for hidden, verdict in zip(is_hidden.tolist(), verdicts, strict=True)
+        ]
 
     @functools.cached_property
     def mean_cost(self) -> list[MeanCost | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -92,6 +93,9 @@ class Trial(NamedTuple):
         """Return where the whole interval keeps the limit; False without an interval."""
         return self.is_beyond(found, self.bound.op.opposite)
 
+
+_NOTABLE = 0.2
+"""The share of an interval's half-width from which rounding is told."""
 
 _COSTS = (Function.OVERHEAD, Function.CV, Function.CV_RATIO)
 """Functions of which less is better, whatever the direction of the figure."""
@@ -200,9 +204,12 @@ def _why_open(finding: LimitResult, i: int) -> str:
         return "beyond the limit, but not when adjusted for all comparisons that are judged"
     if trial.is_within(finding.plain)[i]:
         return "within the limit alone, but not when adjusted for looks"
-    if isinstance(row, Comparison) and row.is_hidden:
-        return "the limit lies within the interval; only figures that are printed with more digits narrow it"
-    return "the limit lies within the interval; more runs narrow it"
+    why = "the limit lies within the interval; more runs narrow it"
+    if isinstance(row, Comparison) and row.low and row.high:
+        width = math.sqrt(row.high / row.low) - 1
+        if row.rounding > _NOTABLE * width:
+            why += f", but not below the ± {100 * row.rounding:.2g} % by which rounding may have moved it"
+    return why
 
 
 def _least(function: Function) -> int:

@@ -70,7 +70,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         (one, width)
         for one, width in known
         if one.verdict is Verdict.UNDECIDED
-        and not one.is_hidden
+        and not one.rounding_hides
         and _is_wide_by_ranks(one, _TIMES_MARGIN * margin)
         and width > _TIMES_MARGIN * margin
         and one.n_blocks >= _LEAST_BLOCKS

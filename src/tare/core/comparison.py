@@ -127,6 +127,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     - `withheld_by` names the elapsed time that got worse where that alone prevents the verdict equivalent for
       a figure within the margin.
     - `rounding` is how far rounding of the printed figures may have moved the ratio: 0.05 for ± 5 %.
+      `rounding_hides` is true where that alone keeps it undecided: no number of blocks would decide it.
     - `timed_out` counts the runs of reference and contender that were ended at their time-out, and do not
       count. Nothing that favours such a side is claimed.
     """
@@ -157,6 +158,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     planned_blocks: int | None = None
     withheld_by: str = ""
     rounding: float = 0.0
+    rounding_hides: bool = False
     timed_out: tuple[int, int] = (0, 0)
 
     @property
@@ -168,14 +170,6 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     def is_within(self) -> bool:
         """Return whether it certainly lies within the margin, even where its verdict is not equivalent."""
         return self.verdict is Verdict.EQUIVALENT or bool(self.withheld_by)
-
-    @property
-    def is_hidden(self) -> bool:
-        """Return whether rounding alone keeps it undecided: no number of blocks would decide it."""
-        if any(self.timed_out):
-            return False
-        is_open = self.verdict is Verdict.UNDECIDED and self.low is not None and self.more_blocks is None
-        return is_open and self.rounding > 0 and self.distance <= math.log1p(self.rounding)
 
     @property
     def may_miss(self) -> float | None:

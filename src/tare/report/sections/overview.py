@@ -260,7 +260,7 @@ def _settling(one: Comparison) -> str:
         return "no interval"
     if one.low is None:
         return f"needs {MIN_BLOCKS} blocks"
-    if one.is_hidden:
+    if one.rounding_hides:
         return "needs more digits"
     if one.mean is Mean.MEDIAN:
         return "needs more blocks"

@@ -18,8 +18,9 @@ def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
     few = [one for one in undecided if _lacks_blocks(one)]
-    hidden = [one for one in undecided if one.is_hidden]
-    wide = [one for one in undecided if one.low is not None and not one.is_hidden and not any(one.timed_out)]
+    able = [one for one in undecided if one.low is not None and not any(one.timed_out)]
+    hidden = [one for one in able if one.rounding_hides]
+    wide = [one for one in able if not one.rounding_hides]
     parts = []
     if few:
         lack = "lacks" if len(few) == 1 else "lack"
