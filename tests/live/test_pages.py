@@ -13,6 +13,7 @@ import pytest
 from live.conftest import Serve
 from report.html_reader import Page
 from report.studies import HOSTILE, hostile, three_networks, with_gaps
+from support.journals import unsummed
 from support.synthetic import make_campaign, make_case, write_campaign
 from tare.analysis.compare import aggregates, overview_of
 from tare.core.attempt import Proof, State
@@ -228,9 +229,11 @@ def test_only_what_was_looked_up_is_found(serve: Serve, folder: Path, path: str)
 def test_a_case_whose_id_is_a_path_leads_nowhere(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "stdout").write_text("SECRET")
-    case = msgspec.structs.replace(make_case(), id="..")
-    whole = make_campaign([case], blocks=1)
-    folder = write_campaign(whole, tmp_path / "demo")
+    case = make_case()
+    folder = write_campaign(make_campaign([case], blocks=1), tmp_path / "demo")
+    for name in ("plan.json", "journal.jsonl"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(unsummed(text).replace(f'"{case.id}"', '".."'))
     outside = folder / "1.1"  # where attempts/../1.1 leads
     outside.mkdir()
     (folder / "attempts").mkdir()
