@@ -36,7 +36,7 @@ KEYS = {
         "may_miss",
         "assumes_independence",
     ),
-    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "timed_out"),
+    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "rounding_hides", "timed_out"),
 }
 
 COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -36,12 +35,3 @@ def test_a_campaign_in_a_folder_of_an_odd_name_is_run_and_reported(
         assert ended.returncode == 0, (words, ended.stderr)
         assert "\x1b" not in ended.stdout + ended.stderr
     assert not list(tmp_path.rglob("forged"))
-
-
-def test_a_path_that_is_not_utf_8_is_refused_before_anything_is_written(tare: Tare, tmp_path: Path) -> None:
-    (tmp_path / "study.yaml").write_text(STUDY)
-    folder = tmp_path / os.fsdecode(b"c\xff")
-    ended = tare("run", "study.yaml", "--out", str(folder), cwd=tmp_path)
-    assert ended.returncode == 2, ended.stderr
-    assert "this path is not UTF-8" in ended.stderr
-    assert not folder.exists()

@@ -118,7 +118,6 @@ def run_session(
     if the study now extends the campaign and `is_extending` is false. KeyboardInterrupt ends all running
     attempts, and they are recorded before it goes on.
     """
-    _require_utf8(folder)
     require_independent(loaded, options)
     _require_installed(loaded)
     inputs = check_inputs(folder, loaded)
@@ -148,17 +147,6 @@ def run_session(
                 options=options,
             )
     return read_shown(folder)
-
-
-def _require_utf8(folder: Path) -> None:
-    """Raise UsageError if the path of `folder` is not UTF-8: labels and JSON could not hold it."""
-    path = folder.resolve()
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"{path}: this path is not UTF-8, as the campaign's records are; give another by --out"
-        ) from None
 
 
 def _require_installed(loaded: planning.Loaded) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fnmatch
-import functools
 import gzip
 import io
 import os
@@ -28,6 +27,7 @@ MOST_BYTES = 256 * 1024 * 1024
 """The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LEADING_OUT = {"", ".", ".."}
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS = {
     stat.S_IFLNK: "a symbolic link, which is not followed",
@@ -341,10 +341,9 @@ class SafeFolder:
             os.unlink(name, dir_fd=parent)
 
 
-@functools.lru_cache(maxsize=1024)
 def _parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a name. Names are checked often, and the same ones."""
-    parts = tuple(name.split("/"))
-    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
-        raise OSError(errno.EINVAL, "a name that leads out of its folder", name)
+    parts = tuple(name.split("/")) if "/" in name else (name,)  # most names have one part
+    for part in parts:
+        if part in _LEADING_OUT or "\0" in part:
+            raise OSError(errno.EINVAL, "a name that leads out of its folder", name)
     return parts
