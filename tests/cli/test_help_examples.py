@@ -80,7 +80,8 @@ def test_an_example_has_options_and_arguments_that_there_are(
         assert inner is not None
         command, context = inner, click.Context(inner, info_name=inner.name, parent=context)
     if "--key" not in words:  # a file of the reader
-        command.make_context(str(command.name), words, parent=context.parent)
+        with command.make_context(str(command.name), words, parent=context.parent):
+            pass  # its end closes the log that -v opens
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if "studies/" in one and "ours" not in one])
