@@ -204,6 +204,17 @@ def test_a_boosted_job_is_born_in_the_session_of_its_starter_and_in_a_group_of_i
     assert [int(one) for one in ids.split()] == [job.pid, starter]
 
 
+def test_a_job_that_changes_its_priority_does_not_change_that_of_the_next(
+    spawner: Spawner, out: int, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0 or not Path("/proc/self/autogroup").exists():
+        pytest.skip("only root may favour a session, on a kernel with autogroups")
+    for script in ("echo 5 >/proc/self/autogroup", "read said </proc/self/autogroup; echo $said"):
+        what = Start(argv=["sh", "-c", script], cwd=tmp_path, env={}, outputs=(out, out), nice=-20)
+        assert spawner.start(what).wait() == 0
+    assert (tmp_path / "out").read_text().endswith(" nice -20\n")
+
+
 def test_the_session_is_boosted_when_the_kernel_takes_a_value_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without CAP_SYS_ADMIN, it takes one in a tenth of a second, and one was just tried."""
     answers = iter([BlockingIOError, BlockingIOError, None])

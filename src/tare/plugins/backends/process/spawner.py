@@ -97,7 +97,10 @@ def _started(
     jobs: dict[int, subprocess.Popen[bytes]], request: dict[str, Any], descriptors: list[int]
 ) -> dict[str, object]:
     out, err = descriptors
-    is_boosted = request["nice"] is not None and _boosted_itself(request["nice"])
+    nice = request["nice"]
+    is_boosted = nice is not None and _boosted_itself(nice)
+    if is_boosted:
+        _write(_AUTOGROUP, b"%d" % nice)  # an earlier job in this session may have changed it
     _enter(request["group"])
     try:
         began = time.monotonic()
