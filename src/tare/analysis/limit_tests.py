@@ -141,17 +141,15 @@ def _finding(trial: Trial, plain: Bounds, beyond: Mask, levels: Floats) -> Limit
         found, chosen = trial.sample.quantity.claims(float(level)), levels == level
         adjusted.low[chosen], adjusted.high[chosen] = found.low[chosen], found.high[chosen]
     within = trial.is_within(trial.sample.quantity.claims(CONFIDENCE))
-    is_beyond = [
-        Ternary.UNKNOWN
-        if (one or other) and trial.is_of_survivors(match, is_beyond=one)
-        else Ternary.TRUE
-        if one
-        else Ternary.FALSE
-        if other
-        else Ternary.UNKNOWN
-        for match, one, other in zip(trial.sample.matches, beyond.tolist(), within.tolist(), strict=True)
-    ]
+    results = zip(trial.sample.matches, beyond.tolist(), within.tolist(), strict=True)
+    is_beyond = [_result(trial, match, is_beyond=one, is_within=other) for match, one, other in results]
     return LimitResult(trial, plain, adjusted, levels, is_beyond)
+
+
+def _result(trial: Trial, match: Match, *, is_beyond: bool, is_within: bool) -> Ternary:
+    if not (is_beyond or is_within) or trial.is_of_survivors(match, is_beyond=is_beyond):
+        return Ternary.UNKNOWN
+    return Ternary.TRUE if is_beyond else Ternary.FALSE
 
 
 def why(finding: LimitResult, i: int) -> str:
