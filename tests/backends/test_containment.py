@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tare.core.job import Exit, Job
@@ -101,6 +102,30 @@ def test_a_pipe_that_waits_for_what_a_shell_left_behind_is_no_launcher(
     ended = backend.run(job(backend, tmp_path, "(setsid sh -c 'sleep 2; echo value: 1' &) | cat"))
     assert (ended.code, ended.lingerers) == (0, ())
     assert (tmp_path / "stdout").read_text() == "value: 1\n"
+
+
+def test_a_job_says_when_its_programs_begin_and_when_all_have_ended(
+    backend: ProcessBackend, tmp_path: Path
+) -> None:
+    """What is sampled in between is the job's, so its group is still there at the end."""
+    told: list[tuple[str, bool, bool]] = []
+    groups: list[Path | None] = []
+
+    def tell(when: str) -> None:
+        told.append((when, (tmp_path / "began").exists(), bool(sleepers())))
+
+    def begin(group: Path | None) -> None:
+        groups.append(group)
+        tell("begin")
+
+    def end() -> None:
+        tell("end")
+        assert groups[0] is None or groups[0].is_dir()
+
+    watched = job(backend, tmp_path, "touch began; sleep 300.7 & sleep 0.1")
+    assert backend.run(msgspec.structs.replace(watched, on_begin=begin, on_end=end)).code == 0
+    assert told == [("begin", False, False), ("end", True, False)]
+    assert groups[0] is None or not groups[0].exists()
 
 
 def test_bystanders_live(backend: ProcessBackend, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tare.core.safe_folder import SafeFolder
+from tare.core.telemetry import Group
 from tare.plugins.backends.hosts.samplers import Samplers
 from tare.plugins.backends.ownership import process_labels
 from tare.plugins.collectors.sampler import program, raw_name, read
@@ -45,7 +46,7 @@ def _pids() -> list[int]:
 
 def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_path: Path) -> None:
     with samplers.watch(["n1", "n2"], tmp_path, 60.0) as watch:
-        watch.mark("solve")
+        watch.stage_began("solve", None)
     for host in watch.hosts().values():
         assert host.fault == ""
         assert host.offset_s is not None
@@ -55,6 +56,25 @@ def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_pa
     assert recording is not None
     assert [one.host for one in recording.hosts] == ["n1", "n2"]
     assert all(len(one.samples) == 3 for one in recording.hosts)
+
+
+def test_a_group_is_read_on_its_host_alone_and_nothing_after_the_last_stage(
+    samplers: Samplers, tmp_path: Path
+) -> None:
+    group = tmp_path / "group"
+    group.mkdir()
+    (group / "cpu.stat").write_text("usage_usec 1\n")
+    with samplers.watch(["n1", "n2"], tmp_path, 60.0, Group("n2", group)) as watch:
+        (group / "cpu.stat").write_text("usage_usec 9\n")
+        watch.stage_ended("run", is_last=True)
+        (group / "cpu.stat").write_text("usage_usec 99\n")
+    assert [one.fault for one in watch.hosts().values()] == ["", ""]
+    recording = read(SafeFolder(tmp_path))
+    assert recording is not None
+    n1, n2 = recording.hosts
+    assert [one.mark for one in n1.samples] == [one.mark for one in n2.samples] == ["", "run ended"]
+    assert not any("run" in one.lines for one in n1.samples)
+    assert n2.samples[-1].lines["run"] == ["cpu.stat usage_usec 9"]
 
 
 def test_one_sampler_a_host_serves_many_runs(samplers: Samplers, tmp_path: Path) -> None:

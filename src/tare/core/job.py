@@ -22,8 +22,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
       are copied back from there.
     - `n_boosted` ranks wait until their sessions run at a higher priority, and then say so in the folder
       `ranks` in `folder`.
-    - `on_group` is called with the folder of the job's control group, if it gets one, before its first
-      process starts. It is called with None before that folder is removed.
+    - `on_begin` is called before its first process starts, with the folder of its control group; None if it
+      gets none. `on_end` is called when all its processes have ended, before that folder is removed.
     """
 
     label: str
@@ -37,7 +37,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     n_boosted: int = 0
     ranks: str = ""
-    on_group: Callable[[Path | None], None] | None = None
+    on_begin: Callable[[Path | None], None] = lambda group: None
+    on_end: Callable[[], None] = lambda: None
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -79,15 +79,25 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     epochs: tuple[Epoch, ...]
 
 
+class Group(NamedTuple):
+    """The control group of a run's programs: its folder on `host`; None is this machine."""
+
+    host: str | None
+    folder: Path
+
+
 class TelemetrySession(Protocol):
     """Watches hosts while an attempt runs."""
 
-    def mark(self, name: str) -> None:
-        """Take a sample of every host now, so that what follows is measured from here."""
+    def stage_began(self, name: str, group: Group | None) -> None:
+        """Take a sample of every host now, so that what follows is measured from here, and follow `group`."""
         ...
 
-    def follow(self, host: str | None, group: Path | None) -> None:
-        """Sample also the run's control group in the folder `group` on `host`; None before it is removed."""
+    def stage_ended(self, name: str, *, is_last: bool) -> None:
+        """Take a sample of every host now, and of the followed group a last time: it may go.
+
+        Nothing is sampled after a stage that `is_last`.
+        """
         ...
 
     def hosts(self) -> dict[str, Host]:
@@ -99,9 +109,12 @@ class TelemetrySource(Protocol):
     """Starts to watch hosts. It never fails: a host that cannot be watched has a fault."""
 
     def watch(
-        self, hosts: Sequence[str | None], folder: Path, period_s: float
+        self, hosts: Sequence[str | None], folder: Path, period_s: float, group: Group | None = None
     ) -> AbstractContextManager[TelemetrySession]:
-        """Record what `hosts` do into `folder`, while entered; None is this machine."""
+        """Record what `hosts` do into `folder`, while entered, and follow `group`; None is this machine.
+
+        When it is entered, all hosts were sampled once.
+        """
         ...
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from tare.core.launch import Engine
 from tare.core.plan import Plan
 from tare.core.program import around_of, is_epilogue
 from tare.core.protocols import implements
+from tare.core.telemetry import Group
 from tare.core.workload import Stage
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
@@ -183,9 +184,17 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         runtime = self.composer.runtime(self.composer.site.platforms[case.platform].runtime)
         return self._is_here(head) and not implements(runtime, Engine)
 
-    def _is_followed(self, case: Case, staged: StagedFolder, head: str | None) -> bool:
-        """Return whether the control group of a stage shows what the run's programs use."""
-        return around_of(staged.stage.name) is None and self._is_whole(case, head)
+    def _recorded(
+        self, job: Job, case: Case, staged: StagedFolder, record: TelemetryRecord, *, is_last: bool
+    ) -> Job:
+        """Return the job of a stage that telemetry records, with its control group if that has all of it."""
+        name, is_whole = staged.stage.name, self._is_whole(case, job.host)
+
+        def begin(group: Path | None) -> None:
+            record.stage_began(name, Group(job.host, group) if group and is_whole else None)
+
+        end = partial(record.stage_ended, name, is_last=is_last)
+        return msgspec.structs.replace(job, on_begin=begin, on_end=end)
 
     def _run_stages(
         self,
@@ -201,6 +210,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         cache = StageCache(self.folder / "cache")
         elapsed_s = 0.0
         for one in stages:
+            around = around_of(one.stage.name)
             if restore(cache, one, work, self.composer.workloads[case.workload].output):
                 continue
             job = Job(
@@ -215,11 +225,10 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
                 hosts=tuple(hosts),
                 n_boosted=self._n_boosted(case, one.stage),
                 ranks=ranks_folder(one.stage),
-                on_group=partial(record.follow, head) if self._is_followed(case, one, head) else None,
             )
-            around = around_of(one.stage.name)
-            with nullcontext() if around else record.stage(one.stage.name):
-                ended = self.backend.run(job)
+            if not around:
+                job = self._recorded(job, case, one, record, is_last=one is stages[-1])
+            ended = self.backend.run(job)
             if one.stage.name not in {BUILD, HOST_BUILD} and not around:
                 elapsed_s += ended.elapsed_s
             settle_outputs(one, work)

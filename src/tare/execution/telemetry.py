@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from tare.core.case import Case
 from tare.core.clock import SteadyClock
-from tare.core.telemetry import Epoch, Host, Settle, Span, TelemetrySession, TelemetrySource, end_mark
+from tare.core.telemetry import Epoch, Group, Host, Settle, Span, TelemetrySession, TelemetrySource
 from tare.core.telemetry_options import TelemetryOptions
 from tare.execution.compose import Composer
 
@@ -51,8 +52,14 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         hosts: list[str | None] = [*dict.fromkeys((*ranks, *nodes))] if site.agent else [None]
         network = composer.network(case)
         span = Span(hosts={}, epochs=(), interface=network.interface if network else None)
-        with self.source.watch(hosts, work, period_s) as session:
-            yield _SampledRecord(session, span, frozenset(ranks if site.agent else ()), work, self.settle)
+        watch = partial(self.source.watch, hosts, work, period_s)
+        with ExitStack() as stack:
+            yield _SampledRecord(
+                lambda group: stack.enter_context(watch(group)),
+                span,
+                frozenset(ranks if site.agent else ()),
+                partial(self.settle, work),
+            )
 
     @contextmanager
     def _count_packets(self, composer: Composer, case: Case, work: Path) -> Iterator[None]:
@@ -69,13 +76,11 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 class TelemetryRecord:
     """The telemetry of one attempt. This one is empty: the attempt is not sampled."""
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Record when the stage `name` begins and ends: it runs while this context is entered."""
-        yield
+    def stage_began(self, name: str, group: Group | None) -> None:
+        """Record that the stage `name` begins now, and sample the control group of its programs."""
 
-    def follow(self, host: str | None, group: Path | None) -> None:
-        """Also sample the control group of a stage on `host`; None before the group is removed."""
+    def stage_ended(self, name: str, *, is_last: bool) -> None:
+        """Record that the stage `name` has ended, and sample its group a last time."""
 
     def figures(self) -> dict[str, float]:
         """Store the recordings after the attempt has ended; return the figures of its nodes, by name."""
@@ -86,32 +91,39 @@ class _SampledRecord(TelemetryRecord):
     """The record of an attempt that is sampled; `ranks` are the hosts of its ranks, empty for all hosts."""
 
     def __init__(
-        self, session: TelemetrySession, span: Span, ranks: frozenset[str], work: Path, settle: Settle
+        self,
+        watch: Callable[[Group | None], TelemetrySession],
+        span: Span,
+        ranks: frozenset[str],
+        settle: Callable[[Span], Mapping[str, float]],
     ) -> None:
-        self._session = session
+        self._watch = watch
+        self._session: TelemetrySession | None = None
         self._span = span
         self._ranks = ranks
-        self._work = work
         self._settle = settle
         self._epochs: list[Epoch] = []
         self._clock = SteadyClock()
+        self._began_at = 0.0
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        if self._epochs:
-            self._session.mark(name)
-        began_at = self._clock()
-        yield
-        self._epochs.append(Epoch(name, began_at, self._clock()))
-        self._session.mark(end_mark(name))  # later work, such as caching its products, is no part of it
+    def stage_began(self, name: str, group: Group | None) -> None:
+        if self._session is None:
+            self._session = self._watch(group)
+        else:
+            self._session.stage_began(name, group)
+        self._began_at = self._clock()
 
-    def follow(self, host: str | None, group: Path | None) -> None:
-        self._session.follow(host, group)
+    def stage_ended(self, name: str, *, is_last: bool) -> None:
+        if self._session is not None:
+            self._epochs.append(Epoch(name, self._began_at, self._clock()))
+            self._session.stage_ended(name, is_last=is_last)  # what follows is no part of it
 
     def figures(self) -> dict[str, float]:
+        if self._session is None:
+            return {}
         hosts = {name: self._placed(name, host) for name, host in self._session.hosts().items()}
         span = msgspec.structs.replace(self._span, hosts=hosts, epochs=tuple(self._epochs))
-        return dict(self._settle(self._work, span))
+        return dict(self._settle(span))
 
     def _placed(self, name: str, host: Host) -> Host:
         return msgspec.structs.replace(host, is_of_ranks=not self._ranks or name in self._ranks)

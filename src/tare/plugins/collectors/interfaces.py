@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -22,16 +23,19 @@ _N_FIELDS = 16  # in a line without one, received counts would be read as sent c
 
 def read_counters(text: str) -> dict[str, Counters]:
     """Return the counters of each interface in the text of /proc/net/dev. Damaged lines are skipped."""
-    found = {}
-    for line in text.splitlines()[2:]:
-        name, _, rest = line.partition(":")
-        fields = [whole_number(one) for one in rest.split()]
-        if len(fields) == _N_FIELDS and None not in fields:
-            counts = [one or 0 for one in fields]
-            found[name.strip()] = Counters(
-                counts[_RX_BYTES], counts[_RX_PACKETS], counts[_TX_BYTES], counts[_TX_PACKETS]
-            )
-    return found
+    read = (_counters_in(line) for line in text.splitlines()[2:])
+    return dict(one for one in read if one is not None)
+
+
+@lru_cache(maxsize=64)  # most interfaces are idle: their lines are the same before and after each run
+def _counters_in(line: str) -> tuple[str, Counters] | None:
+    name, _, rest = line.partition(":")
+    fields = [whole_number(one) for one in rest.split()]
+    if len(fields) != _N_FIELDS or None in fields:
+        return None
+    counts = [one or 0 for one in fields]
+    counters = Counters(counts[_RX_BYTES], counts[_RX_PACKETS], counts[_TX_BYTES], counts[_TX_PACKETS])
+    return name.strip(), counters
 
 
 def read_traffic(records: Mapping[str, str]) -> dict[str, Counters]:

@@ -19,7 +19,7 @@ import msgspec
 from tare.core import log
 from tare.core.clock import SteadyClock
 from tare.core.log import fields
-from tare.core.telemetry import Host
+from tare.core.telemetry import Group, Host, end_mark
 from tare.plugins.backends.ownership import process_labels
 
 _LOG = log.of("telemetry")
@@ -72,12 +72,14 @@ class Samplers:
         self._n_starts: dict[str | None, int] = {}
 
     @contextmanager
-    def watch(self, hosts: Sequence[str | None], folder: Path, period_s: float) -> Iterator[_Watch]:
+    def watch(
+        self, hosts: Sequence[str | None], folder: Path, period_s: float, group: Group | None = None
+    ) -> Iterator[_Watch]:
         """Record counters of `hosts` into `folder` while entered (see core.telemetry.TelemetrySource)."""
         faults = self._start(hosts)
         watch = _Watch({host: self._running[host] for host in hosts if host in self._running}, faults)
         names = {host: str(folder / self._raw_name(host or _HERE)) for host in hosts}
-        watch.begin(names, period_s)
+        watch.begin(names, period_s, group)
         try:
             yield watch
         finally:
@@ -146,6 +148,7 @@ class _Sampler:
     def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         self.is_lost = False
         self._rest = b""
+        self._n_due = 1  # answers that are not there yet; it says when it is ready
         _LOG.debug("command", extra=fields(argv=command))
         self._process = subprocess.Popen(
             command,
@@ -172,19 +175,27 @@ class _Sampler:
         except OSError:
             self.is_lost = True
 
+    def ask(self, commands: Sequence[Sequence[str]]) -> None:
+        """Send commands; `receive` returns the answer to the last of them."""
+        self._n_due += len(commands)
+        self.send(b"".join(json.dumps(one).encode() + b"\n" for one in commands))
+
     @property
     def descriptor(self) -> int:
         """Return the file descriptor from which its answers are read."""
         return self._answers.fileno()
 
     def receive(self) -> _Answer | None:
-        """Read the available bytes. Return the answer if it is complete, else None."""
+        """Read the available bytes. Return the last answer when all are there, else None."""
         data = os.read(self.descriptor, 4096)
         self.is_lost = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             with contextlib.suppress(msgspec.DecodeError, UnicodeError):  # a login script may print lines
-                return msgspec.json.decode(line, type=_Answer)
+                answer = msgspec.json.decode(line, type=_Answer)
+                self._n_due -= 1
+                if not self._n_due:
+                    return answer
         return None
 
     def last_words(self) -> str:
@@ -244,23 +255,36 @@ class _Watch:
         self._faults = dict(faults)
         self._clocks: dict[str | None, list[_Reply]] = {host: [] for host in samplers}
         self._clock = SteadyClock()
+        self._group: Group | None = None
+        self._is_ended = False
 
-    def begin(self, files: Mapping[str | None, str], period_s: float) -> None:
-        """Have each sampler take its first sample."""
-        self._ask({host: ["begin", files[host], str(period_s)] for host in self._samplers})
+    def begin(self, files: Mapping[str | None, str], period_s: float, group: Group | None) -> None:
+        """Have each sampler take its first sample, and read a control group from the next sample on."""
+        begin = {host: ["begin", files[host], str(period_s)] for host in self._samplers}
+        self._ask({host: [one, *self._enter(host, group)] for host, one in begin.items()})
+        self._group = group
 
-    def mark(self, name: str) -> None:
-        """Have each sampler take a sample now."""
-        self._ask({host: ["mark", name] for host in self._samplers})
+    def stage_began(self, name: str, group: Group | None) -> None:
+        """Have each sampler take a sample now (see core.telemetry.TelemetrySession)."""
+        self._ask({host: [["mark", name], *self._enter(host, group)] for host in self._samplers})
+        self._group = group
 
-    def follow(self, host: str | None, group: Path | None) -> None:
-        """Have the sampler of `host` also read a control group. Do nothing for a host without a sampler."""
-        if host in self._samplers:
-            self._ask({host: ["leave"] if group is None else ["enter", str(group)]})
+    def stage_ended(self, name: str, *, is_last: bool) -> None:
+        """Have each sampler take a sample now (see core.telemetry.TelemetrySession)."""
+        group, self._group, self._is_ended = self._group, None, is_last
+        commands = [["mark", end_mark(name)], *([["end"]] if is_last else [])]
+        leave = [["leave"]]
+        self._ask(
+            {host: [*(leave if group and group.host == host else []), *commands] for host in self._samplers}
+        )
 
     def end(self) -> None:
-        """Have each sampler take its last sample."""
-        self._ask({host: ["end"] for host in self._samplers})
+        """Have each sampler take its last sample, unless that of the end of a stage was its last."""
+        if not self._is_ended:
+            self._ask({host: [["end"]] for host in self._samplers})
+
+    def _enter(self, host: str | None, group: Group | None) -> list[list[str]]:
+        return [["enter", str(group.folder)]] if group and group.host == host else []
 
     def hosts(self) -> dict[str, Host]:
         """Return each host with the offset of its clock, computed from its quickest answer."""
@@ -281,13 +305,13 @@ class _Watch:
             fault=fault,
         )
 
-    def _ask(self, commands: Mapping[str | None, Sequence[str]]) -> None:
-        """Send each host its command, then wait for all answers. A host that does not answer is given up."""
+    def _ask(self, commands: Mapping[str | None, Sequence[Sequence[str]]]) -> None:
+        """Send each host its commands, then wait for all answers. A host that does not answer is given up."""
         asked_at: dict[str | None, float] = {}
-        for host, command in commands.items():
+        for host, wanted in commands.items():
             if host not in self._faults:
                 asked_at[host] = self._clock()
-                self._samplers[host].send(json.dumps(command).encode() + b"\n")
+                self._samplers[host].ask(wanted)
         for host, answer in _receive_answers({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
             if answer.fault:
                 self._faults[host] = f"its sampler could not record: {answer.fault}"

@@ -151,15 +151,13 @@ class ProcessBackend:
     def _run(self, job: Job, argv: Sequence[str]) -> Exit:
         """Run `argv` on this machine for `job`, and end every process of the job that is left."""
         group = control_groups.make(job.label, self._groups)
-        if group is None:
-            return self._run_in(None, job, argv)
-        report_group = job.on_group or (lambda folder: None)
         try:
-            report_group(group.path)
+            job.on_begin(group.path if group else None)
             ended = self._run_in(group, job, argv)
-            report_group(None)
+            job.on_end()
         finally:
-            group.remove()
+            if group is not None:
+                group.remove()
         return ended
 
     def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
