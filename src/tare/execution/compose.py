@@ -207,27 +207,11 @@ class Composer(msgspec.Struct, frozen=True):
         layers = self.software(case)
         require_host(layers, platform)
         layout = stage.layout or case.layout
-        places = {"{work}": self._folder(platform, work), **replacements}
-        if any("{hosts}" in text for text in (*stage.argv, *stage.env.values())):
-            places["{hosts}"] = self._listed_hosts(case)
-        env = {**platform.env, **stage.env}
-        if layout.threads > 1:
-            env.setdefault("OMP_NUM_THREADS", str(layout.threads))
-        if stage.is_mpi:  # the launcher would add them too, but a container must know their names
-            env = self.own_variables(case) | env
-        if any(LIBRARY_PLACE in text for text in (*stage.argv, *stage.env.values())):
-            others = (self.own_variables(case) | platform.env).get("LD_PRELOAD", "")
-            places[LIBRARY_PLACE] = library_of(places["{work}"], others)
-        argv = [_fill(word, places) for word in stage.argv]
-        if platform.options.pods is None:  # programs in pods belong to the image: only a pod can find them
-            argv = on_path(argv, platform.path)
-        program = Invocation(
-            argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()}
-        )
+        folder = self._folder(platform, work)
+        program = self._program(case, stage, layout, {"{work}": folder, **replacements})
         runtime = self.runtime("native" if is_outside(stage) else platform.runtime)
         has_engine = platform.has_node_containers and not is_outside(stage)
         engine = self.engine(case.platform) if has_engine else None
-        folder = places["{work}"]
         if self.runs_placement_probe(case, stage):
             every = sampling_stride(layout.ranks) if self.reports_transport(case, stage) else 1
             own = self.own_variables(case) | stage.env
@@ -251,6 +235,28 @@ class Composer(msgspec.Struct, frozen=True):
         mine = engine.agent_environment(platform, prefix, folder, self.site.agent)
         program = msgspec.structs.replace(program, env=program.env | mine)
         return engine.enter(program, platform, f"{prefix}{self.hosts(case)[0]}", folder)
+
+    def _program(
+        self, case: Case, stage: Stage, layout: Layout, replacements: Mapping[str, str]
+    ) -> Invocation:
+        """Return the program of a stage, as its workload gives it, with its variables."""
+        platform = self.site.platforms[case.platform]
+        places = dict(replacements)
+        asked = (*stage.argv, *stage.env.values())
+        if any("{hosts}" in text for text in asked):
+            places["{hosts}"] = self._listed_hosts(case)
+        env = {**platform.env, **stage.env}
+        if layout.threads > 1:
+            env.setdefault("OMP_NUM_THREADS", str(layout.threads))
+        if stage.is_mpi:  # the launcher would add them too, but a container must know their names
+            env = self.own_variables(case) | env
+        if any(LIBRARY_PLACE in text for text in asked):
+            others = (self.own_variables(case) | platform.env).get("LD_PRELOAD", "")
+            places[LIBRARY_PLACE] = library_of(places["{work}"], others)
+        argv = [_fill(word, places) for word in stage.argv]
+        if platform.options.pods is None:  # programs in pods belong to the image: only a pod can find them
+            argv = on_path(argv, platform.path)
+        return Invocation(argv=tuple(argv), env={name: _fill(value, places) for name, value in env.items()})
 
     def _platform(self, case: Case, stage: Stage) -> Platform:
         """Return the platform of `case`, with the storage path bound into containers if `stage` uses it."""

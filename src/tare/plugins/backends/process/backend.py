@@ -161,54 +161,57 @@ class ProcessBackend:
         return ended
 
     def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
-        process: StartedJob | None = None
         try:
             bound = bound_in(job.folder)
-            with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
-                process = self._start(job, argv, group)
-                self._orphans.begin(process.pid, job.label)
+            process = self._begin(group, job, argv)
         except OSError as error:
             process_labels.end_labelled(job.label)  # what started it may have ended meanwhile
             if group is not None:
                 group.end()
             return _not_started(job, error)
-        except BaseException:
-            if process is not None:
-                self._end(process, job)
-                self._end_leftovers(process, job, group, is_abnormal=False)
-                self._orphans.forget(process.pid)
-            raise
         try:
-            try:
-                if job.n_boosted and self._boosts and self._reach.folder is None:
-                    priority.boost_ranks(job, process.has_ended)
-                members = partial(self._members, process, job, group)
-                lingering = Lingering(process.has_ended, process.pid, members)
-                held_up = self._held_up(job, process, lingering, process.began)
-                waited = wait_within(
-                    held_up,
-                    job.folder,
-                    (job.stdout, job.stderr),
-                    bound,
-                    job.timeout_s - (time.monotonic() - process.began),
-                )
-            except BaseException:
-                self._end(process, job)
-                self._end_leftovers(process, job, group, is_abnormal=False)
-                raise
-            elapsed_s = time.monotonic() - process.began
-            is_ended = waited.is_timeout or bool(waited.excess)
-            if is_ended:
-                lingering.look()
-                self._end(process, job)
-                elapsed_s = time.monotonic() - process.began
-            self._end_group(process)
-            code = process.wait()
-            survivors = self._end_leftovers(process, job, group, is_abnormal=code != 0)
+            ended = self._await_end(process, group, job, bound)
         finally:
             self._orphans.forget(process.pid)
-        if waited.excess:
+        if ended.excess:
             cut(job.folder, (job.stdout, job.stderr))
+        return ended
+
+    def _begin(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> StartedJob:
+        """Start a job's first process. Raises OSError if it cannot be started."""
+        process: StartedJob | None = None
+        try:
+            with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
+                process = self._start(job, argv, group)
+                self._orphans.begin(process.pid, job.label)
+        except BaseException:
+            if process is not None:
+                self._give_up(process, group, job)
+                self._orphans.forget(process.pid)
+            raise
+        return process
+
+    def _await_end(self, process: StartedJob, group: ControlGroup | None, job: Job, bound: int) -> Exit:
+        """Wait for the end of a job, or end it at its time-out; then end what it left."""
+        lingering = Lingering(process.has_ended, process.pid, partial(self._members, process, job, group))
+        held_up = self._held_up(job, process, lingering, process.began)
+        try:
+            if job.n_boosted and self._boosts and self._reach.folder is None:
+                priority.boost_ranks(job, process.has_ended)
+            left_s = job.timeout_s - (time.monotonic() - process.began)
+            waited = wait_within(held_up, job.folder, (job.stdout, job.stderr), bound, left_s)
+        except BaseException:
+            self._give_up(process, group, job)
+            raise
+        elapsed_s = time.monotonic() - process.began
+        is_ended = waited.is_timeout or bool(waited.excess)
+        if is_ended:
+            lingering.look()
+            self._end(process, job)
+            elapsed_s = time.monotonic() - process.began
+        self._end_group(process)
+        code = process.wait()
+        survivors = self._end_leftovers(process, job, group, is_abnormal=code != 0)
         return Exit(
             code=code if code >= 0 and not is_ended else None,  # after a kill it is the launcher's code
             signal=-code if code < 0 else None,
@@ -218,6 +221,11 @@ class ProcessBackend:
             lingerers=lingering.found + held_up.found,
             excess=waited.excess,
         )
+
+    def _give_up(self, process: StartedJob, group: ControlGroup | None, job: Job) -> None:
+        """End all processes of a job whose result nobody waits for."""
+        self._end(process, job)
+        self._end_leftovers(process, job, group, is_abnormal=False)
 
     def _members(self, process: StartedJob, job: Job, group: ControlGroup | None) -> set[int]:
         """Return the known processes of the job on this machine."""
