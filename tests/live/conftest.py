@@ -11,6 +11,7 @@ import httpx
 import msgspec
 import pytest
 
+from support.contracts import require_contract
 from support.waiting import until
 from tare.live.access import Access
 from tare.live.connections import Limits
@@ -43,6 +44,12 @@ def running(
         assert not thread.is_alive()
 
 
+def _require_contract(response: httpx.Response) -> None:
+    """Fail where an answer of the API breaks its contract."""
+    if response.is_success and response.headers.get("content-type") == "application/json":
+        require_contract(response.read().decode())
+
+
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """Serve folders until the test ends; return a client of that server."""
@@ -50,6 +57,7 @@ def serve() -> Iterator[Serve]:
 
         def serve(*folders: Path, access: Access | None = None) -> httpx.Client:
             _, url = stack.enter_context(running(*folders, access=access))
-            return stack.enter_context(httpx.Client(base_url=url, timeout=60))
+            hooks = {"response": [_require_contract]}
+            return stack.enter_context(httpx.Client(base_url=url, timeout=60, event_hooks=hooks))
 
         yield serve

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from tare.cli.json_types import OUTPUTS, record
+from tare.cli.live_json_types import SERVED
 from tare.core.verdict import Verdict
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _OF_INPUT = ("default", "pattern", "minimum", "maximum", "minLength", "maxLength")
 """What the schema of a type says of values that are read; what is printed has no defaults."""
 
-OUTPUT_NAMES = {contract.removeprefix("tare.").partition("/")[0]: contract for contract in OUTPUTS}
+_CONTRACTS = {**OUTPUTS, **SERVED}
+
+OUTPUT_NAMES = {contract.removeprefix("tare.").partition("/")[0]: contract for contract in _CONTRACTS}
 """The contracts by their names without versions, as `tare schema` takes them."""
 
 
@@ -26,7 +30,7 @@ def output_schema(name: str) -> dict[str, Any]:
     examples. So it also fits what later versions of Tare print within the same version of the contract.
     """
     contract = OUTPUT_NAMES[name]
-    read = msgspec.json.schema(record("Printed", OUTPUTS[contract]), schema_hook=_of_verdicts)
+    read = msgspec.json.schema(record("Printed", _CONTRACTS[contract]), schema_hook=_of_verdicts)
     found = msgspec.json.decode(msgspec.json.encode(read))  # lists, not tuples
     body, defs = found["$defs"].pop("Printed"), found["$defs"]
     for one in (body, *defs.values()):
@@ -54,9 +58,13 @@ def _make_output(schema: dict[str, Any], defs: dict[str, Any]) -> None:
         named = schema["$ref"].rpartition("/")[2]
         defs[named]["additionalProperties"] = schema.pop("additionalProperties")
     if "properties" in schema:
-        optional = {key for key, one in schema["properties"].items() if "default" not in one}
+        is_written_whole = schema.get("title") not in _sparse_types()
         kept = {*schema.get("required", ())}
-        schema["required"] = [key for key in schema["properties"] if key in kept or key not in optional]
+        schema["required"] = [
+            key
+            for key, one in schema["properties"].items()
+            if key in kept or (is_written_whole and "default" in one)
+        ]
     for key in _OF_INPUT:
         schema.pop(key, None)
     if "description" in schema:
@@ -65,6 +73,18 @@ def _make_output(schema: dict[str, Any], defs: dict[str, Any]) -> None:
         schema |= {"type": "string", "examples": schema.pop("enum")}
     for one in _inner(schema):
         _make_output(one, defs)
+
+
+@cache
+def _sparse_types() -> frozenset[str]:
+    """Return the names of the types that are written without the fields that have their default."""
+    found, types = set[str](), list[type[msgspec.Struct]](msgspec.Struct.__subclasses__())
+    while types:
+        one = types.pop()
+        types += one.__subclasses__()
+        if one.__struct_config__.omit_defaults:
+            found.add(one.__name__)
+    return frozenset(found)
 
 
 def _inner(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -58,7 +58,8 @@ def record(name: str, keys: Keys, more: Mapping[str, Any] | None = None) -> Any:
     return Annotated[typed, msgspec.Meta(extra_json_schema={"additionalProperties": more})]
 
 
-def _records(name: str, keys: Keys, more: Mapping[str, Any] | None = None) -> Any:
+def records(name: str, keys: Keys, more: Mapping[str, Any] | None = None) -> Any:
+    """Return the type of a list of such objects."""
     return _list_of(record(name, keys, more))
 
 
@@ -66,11 +67,12 @@ def _list_of(one: Any) -> Any:
     return list[one]
 
 
-def _optional(one: Any) -> Any:
+def optional(one: Any) -> Any:
+    """Return the type of a key that may be missing."""
     return NotRequired[one]
 
 
-def _fields(struct: type[msgspec.Struct], *left_out: str, **more: Any) -> Keys:
+def fields_of(struct: type[msgspec.Struct], *left_out: str, **more: Any) -> Keys:
     """Return the keys that `json_fields` prints of a value of type `struct`."""
     hints = get_type_hints(struct, include_extras=True)
     names = zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
@@ -80,7 +82,7 @@ def _fields(struct: type[msgspec.Struct], *left_out: str, **more: Any) -> Keys:
 _FINDINGS = list[Finding]
 _COMPARISON = record(
     "ComparisonRow",
-    _fields(
+    fields_of(
         Comparison,
         *("reference_case", "contender_case", "is_primary", "is_answer", "labels"),
         change=float | None,
@@ -90,7 +92,7 @@ _COMPARISON = record(
 )
 _DOUBT = record(
     "Doubt",
-    _fields(
+    fields_of(
         QualityWarning,
         "passes",
         at=Settings | None,
@@ -110,13 +112,13 @@ _CAVEATS = {
     "doubts": _list_of(_DOUBT),
     "imprecision": Imprecision | None,
     "session_changes": list[SessionChange],
-    "variability": _records("VariabilityRow", _fields(Variability, "reference_case", "contender_case")),
-    "confounders": _records("Confounder", _CONFOUNDER),
+    "variability": records("VariabilityRow", fields_of(Variability, "reference_case", "contender_case")),
+    "confounders": records("Confounder", _CONFOUNDER),
     "networks": list[Uncrossed],
 }
 _CHECKED = record(
     "CheckedRow",
-    _fields(
+    fields_of(
         CheckedComparison,
         *("match", "text"),
         call=str,
@@ -130,7 +132,7 @@ _CHECKED = record(
     ),
 )
 _RULE = {"name": str, "kind": Kind, "rule": str, "outcome": Outcome, "comparisons": _list_of(_CHECKED)}
-_CHECK = _fields(
+_CHECK = fields_of(
     Check,
     *("verdicts", "completeness", "requires_complete"),
     undecided_counts_as=Undecided,
@@ -138,7 +140,7 @@ _CHECK = _fields(
     is_complete=bool,
     n_planned=int,
     counts=dict[str, int],
-    rules=_records("CheckedRule", _RULE),
+    rules=records("CheckedRule", _RULE),
 )
 _SESSION = {
     "number": int,
@@ -171,13 +173,13 @@ _STATUS = {
     "counts": dict[str, int],
     "budget_spent": bool,
     "time": Spans,
-    "sessions": _records("Session", _SESSION),
-    "unsettled": _records("Unsettled", _UNSETTLED),
-    "runs": _records("Run", _RUN, _SCALAR),
+    "sessions": records("Session", _SESSION),
+    "unsettled": records("Unsettled", _UNSETTLED),
+    "runs": records("Run", _RUN, _SCALAR),
 }
 _PLAN = {
     "study": str,
-    "cases": _records("Case", {"id": str, "workload": str}, _SCALAR),
+    "cases": records("Case", {"id": str, "workload": str}, _SCALAR),
     "runs": int,
     "cost": Cost,
     "notes": list[str],
@@ -201,22 +203,22 @@ _IMPORT = {
     "campaign": str,
     "is_dry_run": bool,
     "already_there": int,
-    "settings": _records("SettingSource", _SOURCE),
-    "runs": _records("ImportedRun", _IMPORTED),
-    "refused": _records("RefusedFile", {"file": str, "why": str}),
+    "settings": records("SettingSource", _SOURCE),
+    "runs": records("ImportedRun", _IMPORTED),
+    "refused": records("RefusedFile", {"file": str, "why": str}),
     "remarks": list[str],
 }
 _MEASUREMENT = {"file": str, "fom": str, "value": float, "unit": str, "at": Settings}
 _PARSED = {"complete": bool, "completeness": Completeness, "problems": list[str]}
-_PREDICTIONS = _records("PredictionRecord", {"sentence": str, "prediction": Prediction})
-_TOLERANCES = _records("ToleranceRecord", {"sentence": str, "tolerance": Tolerance})
+_PREDICTIONS = records("PredictionRecord", {"sentence": str, "prediction": Prediction})
+_TOLERANCES = records("ToleranceRecord", {"sentence": str, "tolerance": Tolerance})
 _DIFFERENCE = {
     "sentence": str,
     "scatter_sentence": str,
     "mean_and_scatter_sentence": str,
     "attribution": Attribution,
 }
-_PUBLISHED = {**_fields(Figure, "kind", "started"), **_fields(FigureKind, "factors")}
+_PUBLISHED = {**fields_of(Figure, "kind", "started"), **fields_of(FigureKind, "factors")}
 _PUBLICATION = {
     "name": str,
     "what": str,
@@ -224,11 +226,11 @@ _PUBLICATION = {
     "series": list[str],
     "reference": Settings,
     "n_figures": int,
-    "figures": _optional(_records("PublishedFigure", _PUBLISHED)),
+    "figures": optional(records("PublishedFigure", _PUBLISHED)),
 }
 _CLAIM = {
-    **_fields(Claim, "fom", "held", "cause", "over", "note", margin=float | None),
-    **_fields(ClaimFinding, "claim"),
+    **fields_of(Claim, "fom", "held", "cause", "over", "note", margin=float | None),
+    **fields_of(ClaimFinding, "claim"),
 }
 _WORKLOAD = {
     "name": str,
@@ -250,9 +252,9 @@ _LAB = {
     "environment": dict[str, str],
     "spec": LabSpec,
     "members": list[str],
-    "hosts": _records("LabHost", _HOST),
+    "hosts": records("LabHost", _HOST),
 }
-_ENDED = _records("Leftover", {"verb": str, "what": str})
+_ENDED = records("Leftover", {"verb": str, "what": str})
 _ROW = {
     "schema_version": int,
     "campaign": str,
@@ -269,7 +271,7 @@ _ROW = {
     "value": float | None,
 }
 _VERIFY = {
-    "faults": _records("Discrepancy", {"where": str, "what": str}),
+    "faults": records("Discrepancy", {"where": str, "what": str}),
     **dict.fromkeys(("n_lines", "n_unsummed", "n_runs", "n_unlisted", "n_files"), int),
     "sealed_by": str,
 }
@@ -278,20 +280,20 @@ OUTPUTS: Mapping[str, Keys] = {
     "tare.calibrate/1": {
         "campaign": str,
         "site": str,
-        **_fields(Calibration, "rows", figures=list[Calibrated]),
+        **fields_of(Calibration, "rows", figures=list[Calibrated]),
     },
     "tare.check/1": _CHECK,
-    "tare.claims/1": {"claims": _records("ClaimRow", _CLAIM)},
+    "tare.claims/1": {"claims": records("ClaimRow", _CLAIM)},
     "tare.clean/1": {
         "is_dry": bool,
         "ended": _ENDED,
         "failed": _ENDED,
-        "left": _records("LeftAlone", {"what": str, "why": str}),
+        "left": records("LeftAlone", {"what": str, "why": str}),
     },
     "tare.compare/1": {
         "comparisons": _list_of(_COMPARISON),
         "against": NotRequired[str],
-        **{key: _optional(kind) for key, kind in {"figures": _list_of(_COMPARISON), **_CAVEATS}.items()},
+        **{key: optional(kind) for key, kind in {"figures": _list_of(_COMPARISON), **_CAVEATS}.items()},
     },
     "tare.curves/1": {
         "hockney": list[HockneyFit],
@@ -302,25 +304,25 @@ OUTPUTS: Mapping[str, Keys] = {
     "tare.doctor.site/1": {"site": str, "findings": _FINDINGS},
     "tare.environment/1": {"where": str, "hosts": list[str], "facts": dict[str, list[str]]},
     "tare.environment.diff/1": {"a": str, "b": str, "n_same": int, "differences": list[Difference]},
-    "tare.export/1": {"rows": _records("Measurement", _ROW, {"type": [*_SCALAR["type"], "null"]})},
+    "tare.export/1": {"rows": records("Measurement", _ROW, {"type": [*_SCALAR["type"], "null"]})},
     "tare.import/1": _IMPORT,
     "tare.init/1": {"found": Found, "files": list[str], "findings": _FINDINGS},
     "tare.lab.rootfs/1": {"path": str, "size_bytes": int, "elapsed_s": float},
     "tare.lab.status/1": {
         "name": str,
         "is_up": bool,
-        **{key: _optional(kind) for key, kind in _LAB.items()},
+        **{key: optional(kind) for key, kind in _LAB.items()},
     },
     "tare.log/1": {"entries": list[Entry], "n_damaged": int},
     "tare.metrics/1": {"url": str, "folders": list[str]},
     "tare.parse/1": {
-        "measurements": _records("ParsedFigure", _MEASUREMENT),
+        "measurements": records("ParsedFigure", _MEASUREMENT),
         **_PARSED,
-        "files": _records("ParsedFile", {"file": str, **_PARSED}),
+        "files": records("ParsedFile", {"file": str, **_PARSED}),
     },
     "tare.plan/1": _PLAN,
     "tare.predict/1": {"predictions": _PREDICTIONS},
-    "tare.published/1": {"publications": _records("PublicationRow", _PUBLICATION)},
+    "tare.published/1": {"publications": records("PublicationRow", _PUBLICATION)},
     "tare.report/1": {
         "page": str | None,
         "charts": list[str],
@@ -329,16 +331,17 @@ OUTPUTS: Mapping[str, Keys] = {
     },
     "tare.scaling/1": {"curves": list[ScalingCurve]},
     "tare.seal/1": {"folder": str, "sealed_by": str},
+    "tare.serve/1": {"url": str, "folders": list[str]},
     "tare.status/1": _STATUS,
     "tare.telemetry.import/1": {"source": str, "n_readings": int, "n_runs": int, "n_points": int},
-    "tare.telemetry.show/1": {"runs": _records("RunFigures", {"attempt": str}, {"type": "number"})},
+    "tare.telemetry.show/1": {"runs": records("RunFigures", {"attempt": str}, {"type": "number"})},
     "tare.tolerance/1": {"tolerances": _TOLERANCES},
     "tare.verify/1": _VERIFY,
     "tare.why/1": {
-        "differences": _records("DifferenceRecord", _DIFFERENCE),
+        "differences": records("DifferenceRecord", _DIFFERENCE),
         "predictions": _PREDICTIONS,
         "tolerances": _TOLERANCES,
     },
-    "tare.workloads/1": {"workloads": _records("WorkloadRow", _WORKLOAD)},
+    "tare.workloads/1": {"workloads": records("WorkloadRow", _WORKLOAD)},
 }
 """The keys of each contract, beside `schema` itself."""

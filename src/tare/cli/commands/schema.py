@@ -10,10 +10,11 @@ INPUTS = ("study", "site")
 OUTPUTS = (
     *("calibrate", "check", "claims", "clean", "compare", "curves", "doctor", "doctor.site", "environment"),
     *("environment.diff", "export", "import", "init", "lab.rootfs", "lab.status", "log", "metrics", "parse"),
-    *("plan", "predict", "published", "report", "scaling", "seal", "status", "telemetry.import"),
+    *("plan", "predict", "published", "report", "scaling", "seal", "serve", "serve.campaign"),
+    *("serve.campaigns", "serve.log", "serve.run", "serve.runs", "status", "telemetry.import"),
     *("telemetry.show", "tolerance", "verify", "why", "workloads"),
 )
-"""The contracts of `tare.cli.json_types`, which takes a second to import, without `tare.` and the version."""
+"""The contracts of `tare.cli.json_schemas`, which takes long to import, without `tare.` and the version."""
 
 
 @click.command()
