@@ -58,12 +58,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
         r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
-        r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
+        r"undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
         r"undecided): "
         r"the figures are printed with too few digits\.",
-        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
-        r"undecided), if the noise stays as it is\.",
+        r"\d+ blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
+        r"undecided), if ratio and noise stay as they are\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
         rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
