@@ -293,3 +293,13 @@ def test_variants_of_two_factors_have_the_names_that_the_report_gives_them(tmp_p
     assert told == {"bare · overlay", "docker · host", "docker · overlay"}
     assert told | {"bare · host"} == names
     assert "against bare · host" in table
+
+
+def test_the_margin_that_is_asked_about_is_that_of_the_quality_warnings(tmp_path: Path) -> None:
+    folder = write(Truth(noise=lognormal(0.2), blocks=6), tmp_path / "c")
+    assert re.search(r"where 2\s%\swas asked about", compare(folder).stdout)
+    wide = compare(folder, "--margin", "60 %").stdout
+    assert "equivalent where the whole interval is within ± 60 %" in wide
+    assert "asked about" not in wide
+    assert re.search(r"where 1\s%\swas asked about", compare(folder, "--margin", "1 %").stdout)
+    assert json.loads(compare(folder, "--margin", "60 %", "--json").stdout)["imprecision"] is None

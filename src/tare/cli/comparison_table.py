@@ -58,9 +58,7 @@ def uncompared_sentences(plan: Plan) -> list[str]:
     return sentences
 
 
-def print_comparisons(
-    campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
-) -> None:
+def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference: Settings) -> None:
     """Print one row for each comparison, and explain the columns."""
     from tare.report.words.changes import legend
     from tare.report.words.numbers import is_manifold
@@ -98,12 +96,11 @@ def print_comparisons(
         for one in found
     ]
     print_table(columns, rows, frozenset({"n", *_LEVELS}), optional=frozenset({"at", *_LEVELS}))
-    margin = campaign.plan.margin if margin is None else margin
     echo(
         "",
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {margin * 100:.6g} %.",
+        f"equivalent where the whole interval is within ± {campaign.plan.margin * 100:.6g} %.",
         legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
