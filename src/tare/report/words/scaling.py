@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from tare.analysis.timed_out_runs import timed_out_words
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
 from tare.core.values import Settings
@@ -119,14 +120,18 @@ def remark_words(point: ScalingPoint) -> str:
         else f"seems {one.finding}"
         for one in point.remarks
     ]
-    return "; ".join(filter(None, (*found, point.note)))
+    survived = timed_out_words(0, point.timed_out, is_alone=True) if point.timed_out else ""
+    return "; ".join(filter(None, (*found, point.note, survived)))
 
 
 def sentences(curve: ScalingCurve) -> list[str]:
     """Return the results of a curve as sentences that do not name their subject."""
     if not curve.measured:
         return ["Not measured."]
-    found = [_growth(curve), _lasting(curve), *_findings(curve), _knee(curve), _missing(curve)]
+    found = [
+        *(_growth(curve), _lasting(curve), *_findings(curve), _knee(curve)),
+        *(_missing(curve), *_timed_out(curve)),
+    ]
     return [one for one in found if one]
 
 
@@ -200,7 +205,8 @@ def _reaches(curve: ScalingCurve, scale: float, floor: float) -> bool:
 def _is_below(curve: ScalingCurve, scale: float, floor: float) -> bool:
     """Return whether the efficiency at a scale is below a floor with its whole interval, if it has one."""
     found = next((one.efficiency for one in curve.measured if one.scale == scale), None)
-    return found is None or found.high is None or found.high < floor
+    is_too_small = any(one.timed_out for one in curve.measured if one.scale == curve.p_ref)
+    return not is_too_small and (found is None or found.high is None or found.high < floor)
 
 
 def _findings(curve: ScalingCurve) -> list[str]:
@@ -252,6 +258,18 @@ def _missing(curve: ScalingCurve) -> str:
     if apart and curve.p_ref is not None:
         parts.append(f"Not measured together with {scale_words(curve.along, curve.p_ref)}: {listed(apart)}.")
     return " ".join(parts)
+
+
+def _timed_out(curve: ScalingCurve) -> Iterator[str]:
+    """Yield a sentence on each scale of which runs timed out, and on what is then too large or too small."""
+    for point in curve.measured:
+        if not point.timed_out:
+            continue
+        runs = timed_out_words(0, point.timed_out, is_alone=True)
+        is_base = point.scale == curve.p_ref
+        bias = "speedups over it are too small" if is_base else "its speedup is too large"
+        where = scale_words(curve.along, point.scale)
+        yield f"On {where}, {runs}: it is slower than shown, and {bias}."
 
 
 def law_words(fit: LawFit) -> str:
