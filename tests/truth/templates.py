@@ -155,7 +155,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"Scaling (?:is|seems) negative from \d+ to \d+ nodes: throughput × (?:1/)?{N} ?{B}(?: "
         rf"\([^)]+\))?\.",
         r"Super-linear \(efficiency above 100 %\) at .+\.",
-        r"The USL sees no scale at which throughput peaks\.",
+        r"The USL’s best fit has no peak of throughput; (?:one at (?:any scale|.+ or more) is not "
+        r"excluded|without intervals, none is excluded|none is seen at any scale)\.",
         r"The USL puts the peak of throughput at .+\.",
         r"Not measured: .+\.",
         r"Not measured together with \d+ nodes?: .+\.",

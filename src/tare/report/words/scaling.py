@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from tare.analysis.timed_out_runs import timed_out_words
@@ -174,7 +175,8 @@ def _lasting(curve: ScalingCurve) -> str:
         is_sure = one.certain_scale is None or one.certain_scale == one.scale
         surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
         reach = "to the last" if one.scale == largest else f"up to {scale_words(curve.along, one.scale)}"
-        verb = "" if parts and parts[-1].startswith("stays") else "stays "
+        stays = "seems to stay" if one.certain_scale is None else "stays"
+        verb = "" if parts and parts[-1].startswith(stays) else f"{stays} "
         parts.append(f"{verb}at {floor} or more {reach}{surely}")
         if one.scale == largest:
             break
@@ -203,10 +205,10 @@ def _reaches(curve: ScalingCurve, scale: float, floor: float) -> bool:
 
 
 def _is_below(curve: ScalingCurve, scale: float, floor: float) -> bool:
-    """Return whether the efficiency at a scale is below a floor with its whole interval, if it has one."""
+    """Return whether the efficiency at a scale is below a floor with its whole interval."""
     found = next((one.efficiency for one in curve.measured if one.scale == scale), None)
     is_too_small = any(one.timed_out for one in curve.measured if one.scale == curve.p_ref)
-    return not is_too_small and (found is None or found.high is None or found.high < floor)
+    return not is_too_small and (found is None or (found.high is not None and found.high < floor))
 
 
 def _findings(curve: ScalingCurve) -> list[str]:
@@ -237,12 +239,29 @@ def _knee(curve: ScalingCurve) -> str:
     if fit is None:
         return ""
     if fit.knee is None:
-        return "The USL sees no scale at which throughput peaks."
-    largest = curve.measured[-1].scale
+        open_end = f"{_not_excluded(curve, fit)}{_misfit_warning(fit)}"
+        return f"The USL’s best fit has no peak of throughput; {open_end}."
+    smallest, largest = curve.measured[0].scale, curve.measured[-1].scale
+    if fit.knee.value < smallest:
+        peak = f"{scale_words(curve.along, smallest)}, the smallest that was measured, or below"
+        return f"The USL puts the peak of throughput at {peak}{_misfit_warning(fit)}."
     beyond = f", beyond the {largest:g} that were measured" if fit.knee.value > largest else ""
-    open_end = " or more" if fit.knee.low is not None and fit.knee.high is None else ""
+    open_end = ", if there is one" if fit.knee.low is not None and fit.knee.high is None else ""
     peak = f"{scale_words(curve.along, round(fit.knee.value, 1))}{SPACE}{span(fit.knee)}".rstrip()
     return f"The USL puts the peak of throughput at {peak}{open_end}{beyond}{_misfit_warning(fit)}."
+
+
+def _not_excluded(curve: ScalingCurve, fit: LawFit) -> str:
+    """Return from which scale on a peak is possible: √((1 − σ)/κ) of the high ends of both intervals."""
+    sigma, kappa = fit.parameters["sigma"].high, fit.parameters["kappa"].high
+    if sigma is None or kappa is None:
+        return "without intervals, none is excluded"
+    if not kappa:
+        return "none is seen at any scale"
+    least = math.sqrt(max(1 - sigma, 0.0) / kappa)
+    if least < curve.measured[0].scale:
+        return "one at any scale is not excluded"
+    return f"one at {scale_words(curve.along, math.floor(10 * least) / 10)} or more is not excluded"
 
 
 def _misfit_warning(fit: LawFit) -> str:
