@@ -17,7 +17,18 @@ CURVE = {
     *("workload", "fom", "unit", "better", "kind", "along", "settings", "at", "held", "p_ref"),
     *("confidence", "points", "fits", "lasting", "note"),
 }
-POINT = {"scale", "case", "n_blocks", "value", "speedup", "efficiency", "gain", "remarks", "note"}
+POINT = {
+    "scale",
+    "case",
+    "n_blocks",
+    "value",
+    "speedup",
+    "efficiency",
+    "gain",
+    "remarks",
+    "note",
+    "timed_out",
+}
 FIT = {"law", "n_scales", "gamma", "parameters", "misfit", "r_squared", "knee", "refusal"}
 
 

@@ -58,12 +58,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
         r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
-        r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
+        r"undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
         r"undecided): "
         r"the figures are printed with too few digits\.",
-        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
-        r"undecided), if the noise stays as it is\.",
+        r"\d+ blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
+        r"undecided), if ratio and noise stay as they are\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
         rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
@@ -155,7 +155,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"Scaling (?:is|seems) negative from \d+ to \d+ nodes: throughput × (?:1/)?{N} ?{B}(?: "
         rf"\([^)]+\))?\.",
         r"Super-linear \(efficiency above 100 %\) at .+\.",
-        r"The USL sees no scale at which throughput peaks\.",
+        r"The USL’s best fit has no peak of throughput; (?:one at (?:any scale|.+ or more) is not "
+        r"excluded|without intervals, none is excluded|none is seen at any scale)\.",
         r"The USL puts the peak of throughput at .+\.",
         r"Not measured: .+\.",
         r"Not measured together with \d+ nodes?: .+\.",

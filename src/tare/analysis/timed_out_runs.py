@@ -40,12 +40,24 @@ def of_survivors(found: Finding, reference: int, contender: int) -> Finding:
     """
     if not (reference or contender) or found.ratio is None:
         return found
-    favoured = {Verdict.BETTER: contender, Verdict.WORSE: reference, Verdict.EQUIVALENT: 1}
     note = "; ".join(filter(None, (found.note, timed_out_words(reference, contender))))
     counted = msgspec.structs.replace(found, note=note, timed_out=(reference, contender))
-    if found.verdict is Verdict.UNDECIDED or favoured.get(found.verdict, 0):
+    if found.verdict is Verdict.UNDECIDED or favours_survivors(found.verdict, reference, contender):
         return msgspec.structs.replace(counted, verdict=Verdict.UNDECIDED, more_blocks=None)
     return counted
+
+
+def favours_survivors(verdict: Verdict, reference: int, contender: int) -> bool:
+    """Return whether a verdict favours a side of which so many runs timed out.
+
+    A claim that the sides are alike favours both.
+    """
+    favoured = {
+        Verdict.BETTER: contender,
+        Verdict.WORSE: reference,
+        Verdict.EQUIVALENT: reference + contender,
+    }
+    return favoured.get(verdict, 0) > 0
 
 
 def timed_out_words(reference: int, contender: int, *, is_alone: bool = False) -> str:

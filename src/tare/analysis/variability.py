@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -16,6 +16,7 @@ from tare.analysis.estimate import listed
 from tare.analysis.families import FamilyKind, Subject
 from tare.analysis.questions import questions
 from tare.analysis.row_notes import NOT_TOGETHER
+from tare.analysis.timed_out_runs import favours_survivors, timed_out, timed_out_words
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.core.verdict import Verdict, verdict_of
@@ -92,9 +93,19 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
     subjects = list(itertools.compress(family.subjects, is_crossed))
     judged = _judged(subjects, [scatters(side) for side in logs], found, looks)
     return [
-        msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else one
+        msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else _of_survivors(one, timed_out(campaign))
         for one, apart in zip(judged, is_apart, strict=True)
     ]
+
+
+def _of_survivors(one: Variability, n_timed_out: Mapping[str, int]) -> Variability:
+    """Return a row without what favours a side of which runs timed out: the others scatter less than all."""
+    reference, contender = (n_timed_out.get(case, 0) for case in (one.reference_case, one.contender_case))
+    if not (reference or contender):
+        return one
+    verdict = Verdict.UNDECIDED if favours_survivors(one.verdict, reference, contender) else one.verdict
+    note = "; ".join(filter(None, (one.note, timed_out_words(reference, contender))))
+    return msgspec.structs.replace(one, verdict=verdict, note=note)
 
 
 def _judged(

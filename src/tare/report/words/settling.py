@@ -13,6 +13,9 @@ from tare.stats.intervals import MIN_BLOCKS
 _MOST_BLOCKS = 100
 """The most blocks that are suggested; beyond this, a different study is needed instead of more blocks."""
 
+_TIMES_AS_MANY = 2
+"""Of what was measured, the multiple that is suggested even where it is more than these."""
+
 
 def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
@@ -50,18 +53,20 @@ def _more_digits(n_hidden: int, n_undecided: int) -> str:
 
 def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
     """Return how many blocks would settle the `wide` ones of the undecided comparisons."""
+    now = max(one.n_blocks for one in wide)
+    most = max(_MOST_BLOCKS, _TIMES_AS_MANY * now)
     needed = [one.n_blocks + one.more_blocks for one in wide if one.more_blocks is not None]
-    known = [blocks for blocks in needed if blocks <= _MOST_BLOCKS]
+    known = [blocks for blocks in needed if blocks <= most]
     if not known:
         whose = _some(len(wide), n_undecided, "any of the")
-        return f"{_MOST_BLOCKS} blocks would not settle {whose}, if the noise stays as it is."
+        return f"{most} blocks would not settle {whose}, {_IF}."
     rest = len(wide) - len(known)
-    but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
-    now = max(one.n_blocks for one in wide)
+    but = f"; {rest} more would take over {most}" if rest else ""
     whose = _some(len(known), n_undecided)
-    return (
-        f"About {max(known)} blocks instead of {now} would settle {whose}, if the noise stays as it is{but}."
-    )
+    return f"About {max(known)} blocks instead of {now} would settle {whose}, {_IF}{but}."
+
+
+_IF = "if ratio and noise stay as they are"
 
 
 def _some(n: int, n_undecided: int, every: str = "all") -> str:
