@@ -128,7 +128,7 @@ def run_session(
         except UsageError as error:
             raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
         if old.profiled:  # runs that --profile asked for remain, also without it
-            loaded = loaded.with_profile()
+            loaded = loaded.with_profile(begun=old.profiled)
         freeze(folder, loaded.plan, loaded.texts)
         if inputs is not None:
             store_inputs_record(folder, inputs)
