@@ -25,7 +25,7 @@ from tare.app.mixed_mpi import find_mixed, is_candidate, script
 from tare.app.planning import SITE, STUDY, Loaded
 from tare.app.unloaded import find_unloaded
 from tare.core.case import Case
-from tare.core.errors import UsageError
+from tare.core.errors import CampaignError, UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.core.site import Platform
 from tare.core.software import Layers
@@ -76,7 +76,8 @@ def rehearse(
     hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
     found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
     record = msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
-    SafeFolder(folder, RECORD).replace(record, is_synced=False)
+    with CampaignError.for_writes(folder):
+        SafeFolder(folder, RECORD).replace(record, is_synced=False)
     for one in found:
         if one.is_note:
             note(f"note: {_describe(one, folder, loaded)}")
