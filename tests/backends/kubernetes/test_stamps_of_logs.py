@@ -69,7 +69,7 @@ def test_lines_that_a_kubelet_leaves_out_since_the_clock_was_set_back_are_read_a
     launcher = begin(scheduler, happen, one)
     api.stamp = set_back
     api.logs[launcher] = piece("stdout", 0, b"value: 1.0\n") * 20
-    api.log_cuts[launcher] = [1200]
+    api.log_cuts[launcher] = [400]
     scheduler.wait()
     clock.ahead += 6
     wait_until(scheduler, lambda: (one.folder / "stdout").exists())
