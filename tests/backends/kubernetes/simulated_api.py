@@ -164,7 +164,7 @@ class SimulatedApiServer:
         if method == "POST":
             document = json.loads(body)
             if (plural, document["metadata"]["name"]) in self.objects:
-                return 409, {"message": "already exists"}
+                return 409, {"message": "already exists", "reason": "AlreadyExists"}
             self.apply(plural, document)
             return (503, {"message": "answer lost"}) if self.loses_answers else (201, document)
         selector = query.get("labelSelector", "")
@@ -233,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.api.requests.append(f"{self.command} {url.path}{'?watch' if 'watch' in query else ''}")
         for pattern, (status, message) in self.api.refusals.items():
             if re.search(pattern, self.api.requests[-1]):
-                self._send(status, {"message": message})
+                self._send(status, {"message": message, "reason": "Conflict" if status == 409 else ""})
                 return
         found = _PATH.fullmatch(url.path)
         if url.path == "/version":
