@@ -221,7 +221,8 @@ class Followers:
         if not is_known:
             one.receiver.output, one.n_since = b"", 0
         one.receiver.unfinished = b""
-        with self._cluster.log_stream(one.pod, one.since, follows=follows, quiet_s=quiet_s) as parts:
+        role, since = one.receiver.role, one.since
+        with self._cluster.log_stream(one.pod, role, since, follows=follows, quiet_s=quiet_s) as parts:
             for line in lines(parts):
                 stamp, text = _split(line)
                 if not line.endswith(b"\n"):  # the rest of it is still to come, or was cut off
