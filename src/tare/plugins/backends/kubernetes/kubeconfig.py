@@ -104,7 +104,7 @@ def read_entry(files: Sequence[Path], context: str | None) -> Entry | None:
 
     Files that are missing have none. The first file that names a thing counts. Raises UsageError.
     """
-    read = [(path, document) for path in files if (document := _read(path)) is not None]
+    read = [(path, document) for path in files if (document := read_document(path)) is not None]
     if not any(document.get("contexts") for _, document in read) and context is None:
         return None
     name = context or next((str(one["current-context"]) for _, one in read if one.get("current-context")), "")
@@ -124,19 +124,20 @@ def read_entry(files: Sequence[Path], context: str | None) -> Entry | None:
     return Entry(name, cluster, user)
 
 
-def _read(path: Path) -> dict[str, object] | None:
+def read_document(path: Path) -> dict[str, object] | None:
+    """Return the content of a kubeconfig file; None where it is missing. Raises UsageError."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the kubeconfig {path} cannot be read: {error}") from error
+        raise UsageError(f"{path} cannot be read: {error}") from error
     try:
         found = yaml.load(text, _Loader)  # noqa: S506  # it is a SafeLoader
     except (yaml.YAMLError, RecursionError) as error:
-        raise UsageError(f"{path} is no kubeconfig: {' '.join(str(error).split())[:200]}") from error
+        raise UsageError(f"{path}: it is no kubeconfig: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(found, dict):
-        raise UsageError(f"{path} is no kubeconfig: it has no clusters and contexts")
+        raise UsageError(f"{path}: it is no kubeconfig: it has no clusters and contexts")
     return found
 
 
