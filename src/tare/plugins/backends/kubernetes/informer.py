@@ -107,7 +107,9 @@ class Informer:
         elif resource is PODS:
             pod = msgspec.json.decode(content, type=SeenPod)
             job = self._jobs.get(pod.metadata.task)
-            if job is not None:
+            if job is not None and pod.metadata.name.startswith(
+                f"{job.name}-"
+            ):  # copies have its labels, too
                 job.see(pod, content, now, is_deleted=is_deleted)
         else:
             seen = msgspec.json.decode(content, type=SeenJob)
