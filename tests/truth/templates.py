@@ -54,6 +54,8 @@ _SESSION_CHANGE = (
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
+_BESIDE = "(?:next to what the others do alike, )?"
+
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
         r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
@@ -132,12 +134,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
     "doubts": (
-        rf"drifts by {PERCENT} a block, over \d\d+ blocks",
-        rf"(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
+        rf"{_BESIDE}drifts by {PERCENT} a block, over \d\d+ blocks",
+        rf"{_BESIDE}(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
         rf"get (?:worse|better) alike by {PERCENT} a block, over \d\d+ blocks",
         rf"get (?:worse|better) alike by {PERCENT} a block, or wander alike: [5-9] blocks cannot tell which",
         rf"are (?:worse|better) alike in blocks? [\d, andto]+: by {PERCENT} next to the rest",
-        rf"blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
+        rf"{_BESIDE}blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
         r"has two modes, at .+ and .+: blocks? [\d, andto]+ of \d+ in one",
         rf"(?:its ratio to the reference|each run) resembles the one (?:in the block )?before: "
         rf"autocorrelation "
