@@ -307,3 +307,17 @@ def test_the_cure_of_autocorrelation_says_whether_intervals_allow_for_it() -> No
     assert "the interval of the ratio is wider for it" in cure(of_ratio, 0)
     few = msgspec.structs.replace(of_ratio, n_blocks=8)
     assert "8 blocks do not show how much less" in cure(few, 0)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_any_margin_may_be_asked_about(margin: float) -> None:
+    noisy = np.random.default_rng(1).lognormal(0, 0.3, (2, 6)).tolist()
+    campaign = make_planned({"host": {ELAPSED: noisy[0]}, "overlay": {ELAPSED: noisy[1]}}, margin=margin)
+    assert (quality(campaign).imprecision is None) is (margin == 0)
+
+
+def test_values_of_zero_are_not_called_too_few() -> None:
+    values = [5.0, 5.1, 4.9, 5.2, 5.05, 4.95, 5.15]
+    campaign = make_planned({"host": {ELAPSED: [*values, 5.0]}, "overlay": {ELAPSED: [*values, 0.0]}})
+    [row] = variabilities(campaign)
+    assert (row.verdict, row.note) == (Verdict.UNDECIDED, "no scatter: some values are zero or less")
