@@ -40,6 +40,7 @@ NOTES = (
     r"preliminary: \d+ of \d+ blocks",
     r"look \d+",
     "the figure of merit has no direction",
+    r"(?:within the margin|so in the mean) over all of them, but (?:(?:worse|better|differs) at [^;]+)",
     r"\d+ runs? (?:of the \w+ )?(?:and \d+ runs? of the contender )?(?:was|were) ended at (?:its|their) "
     r"time-out and (?:does|do) not count",
 )
