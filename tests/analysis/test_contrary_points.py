@@ -12,6 +12,7 @@ import pytest
 from report.studies import said_of
 from support.synthetic import make_attempt, make_case, make_plan
 from tare.analysis.compare import aggregates
+from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
 
@@ -25,7 +26,7 @@ def sized(
     random = np.random.default_rng(seed)
     cases = [make_case("host"), make_case("overlay")]
     plan = make_plan(cases, blocks=blocks)
-    attempts = []
+    attempts: list[Attempt] = []
     for block in range(1, blocks + 1):
         for case in plan.order(block):
             slower = [factor(size) if case.network == "overlay" else 1.0 for size in SIZES]

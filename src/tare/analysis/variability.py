@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from tare.analysis.estimate import listed
 from tare.analysis.families import FamilyKind, Subject
@@ -92,7 +91,9 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
     found = scatter_ratios(logs[0], logs[1], is_paired)
     looks = asked.ends.looks(below, above, is_paired)
     subjects = list(itertools.compress(family.subjects, is_crossed))
-    has_zeros = (below <= 0).any(axis=0) | (above <= 0).any(axis=0)
+    has_zeros = [
+        bool((one <= 0).any() or (other <= 0).any()) for one, other in zip(below.T, above.T, strict=True)
+    ]
     judged = _judged(subjects, [scatters(side) for side in logs], found, looks, has_zeros)
     return [
         msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else _of_survivors(one, timed_out(campaign))
@@ -115,7 +116,7 @@ def _judged(
     cvs: list[Scatters],
     found: ScatterRatios,
     looks: Sequence[Looks],
-    has_zeros: npt.NDArray[np.bool_],
+    has_zeros: Sequence[bool],
 ) -> list[Variability]:
     low, high = found.interval()
     difference, equivalence = found.difference_p_values(), found.equivalence_p_values(SAME_SCATTER)
@@ -132,9 +133,7 @@ def _judged(
         "p_equivalence_adjusted": holm(sequential_p_values(equivalence, looks)),
     }
     numbers = zip(*listed(*columns.values()), strict=True)
-    rows = zip(
-        subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, has_zeros.tolist(), strict=True
-    )
+    rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, has_zeros, strict=True)
     return [
         _with_verdict(
             Variability(
