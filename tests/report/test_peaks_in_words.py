@@ -39,7 +39,7 @@ def test_without_intervals_no_peak_is_excluded() -> None:
 
 
 def falling(case: Case) -> float:
-    return 6 / case.layout.nodes**0.5
+    return 6 / math.sqrt(case.layout.nodes)
 
 
 def flat(case: Case) -> float:

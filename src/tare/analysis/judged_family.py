@@ -358,8 +358,14 @@ class JudgedFamily:
 
     def _by_ranks(self, column: int) -> str:
         ranks = self.ranks
-        ratio, low, high = (f"{part[column]:.4g}" for part in (ranks.ratio, ranks.low, ranks.high))
+        ratio, low, high = (_apart_from_one(part[column]) for part in (ranks.ratio, ranks.low, ranks.high))
         return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
+
+
+def _apart_from_one(ratio: float) -> str:
+    """Return a ratio to four digits, or to as many more as tell it from 1."""
+    texts = (f"{ratio:.{digits}g}" for digits in range(4, 10))
+    return next((text for text in texts if text != "1" or ratio == 1), "1")
 
 
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:

@@ -91,7 +91,10 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
     found = scatter_ratios(logs[0], logs[1], is_paired)
     looks = asked.ends.looks(below, above, is_paired)
     subjects = list(itertools.compress(family.subjects, is_crossed))
-    judged = _judged(subjects, [scatters(side) for side in logs], found, looks)
+    has_zeros = [
+        bool((one <= 0).any() or (other <= 0).any()) for one, other in zip(below.T, above.T, strict=True)
+    ]
+    judged = _judged(subjects, [scatters(side) for side in logs], found, looks, has_zeros)
     return [
         msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else _of_survivors(one, timed_out(campaign))
         for one, apart in zip(judged, is_apart, strict=True)
@@ -113,6 +116,7 @@ def _judged(
     cvs: list[Scatters],
     found: ScatterRatios,
     looks: Sequence[Looks],
+    has_zeros: Sequence[bool],
 ) -> list[Variability]:
     low, high = found.interval()
     difference, equivalence = found.difference_p_values(), found.equivalence_p_values(SAME_SCATTER)
@@ -129,7 +133,7 @@ def _judged(
         "p_equivalence_adjusted": holm(sequential_p_values(equivalence, looks)),
     }
     numbers = zip(*listed(*columns.values()), strict=True)
-    rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, strict=True)
+    rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, has_zeros, strict=True)
     return [
         _with_verdict(
             Variability(
@@ -146,13 +150,14 @@ def _judged(
                 note="" if is_paired else "unpaired",
                 family=size,
                 **dict(zip(columns, row, strict=True)),
-            )
+            ),
+            has_zeros=zeros,
         )
-        for one, n_blocks, is_paired, row in rows
+        for one, n_blocks, is_paired, row, zeros in rows
     ]
 
 
-def _with_verdict(one: Variability) -> Variability:
+def _with_verdict(one: Variability, *, has_zeros: bool) -> Variability:
     """Return a row with its verdict, adjusted for all rows, and a note for the reader."""
     alpha = 1 - one.confidence
     drawn = verdict_of(
@@ -163,10 +168,12 @@ def _with_verdict(one: Variability) -> Variability:
         can_differ=one.p_adjusted is not None and one.p_adjusted <= alpha,
         can_be_equivalent=one.p_equivalence_adjusted is not None and one.p_equivalence_adjusted <= alpha,
     )
-    return msgspec.structs.replace(one, verdict=drawn, note=_note(one, drawn))
+    return msgspec.structs.replace(one, verdict=drawn, note=_note(one, drawn, has_zeros=has_zeros))
 
 
-def _note(one: Variability, drawn: Verdict) -> str:
+def _note(one: Variability, drawn: Verdict, *, has_zeros: bool) -> str:
+    if one.n_blocks < MIN_BLOCKS and has_zeros:
+        return "no scatter: some values are zero or less"
     if one.n_blocks < MIN_BLOCKS:
         return f"too few blocks: a scatter takes {MIN_BLOCKS} on both sides"
     if one.ratio is None:
