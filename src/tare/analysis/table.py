@@ -229,8 +229,8 @@ def _shifts(
     for figure, own in columns.items():
         chosen = values[:, own]
         found = moments(chosen)
-        known = np.array(printed.get(figure, ()), np.float64)
-        steps = printed_steps(np.abs(found.mean), known[np.abs(known) >= LEAST_FIGURE])
+        written = np.array(printed.get(figure, ()), np.float64)
+        steps = printed_steps(np.abs(found.mean), written[np.abs(written) >= LEAST_FIGURE])
         if steps.any():
             shifts[own] = _largest_shifts(chosen, found, sessions, steps)
     return shifts
