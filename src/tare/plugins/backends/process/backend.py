@@ -166,7 +166,7 @@ class ProcessBackend:
             bound = bound_in(job.folder)
             with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
                 process = self._start(job, argv, group)
-                self._orphans.begin(process.pid, job.label)
+                self._orphans.begin(process.pid, job.label, job.folder)
         except OSError as error:
             process_labels.end_labelled(job.label)  # what started it may have ended meanwhile
             if group is not None:
