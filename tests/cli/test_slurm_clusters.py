@@ -37,7 +37,7 @@ sed "s#=$home/\(state\|spool\|log\|slurmctld\|slurmd\)#=$second/\1#
   "$home/slurm.conf" >"$second/slurm.conf"
 sacctmgr -i add cluster venus
 """
-"""What makes a second cluster of the same nodes, which have other names there, and daemons with other ports."""
+"""What makes a second cluster of the same nodes, with other names, and other ports of daemons."""
 DAEMON = 'PATH=$PATH:/usr/sbin; "$@" -f "${SLURM_CONF%/*}/second/slurm.conf"'
 IDLE = "until sinfo -M venus --noheader --format='%D %t' | grep -q '2 idle'; do sleep 0.2; done"
 CANCELLED = """
@@ -59,7 +59,7 @@ repeats: 2
 
 @pytest.fixture
 def login_node(tmp_path: Path) -> Iterator[Lab]:
-    """Have the clusters tare and venus; the commands of nodes ask the former unless they are told otherwise."""
+    """Have the clusters tare and venus; commands on nodes ask the former unless told otherwise."""
     (tmp_path / "lab.yaml").write_text(SPEC)
     with standing_lab("--spec", tmp_path / "lab.yaml", "--with", "slurm") as lab:
         call(lab, tmp_path, "sh", "-ec", SECOND)

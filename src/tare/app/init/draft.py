@@ -26,9 +26,9 @@ _SMALL_KIB = 4 << 20
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What was chosen of what was found: a partition, an account, a cluster, and the folder where nodes keep files.
+    """What was chosen of what was found: a partition, an account, and the folder where nodes keep files.
 
-    With `kubernetes`, the runs are in the cluster that was found.
+    `cluster` is one of several of Slurm; empty for its own. With `kubernetes`, the runs are in the cluster that was found.
     `limits` are those of one job in the partition. `origins` say where account and QoS come from.
     """
 
@@ -90,7 +90,9 @@ def _request(found: Found, choice: Choice) -> Request:
     """Return what Slurm's jobs ask for; nothing where there are none."""
     if found.slurm is None or choice.partition is None:
         return Request(options={})
-    return request_of(found.slurm, choice.partition, choice.limits, choice.account, choice.qos, choice.cluster)
+    return request_of(
+        found.slurm, choice.partition, choice.limits, choice.account, choice.qos, choice.cluster
+    )
 
 
 def _minutes(limits: JobLimits) -> int:

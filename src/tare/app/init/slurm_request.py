@@ -36,7 +36,13 @@ def request_of(
     They ask for whole nodes where the partition grants these.
     """
     kind, constraint, _ = node_class(partition)
-    wanted = {"cluster": cluster, "partition": partition.name, "account": account, "qos": qos, "constraint": constraint}
+    wanted = {
+        "cluster": cluster,
+        "partition": partition.name,
+        "account": account,
+        "qos": qos,
+        "constraint": constraint,
+    }
     options: dict[str, object] = {key: value for key, value in wanted.items() if value}
     origins = [f"cluster {cluster}: SLURM_CLUSTERS of your shell"] if cluster else []
     n_nodes = len(class_nodes(partition))

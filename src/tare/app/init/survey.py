@@ -35,8 +35,8 @@ from tare.discovery.kubernetes_facts import Context
 from tare.discovery.node_probe import probe_script
 from tare.discovery.nodes import ask_this_machine
 from tare.discovery.slurm import find_slurm
-from tare.plugins.backends.slurm.variables import cluster_of, is_one_cluster
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
+from tare.plugins.backends.slurm.variables import cluster_of, is_one_cluster
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there

@@ -8,8 +8,19 @@ from tare.terminal.output import echo
 
 INPUTS = ("study", "site")
 OUTPUTS = (
-    *("calibrate", "check", "claims", "clean", "compare", "curves", "doctor", "doctor.site", "environment"),
-    *("environment.diff", "export", "import", "init", "lab.rootfs", "lab.status", "log", "metrics", "parse"),
+    *("calibrate", "check", "claims", "clean", "compare", "curves", "doctor", "doctor.site", "doctor.study"),
+    *(
+        "environment",
+        "environment.diff",
+        "export",
+        "import",
+        "init",
+        "lab.rootfs",
+        "lab.status",
+        "log",
+        "metrics",
+        "parse",
+    ),
     *("plan", "predict", "published", "report", "scaling", "seal", "status", "telemetry.import"),
     *("telemetry.show", "tolerance", "verify", "why", "workloads"),
 )

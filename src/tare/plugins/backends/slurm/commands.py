@@ -31,14 +31,14 @@ class Slurm(CommandQueue):
     def __init__(
         self, agent: Sequence[str], login: str | None, env: Mapping[str, str], cluster: str | None = None
     ) -> None:
-        """Open the queue of `cluster`; without it, of the one that the environment names, or of this host's."""
+        """Open the queue of `cluster`; without it, of the environment's cluster, or of the host's own."""
         super().__init__(agent, login, env)
         self._cluster = cluster or (None if login else cluster_of(self._reach.env)) or None
         self._has_accounting = True
 
     @property
     def ambiguity(self) -> str:
-        """Return what is wrong with the cluster's name in the environment, and the cure; empty if it is one."""
+        """Return what is wrong with the environment's cluster, and the cure; empty if it is one."""
         if self._cluster is None or is_one_cluster(self._cluster):
             return ""
         return (

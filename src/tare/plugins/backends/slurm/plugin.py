@@ -44,7 +44,9 @@ class SlurmBackend(CommandBackend[SlurmOptions]):
         """Return the queue of the cluster that the platforms name (see CommandBackend)."""
         clusters = {self.options_of(platform).cluster for platform in session.platforms.values()}
         if len(clusters) > 1:
-            raise UsageError("platforms of one study name different clusters of Slurm; give each its own study")
+            raise UsageError(
+                "platforms of one study name different clusters of Slurm; give each its own study"
+            )
         slurm = self.queue(session.site.agent, self.login_of(session), session.env, clusters.pop())
         if slurm.ambiguity:
             raise UsageError(slurm.ambiguity)

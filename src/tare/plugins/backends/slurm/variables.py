@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 _DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
 _NEVER = ("SBATCH_CLUSTERS", "SBATCH_ARRAY_INX", "SBATCH_WAIT", "SBATCH_ERROR", "SBATCH_INPUT")
-"""They would send a job to another cluster than the other commands ask (see cluster_of), make an array of a job, wait for its end, or part its messages from its output."""
+"""They would send a job to a cluster that other commands do not ask, make an array of it, wait for its end, or
+part its messages from its output."""
 _OTHER_NAMES = {
     "time": ("SBATCH_TIMELIMIT",),
     "no-requeue": ("SBATCH_REQUEUE",),
@@ -27,7 +28,7 @@ FILTERS = (
 
 
 def cluster_of(env: Mapping[str, str]) -> str:
-    """Return the cluster to which `env` sends jobs; empty where it names none (sbatch(1), SBATCH_CLUSTERS)."""
+    """Return the cluster to which `env` sends jobs; empty where it names none (sbatch(1))."""
     return env.get("SBATCH_CLUSTERS") or env.get("SLURM_CLUSTERS") or ""
 
 
