@@ -28,7 +28,8 @@ _SMALL_KIB = 4 << 20
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen of what was found: a partition, an account, and the folder where nodes keep files.
 
-    `cluster` is one of several of Slurm; empty for its own. With `kubernetes`, the runs are in the cluster that was found.
+    `cluster` is one of several of Slurm; empty for this host's own.
+    With `kubernetes`, the runs are in the cluster that was found.
     `limits` are those of one job in the partition. `origins` say where account and QoS come from.
     """
 

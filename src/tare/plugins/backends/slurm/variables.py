@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 _DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
 _NEVER = ("SBATCH_CLUSTERS", "SBATCH_ARRAY_INX", "SBATCH_WAIT", "SBATCH_ERROR", "SBATCH_INPUT")
-"""They would send a job to a cluster that other commands do not ask, make an array of it, wait for its end, or
-part its messages from its output."""
+"""They would send a job to a cluster that other commands do not ask, make an array of it, wait for its end,
+or part its messages from its output."""
 _OTHER_NAMES = {
     "time": ("SBATCH_TIMELIMIT",),
     "no-requeue": ("SBATCH_REQUEUE",),
