@@ -89,8 +89,8 @@ def large_inputs(record: InputsRecord | None) -> Iterator[str]:
         if one.n_bytes >= LARGE:
             yield (
                 f"note: input {one.name} of {format_bytes(one.n_bytes)} is copied for each run, and the disk "
-                "may still be writing while the run is measured; put it on a storage path, which commands name "
-                "as {storage_path}"
+                "may still be writing while the run is measured; put it on a storage path, which "
+                "commands name as {storage_path}"
             )
 
 
