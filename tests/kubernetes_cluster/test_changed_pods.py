@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import pytest
 import yaml
 
-from cli.conftest import Tare
 from kubernetes_cluster.conftest import Campaign, Lab, until_clean
 
 SIDECAR = 'JSONPatch{op: "add", path: "/spec/containers/0", value: Object.spec.containers{name: "istio-proxy", image: "istio"}}'

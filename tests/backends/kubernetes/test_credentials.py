@@ -159,7 +159,10 @@ def test_what_goes_wrong_while_an_answer_is_read_is_no_fault_of_credentials(
     """Such as a disk without room for the log of a pod."""
     cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(api.kubeconfig(tmp_path))))
     api.logs["a"] = b"words\n"
-    with pytest.raises(OSError, match="no room"), cluster.log_stream("a", "launcher", "", follows=False, quiet_s=5):
+    with (
+        pytest.raises(OSError, match="no room"),
+        cluster.log_stream("a", "launcher", "", follows=False, quiet_s=5),
+    ):
         raise OSError("no room")
     cluster.close()
 

@@ -234,7 +234,9 @@ class Connection:
         if status in _MAY_PASS:
             self._away_at = time.monotonic()
             return Outage(text, status)
-        if status == _CONFLICT and answer.reason == "Conflict":  # others changed it, such as a quota, meanwhile
+        if (
+            status == _CONFLICT and answer.reason == "Conflict"
+        ):  # others changed it, such as a quota, meanwhile
             return Outage(text, status)
         return Refusal(status, text)
 

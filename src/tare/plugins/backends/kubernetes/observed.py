@@ -10,7 +10,6 @@ import msgspec
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.objects import Resources
 
-
 _AFTER_INIT = "PodInitializing"
 """The reason of a container that waits for init containers (kubelet, kuberuntime)."""
 
