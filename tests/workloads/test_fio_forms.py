@@ -29,6 +29,15 @@ def test_both_versions_of_json_say_the_same(text: str) -> None:
     assert {one.at["operation"] for one in parsed.measurements} == {"read"}
 
 
+def test_the_unused_percentiles_of_version_2_are_no_doubled_names() -> None:
+    unused = ',\n  '.join(['"99.000000" : 35913', *3 * ['"0.00" : 0']])
+    text = OLD_JSON.replace('"99.000000" : 35913728', unused)
+    parsed = parse(text)
+    assert text != OLD_JSON
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed)["latency_p99"] == 35913
+
+
 def test_text_of_version_3_is_read() -> None:
     parsed = parse(TEXT)
     assert (parsed.is_complete, parsed.problems) == (True, ())
