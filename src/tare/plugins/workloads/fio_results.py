@@ -96,6 +96,8 @@ class _Direction(msgspec.Struct):
         for key, value in latency.percentile.items():
             if name := percentile(key):
                 values[name] = value
+        if latency.mean == 0:  # fio prints zeros where it measures no latency (gtod_reduce, disable_clat)
+            values = {}
         found |= {name: None if value is None else value / per_us for name, value in values.items()}
         return {name: value for name, value in found.items() if value is not None}
 
