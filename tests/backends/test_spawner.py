@@ -18,8 +18,6 @@ from typing import Any
 
 import pytest
 
-from tare.core.safe_folder import SafeFolder
-from tare.plugins.backends.ownership.sessions import new_session
 from tare.plugins.backends.process import spawner as spawner_program
 from tare.plugins.backends.process.orphans import look, set_subreaper
 from tare.plugins.backends.process.spawning import Spawner, Start, StartedJob
@@ -358,19 +356,3 @@ def test_a_program_that_fails_leaves_the_codes_of_its_jobs(
     with pytest.raises(OSError, match="ended"):
         _start(spawner, out, tmp_path, "true")
     assert job.wait() == 3
-
-
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_disk_that_takes_no_output_of_a_job_is_not_the_programs_fault(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was "exit code 126: sh: Input/output error": the program's failure, which is not tried again."""
-
-    def broken(file: SafeFolder) -> int:
-        raise OSError(number, os.strerror(number), file.name)
-
-    monkeypatch.setattr(SafeFolder, "create", broken)
-    with ProcessBackend(label=str(new_session(f"spawn{time.monotonic_ns()}"))) as backend:
-        ended = backend.run(_job(backend, tmp_path, "true"))
-    assert ended.code is None
-    assert ended.fault == f"could not start a process: stdout: {os.strerror(number)}"

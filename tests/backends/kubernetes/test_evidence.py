@@ -34,7 +34,7 @@ def pod(name: str, state: str, node: str = "n1") -> SeenPod:
     return msgspec.json.decode(json.dumps(document), type=SeenPod)
 
 
-def read_log(name: str) -> bytes:
+def read_log(name: str, container: str) -> bytes:
     if name == "gone":
         raise BackendError("the pod is no longer there")
     return f"log of {name}\n".encode()
