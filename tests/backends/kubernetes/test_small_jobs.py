@@ -33,7 +33,10 @@ def kinds_of(folder: Path, nodes: str, launcher: str, *networks: str) -> dict[st
     plan = partial(plan_tasks, source)
     context = CheckContext(site=source.site, name="pods", env={}, folder=folder, plan=plan)
     jobs = small_jobs(context)
-    return {name: sorted({str(one["kind"]) for one in objects}) for name, objects in jobs.items()}
+    return {
+        name: sorted({str(one["kind"]) for one in objects if isinstance(one, dict)})
+        for name, objects in jobs.items()
+    }
 
 
 def test_a_platform_with_mpi_shows_each_kind_of_job_on_each_network(tmp_path: Path) -> None:
