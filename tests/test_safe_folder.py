@@ -207,6 +207,15 @@ def test_what_has_no_size_is_read_whole_and_within_the_limit() -> None:
     assert caught.value.errno == errno.EFBIG
 
 
+def test_a_file_that_the_disk_does_not_give_is_named() -> None:
+    """Nothing is mapped at address 0, so a read of /proc/self/mem there gives EIO."""
+    memory = SafeFolder(Path("/proc/self"), "mem")
+    for read in (memory.read, memory.unpack, lambda: list(memory.lines())):
+        with pytest.raises(OSError, match="Input/output error") as caught:
+            read()
+        assert caught.value.filename == "/proc/self/mem"
+
+
 def test_a_fresh_folder_is_made_once(root: Path) -> None:
     SafeFolder(root, "attempts/c/1.1").make_folder(is_fresh=True)
     with pytest.raises(FileExistsError):

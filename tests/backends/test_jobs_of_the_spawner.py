@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
+from tare.core.safe_folder import SafeFolder
 from tare.plugins.backends.ownership.sessions import new_session
 from tare.plugins.backends.process import control_groups
 from tare.plugins.backends.process.backend import ProcessBackend
@@ -83,3 +85,19 @@ def test_what_was_lost_while_it_was_started_is_ended_with_its_group(
     process.kill()
     process.wait()
     assert state is None or state.state == "Z"
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_disk_that_takes_no_output_of_a_job_is_not_the_programs_fault(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was "exit code 126: sh: Input/output error": the program's failure, which is not tried again."""
+
+    def broken(file: SafeFolder) -> int:
+        raise OSError(number, os.strerror(number), file.name)
+
+    monkeypatch.setattr(SafeFolder, "create", broken)
+    with ProcessBackend(label=str(new_session(f"spawn{time.monotonic_ns()}"))) as backend:
+        ended = backend.run(_job(backend, tmp_path, "true"))
+    assert ended.code is None
+    assert ended.fault == f"could not start a process: stdout: {os.strerror(number)}"

@@ -127,6 +127,7 @@ def test_a_program_that_ends_before_its_starter_goes_on_still_took_its_time(
 
     monkeypatch.setattr(subprocess, "Popen", on_a_busy_machine)
     monkeypatch.setattr(spawner_program, "_boosted_itself", lambda nice: True)  # this process stays as it is
+    monkeypatch.setattr(spawner_program, "_AUTOGROUP", "/dev/null")
     request: dict[str, Any] = {
         "argv": ["sleep", "0.1"],
         "cwd": str(tmp_path),

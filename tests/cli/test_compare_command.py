@@ -17,7 +17,9 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.errors import UsageError
 from tare.core.verdict import Verdict
+from tare.report.variants import lay_out
 from truth.campaigns import TIME, Figure, Truth, by_level, write
+from truth.campaigns import campaign as campaign_of
 from truth.noise import lognormal
 
 KEYS = {
@@ -277,3 +279,27 @@ def test_a_ratio_is_written_with_the_digits_that_its_interval_allows(
         verdict=Verdict.UNDECIDED,
     )
     assert format_ratio(one) == text
+
+
+def test_variants_of_two_factors_have_the_names_that_the_report_gives_them(tmp_path: Path) -> None:
+    truth = Truth(
+        factors={"network": ("host", "overlay"), "platform": ("bare", "docker")},
+        reference={"network": "host", "platform": "bare"},
+    )
+    found = campaign_of(truth)
+    names = {one.name for one in lay_out(found, ()).all}
+    table = compare(write_campaign(found, tmp_path / "c"), "--all").stdout
+    told = {line.split("  ")[0] for line in table.splitlines() if "synthetic.solver" in line}
+    assert told == {"bare · overlay", "docker · host", "docker · overlay"}
+    assert told | {"bare · host"} == names
+    assert "against bare · host" in table
+
+
+def test_the_margin_that_is_asked_about_is_that_of_the_quality_warnings(tmp_path: Path) -> None:
+    folder = write(Truth(noise=lognormal(0.2), blocks=6), tmp_path / "c")
+    assert re.search(r"where 2\s%\swas asked about", compare(folder).stdout)
+    wide = compare(folder, "--margin", "60 %").stdout
+    assert "equivalent where the whole interval is within ± 60 %" in wide
+    assert "asked about" not in wide
+    assert re.search(r"where 1\s%\swas asked about", compare(folder, "--margin", "1 %").stdout)
+    assert json.loads(compare(folder, "--margin", "60 %", "--json").stdout)["imprecision"] is None

@@ -117,6 +117,19 @@ def test_ranks_have_cores_of_their_own_and_the_memory_of_their_node(login_node: 
     asked = ("--nodes=1", "--ntasks-per-node=2", "--exclusive", "--threads-per-core=1", "--mem=0")
     call(login_node, tmp_path, "sbatch", "--wait", "--output=out", *asked, "job.sh")
     assert "TRES=cpu=4,mem=1000M,node=1" in (tmp_path / "out").read_text(), "two cores of two threads"
+    assert_that_slots_are_what_a_limit_of_cpus_leaves(login_node, tmp_path)
+
+
+def assert_that_slots_are_what_a_limit_of_cpus_leaves(lab: Lab, folder: Path) -> None:
+    """Each node of `lab` has two cores of two hardware threads."""
+    for most in (1, 2):
+        call(lab, folder, "scontrol", "update", "PartitionName=lab", f"MaxCPUsPerNode={most}")
+        call(lab, folder, TARE, "init", f"limited-{most}", "--yes", "--no-jobs")
+        slots = load_site(str(folder / f"limited-{most}/site.yaml")).slots_per_node
+        asked = ("srun", "--immediate=20", "--nodes=1", "--threads-per-core=1", "--mem=3")
+        call(lab, folder, *asked, f"--ntasks-per-node={slots}", "true")
+        more = on_login_node(lab, folder, *asked, f"--ntasks-per-node={slots + 1}", "true")
+        assert "Requested node configuration is not available" in more.stderr
 
 
 def test_a_partition_whose_jobs_get_a_part_of_each_node_is_tried_and_measured(

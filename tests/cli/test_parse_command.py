@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from tare.cli.commands.parse import command
+from tare.execution import parsing
 
 Tare = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -182,3 +186,26 @@ def test_a_workload_that_a_study_declares_is_known_with_that_study(
     (measurement,) = json.loads(ended.stdout)["measurements"]
     assert (measurement["fom"], measurement["value"], measurement["unit"]) == ("value", 2.5, "s")
     assert tare_here("parse", "echo", "own.out").returncode == 2
+
+
+def test_standard_input_is_read_once(tare_here: Tare) -> None:
+    ended = tare_here("parse", "imb.barrier", "-", "-")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "standard input" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_regex_that_does_not_end_is_a_problem_of_its_file(
+    tare_here: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "_PARSE_S", 0.5)
+    (tmp_path / "study.yaml").write_text(
+        "study: slow\nworkload: w\nworkloads:\n  w:\n    command: [w]\n"
+        "    foms: [{name: value, unit: s, better: lower, regex: '(a+)+$'}]\n"
+    )
+    (tmp_path / "log").write_text("a" * 40 + "b\n")
+    ended = CliRunner().invoke(
+        command, ["--study", str(tmp_path / "study.yaml"), "w", str(tmp_path / "log")], catch_exceptions=False
+    )
+    assert ended.exit_code == 1
+    assert "had not ended after 0.5 s" in ended.stderr

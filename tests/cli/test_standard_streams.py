@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,48 @@ def test_signs_that_an_encoding_lacks_are_printed_as_plain_text(study: Path) -> 
     assert (told.returncode, told.stderr) == (0, b"")
     assert "\u2013" in whole.stdout.decode()
     assert told.stdout.decode("latin-1") == whole.stdout.decode().replace("\u2013", "-")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full, full(4)")
+@pytest.mark.parametrize("words", ["--version", "--help", "workloads", "schema compare", "workloads --json"])
+def test_output_that_no_disk_takes_is_the_infrastructures_fault(tmp_path: Path, words: str) -> None:
+    ended = call(tmp_path, f'exec "$0" {words} >/dev/full')
+    assert ended.returncode == 3
+    assert ended.stderr.decode() == "tare: standard output cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full, full(4)")
+def test_a_run_goes_on_when_its_log_takes_no_more(study: Path) -> None:
+    ended = call(study, 'exec "$0" run study.yaml --out c >/dev/full')
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert "standard output cannot be written: No space left on device" in ended.stderr.decode()
+    assert [one.state for one in read_campaign(study / "c").attempts] == [State.DONE] * 6
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full, full(4)")
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code(tmp_path: Path) -> None:
+    assert call(tmp_path, 'exec "$0" compare nothing 2>/dev/full').returncode == 2
+
+
+def test_a_reader_that_has_gone_is_no_verdict(tmp_path: Path) -> None:
+    """Exit code 1 would be that of rules that fail; the shell's code for a closed pipe is 128 + SIGPIPE."""
+    for words in ("--version", "--help", "workloads", "workloads --json"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as pipe:
+            ended = subprocess.run([TARE, *words.split()], stdout=pipe, stderr=subprocess.PIPE, check=False)
+        assert (ended.returncode, ended.stderr) == (141, b""), words
+
+
+def test_a_pipe_that_is_full_and_does_not_block_gets_everything(tmp_path: Path) -> None:
+    """Another program may have made the shared pipe non-blocking, as node.js and ssh do."""
+    whole = subprocess.run([TARE, "schema", "compare"], capture_output=True, check=True).stdout
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writer, False)
+    with subprocess.Popen([TARE, "schema", "compare"], stdout=writer, stderr=subprocess.PIPE) as printing:
+        os.close(writer)
+        time.sleep(1)  # long enough for the pipe to fill
+        with os.fdopen(reader, "rb") as pipe:
+            assert pipe.read() == whole
+        assert printing.wait(60) == 0

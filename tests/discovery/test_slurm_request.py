@@ -134,11 +134,14 @@ def test_whole_nodes_are_neither_asked_for_nor_promised_where_jobs_share_them() 
 
 
 def test_slots_are_the_cpus_that_jobs_of_a_partition_get_of_a_node() -> None:
-    """Slurm 22.05.8 refuses jobs with --exclusive: "Requested node configuration is not available"."""
+    """Slurm 22.05.8 refuses jobs with --exclusive: "Requested node configuration is not available".
+
+    Of jobs with --threads-per-core=1, it counts a CPU for each core (test_init_slurm_limits.py).
+    """
     found = found_with()
     choice = choice_of(found, THREADS, MaxCPUsPerNode="12")
     site = read(found, choice)
-    assert (site.slots_per_node, options(site, "bare").exclusive) == (6, False)
+    assert (site.slots_per_node, options(site, "bare").exclusive) == (12, False)
     assert "2 sockets × 8 cores, of which jobs get fewer: MaxCPUsPerNode=12 of partition lab" in flat(
         found, choice
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import resource
 from pathlib import Path
+from typing import BinaryIO, TextIO, cast
 
 import pytest
 
-from tare.core.errors import UsageError
-from tare.execution.parsing import MOST_LINE, parse_file
+from tare.core.errors import CampaignError, UsageError
+from tare.core.workload import Parsed, Workload
+from tare.execution.parsing import MOST_LINE, parse_file, parse_output, parse_stream
 from tare.plugins import registry
 
 LATENCY = "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n"
@@ -56,3 +61,45 @@ def test_parse_refuses_it_too(with_hole: Path) -> None:
     told = CliRunner().invoke(command, ["osu.latency", str(with_hole)])
     assert told.exit_code == 1 or isinstance(told.exception, UsageError)
     assert "a line of more than 64 MiB" in told.output + str(told.exception)
+
+
+class Zeros(io.RawIOBase):
+    """A pipe from /dev/zero after a good log: it ends only after a terabyte."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self._log = io.BytesIO((LATENCY + ROWS).encode())
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        self.given += size
+        return self._log.read(size) or (b"\0" * size if self.given < 10**12 else b"")
+
+
+def test_a_pipe_without_an_end_is_a_problem_and_takes_no_memory() -> None:
+    before, zeros = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, Zeros()
+    parsed = parse_stream(registry.workloads()["osu.latency"], cast("BinaryIO", zeros))
+    assert parsed.problems == ("it has a line of more than 64 MiB, which is no log",)
+    assert zeros.given < 80 * 1024 * 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024
+
+
+def test_a_pipe_of_many_lines_is_read_whole() -> None:
+    text = ("x" * 1000 + "\r\n") * 100_000 + LATENCY + ROWS
+    assert len(parse_stream(registry.workloads()["osu.latency"], io.BytesIO(text.encode())).measurements) > 20
+
+
+def test_a_disk_that_does_not_give_an_output_is_not_its_programs_fault(tmp_path: Path) -> None:
+    """The run was settled as invalid: "the parser broke"; the disk may be back when it is tried again."""
+
+    class Broken:
+        name, output = "broken", "stdout"
+
+        def parse(self, lines: TextIO) -> Parsed:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    (tmp_path / "stdout").write_text("value: 1\n")
+    with pytest.raises(CampaignError, match="stdout: cannot be read: Input/output error"):
+        parse_output(cast("Workload", Broken()), tmp_path)

@@ -150,3 +150,22 @@ def test_the_doctor_explains_how_to_get_a_missing_mpi(
 
     assert done.returncode == 0
     assert "tare lab setup --mpi mpich" in done.stdout
+
+
+def test_a_lab_is_taken_down_only_where_its_processes_are_seen(is_up: str) -> None:
+    """The folder may be shared with a container, where other processes have the same pids."""
+    elsewhere = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--mount-proc"]
+    running = find()
+    assert running is not None
+    for words in (["down"], ["exec", "n1", "true"], ["status"]):
+        done = subprocess.run(
+            [*elsewhere, sys.executable, "-P", "-c", "from tare.cli.main import main; main()", "lab", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert f"{running.folder} is that of a lab in another PID namespace" in done.stdout + done.stderr
+    assert find() == running
+    assert running.is_running()

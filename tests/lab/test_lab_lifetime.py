@@ -223,7 +223,7 @@ def test_a_process_that_has_the_pid_of_a_dead_holder_is_not_taken_for_it(
 
 
 def test_a_lab_of_another_pid_namespace_is_left_alone(run_folder: Path, two_nodes: LabSpec) -> None:
-    elsewhere = state.ProcessIdentity(pid=1, start_ticks=0, pid_namespace=1)
+    elsewhere = state.ProcessIdentity(pid=1, start_ticks=0, pid_namespace=1, boot="")
     folder = state.folder_of(state.base_folder(), "elsewhere")
     folder.mkdir()
     record = state.Record(
@@ -231,9 +231,30 @@ def test_a_lab_of_another_pid_namespace_is_left_alone(run_folder: Path, two_node
     )
     state.write(folder, record, {}, state.FROM_OUTSIDE)
 
-    assert find("elsewhere") is not None
+    assert find("elsewhere") is None
     start(two_nodes, owned=True).stop()
     assert folder.exists()
+    with pytest.raises(LabError, match=rf"{folder}.* another PID namespace"):
+        start(two_nodes, name="elsewhere", owned=False)
+
+
+def test_a_lab_whose_record_cannot_be_read_is_left_alone(run_folder: Path, two_nodes: LabSpec) -> None:
+    """Another version may have written it: its processes run, and only its folder says how to end them."""
+    folder = state.folder_of(state.base_folder(), "newer")
+    folder.mkdir()
+    (folder / "lab.json").write_text('{"name": "newer", "holder": "of another form"}')
+
+    assert find("newer") is None
+    start(two_nodes, owned=True).stop()
+    assert (folder / "lab.json").exists()
+    with pytest.raises(LabError, match=r"newer/lab.json cannot be read.*remove"):
+        start(two_nodes, name="newer", owned=False)
+
+
+def test_a_process_with_the_pid_and_start_of_a_holder_before_the_last_boot_is_not_taken_for_it() -> None:
+    now = state.ProcessIdentity.of(os.getpid())
+    assert now.is_alive()
+    assert not msgspec.structs.replace(now, boot="that of another boot").is_alive()
 
 
 def test_looking_for_a_lab_from_inside_finds_it_and_harms_nothing(

@@ -10,6 +10,7 @@ from tare.app import planning
 from tare.config import load_site
 from tare.core.errors import FileFaults
 from tare.core.site import Site
+from tare.plan import profiled_plan
 from tare.plan.job_limits import job_faults
 
 SITE = """\
@@ -84,6 +85,20 @@ def test_a_packed_block_is_one_job_whose_time_limit_counts(tmp_path: Path) -> No
     assert fault.endswith("write 'timeout: 340 s' or less, or 'mode: job' in the site")
     assert faults(tmp_path, "{mode: packed, max_minutes: 60}", "timeout: 340 s") == []
     assert "use fewer cases" in faults(tmp_path, "{mode: packed, max_minutes: 8}")[0]
+
+
+def test_profiled_runs_that_only_an_option_asks_for_count_in_the_time_limit_of_a_packed_block(
+    tmp_path: Path,
+) -> None:
+    site = SITE.replace("launcher: none", "launcher: openmpi5")
+    (tmp_path / "site.yaml").write_text(site.replace("{SLURM}", "{mode: packed, max_minutes: 60}"))
+    mpi = STUDY.replace("    foms:", "    mpi: true\n    foms:")
+    (tmp_path / "study.yaml").write_text(mpi.replace("REST", "timeout: 340 s"))
+    loaded = planning.load(tmp_path / "study.yaml")
+    with pytest.raises(FileFaults, match="a job of the 18 runs of a block on platform queued has a time"):
+        loaded.with_profile()
+    begun = profiled_plan(loaded.plan, loaded.composer.workloads)
+    assert loaded.with_profile(begun.profiled).plan == begun, "a campaign that has them goes on"
 
 
 @pytest.mark.parametrize(("line", "is_set"), [("--time=5", True), ("-t 5", True), ("--time-min=1", False)])

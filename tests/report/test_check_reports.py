@@ -88,6 +88,32 @@ def test_any_name_stays_in_its_line_and_cell_of_a_summary(name: str) -> None:
     check_markdown(hostile).encode()
 
 
+def test_gitlab_gets_hostile_names_as_text() -> None:
+    one = checked(name=HOSTILE, study=HOSTILE)
+    (issue,) = json.loads(code_quality_json(one, Undecided.WARN, f"a{HOSTILE}.yaml"))
+    assert "\x1b" not in issue["description"] + issue["check_name"] + issue["location"]["path"]
+
+
+LIVE = "@all #1 https://evil.example www.evil.example \u202eesrever\u2066"
+
+
+def test_nothing_in_a_check_mentions_links_or_reorders() -> None:
+    """GitHub makes mentions and links of text that is escaped, too; bidi overrides show another text."""
+    one = checked(name=LIVE, study=LIVE)
+    summary = check_markdown(one)
+    for live in ("@all", "#1", "://", "www."):
+        assert live not in summary
+    texts = [
+        summary,
+        junit_xml(one, Undecided.WARN),
+        *github_annotations(one, Undecided.WARN),
+        code_quality_json(one, Undecided.WARN, "study.yaml"),
+    ]
+    for text in texts:
+        assert "\u202e" not in text
+        assert "\u2066" not in text
+
+
 def test_a_summary_has_the_verdicts_and_the_worst_first() -> None:
     shown = check_markdown(checked())
     rows = [line for line in shown.splitlines() if line.startswith(("| latency", "| bandwidth"))]

@@ -156,7 +156,7 @@ def test_one_comparison_is_judged_as_ever_whatever_the_correction() -> None:
         assert known.difference_adjusted[0] == known.difference[0]
         assert known.equivalence_adjusted[0] == known.equivalence[0]
         assert known.size == 1
-        assert known.level == pytest.approx(0.05)
+        assert (known.difference_level, known.equivalence_level) == pytest.approx((0.05, 0.05))
 
 
 def test_each_kind_of_claim_is_adjusted_by_itself() -> None:
@@ -180,7 +180,10 @@ def test_a_comparison_without_an_interval_does_not_count() -> None:
 
 def test_where_one_more_claim_needs_less_the_level_shows_it() -> None:
     found = one_family([1.5, 1.6, 1.7, 1.0])
-    levels = {one: p_values(found, MARGIN, 0.95, one).level for one in Correction}
-    assert levels[Correction.HOLM] == pytest.approx(0.05 / 4)
-    assert levels[Correction.FDR] == pytest.approx(0.05)  # three are claimed, the fourth is the last
-    assert levels[Correction.NONE] == pytest.approx(0.05)
+    known = {one: p_values(found, MARGIN, 0.95, one) for one in Correction}
+    for one in Correction:  # three differences are claimed, the fourth is the last
+        assert known[one].difference_level == pytest.approx(0.05)
+    n_equivalent = int((known[Correction.HOLM].equivalence_adjusted <= ALPHA).sum())
+    assert known[Correction.HOLM].equivalence_level == pytest.approx(0.05 / (4 - n_equivalent))
+    assert known[Correction.FDR].equivalence_level == pytest.approx(0.05 * (n_equivalent + 1) / 4)
+    assert known[Correction.NONE].equivalence_level == pytest.approx(0.05)

@@ -11,7 +11,7 @@ from scipy.special import nctdtr
 from statsmodels.stats.power import TTestPower
 
 from tare.stats.intervals import Floats
-from tare.stats.power import detectable_effects, more_blocks, power_of_t
+from tare.stats.power import Levels, detectable_effects, more_blocks, power_of_t
 from tare.stats.ratios import Ratios, ratios, separate_unpaired
 
 
@@ -67,7 +67,7 @@ def decides(centre: float, scatter: float, n_blocks: int, margin: float, level: 
 @pytest.mark.parametrize("n_blocks", [3, 5, 7])
 def test_so_many_more_blocks_decide_and_one_less_does_not(n_blocks: int, centre: float, level: float) -> None:
     scatter = 0.06
-    more = more_blocks(scattered(centre, scatter, n_blocks), 0.02, level, 0.95)[0]
+    more = more_blocks(scattered(centre, scatter, n_blocks), 0.02, Levels(level, level), 0.95)[0]
     assert decides(centre, scatter, n_blocks + int(more), 0.02, level)
     assert not decides(centre, scatter, n_blocks + int(more) - 1, 0.02, level)
 
@@ -75,12 +75,12 @@ def test_so_many_more_blocks_decide_and_one_less_does_not(n_blocks: int, centre:
 def test_few_blocks_need_fewer_more_than_the_root_of_n_predicts() -> None:
     # ± 0.149 at 3 blocks must become ± 0.1: the root says 4 more, but t falls from 4.30 to 3.18 with one
     found = scattered(0.1, 0.06, 3)
-    assert more_blocks(found, 0.001, 0.05, 0.95)[0] == 1
+    assert more_blocks(found, 0.001, Levels(0.05, 0.05), 0.95)[0] == 1
 
 
 def test_what_no_sensible_number_of_blocks_decides_has_none() -> None:
-    assert np.isnan(more_blocks(scattered(math.log(1.02), 2.0, 5), 0.02, 0.05, 0.95)[0])
-    assert np.isnan(more_blocks(with_logs(0.1, 0.2), 0.02, 0.05, 0.95)[0])
+    assert np.isnan(more_blocks(scattered(math.log(1.02), 2.0, 5), 0.02, Levels(0.05, 0.05), 0.95)[0])
+    assert np.isnan(more_blocks(with_logs(0.1, 0.2), 0.02, Levels(0.05, 0.05), 0.95)[0])
 
 
 def test_broken_degrees_of_freedom_are_rounded_down() -> None:

@@ -40,6 +40,7 @@ NOTES = (
     r"preliminary: \d+ of \d+ blocks",
     r"look \d+",
     "the figure of merit has no direction",
+    r"(?:within the margin|so in the mean) over all of them, but (?:(?:worse|better|differs) at [^;]+)",
     r"\d+ runs? (?:of the \w+ )?(?:and \d+ runs? of the contender )?(?:was|were) ended at (?:its|their) "
     r"time-out and (?:does|do) not count",
 )
@@ -54,16 +55,18 @@ _SESSION_CHANGE = (
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
+_BESIDE = "(?:next to what the others do alike, )?"
+
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
         r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
-        r"undecided), if the noise stays as it is(?:; \d+ more would take over 100)?\.",
+        r"undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
         r"undecided): "
         r"the figures are printed with too few digits\.",
-        r"100 blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
-        r"undecided), if the noise stays as it is\.",
+        r"\d+ blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
+        r"undecided), if ratio and noise stay as they are\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
         rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
         rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
@@ -132,12 +135,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
     "doubts": (
-        rf"drifts by {PERCENT} a block, over \d\d+ blocks",
-        rf"(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
+        rf"{_BESIDE}drifts by {PERCENT} a block, over \d\d+ blocks",
+        rf"{_BESIDE}(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
         rf"get (?:worse|better) alike by {PERCENT} a block, over \d\d+ blocks",
         rf"get (?:worse|better) alike by {PERCENT} a block, or wander alike: [5-9] blocks cannot tell which",
         rf"are (?:worse|better) alike in blocks? [\d, andto]+: by {PERCENT} next to the rest",
-        rf"blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
+        rf"{_BESIDE}blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
         r"has two modes, at .+ and .+: blocks? [\d, andto]+ of \d+ in one",
         rf"(?:its ratio to the reference|each run) resembles the one (?:in the block )?before: "
         rf"autocorrelation "
@@ -155,7 +158,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"Scaling (?:is|seems) negative from \d+ to \d+ nodes: throughput × (?:1/)?{N} ?{B}(?: "
         rf"\([^)]+\))?\.",
         r"Super-linear \(efficiency above 100 %\) at .+\.",
-        r"The USL sees no scale at which throughput peaks\.",
+        r"The USL’s best fit has no peak of throughput; (?:one at (?:any scale|.+ or more) is not "
+        r"excluded|without intervals, none is excluded|none is seen at any scale)\.",
         r"The USL puts the peak of throughput at .+\.",
         r"Not measured: .+\.",
         r"Not measured together with \d+ nodes?: .+\.",

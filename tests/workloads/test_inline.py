@@ -128,7 +128,7 @@ def test_what_is_no_finite_number_is_a_problem_and_never_a_number(text: str) -> 
 def test_a_figure_that_is_missing_is_a_problem() -> None:
     parsed = parse("nothing\n", fom(r"t=(\S+)"))
     assert (values(parsed), parsed.is_complete) == ([], False)
-    assert parsed.problems == ("time is not in the output",)
+    assert parsed.problems == ("time is not in the output; no line matches 't=(\\S+)'",)
 
 
 @pytest.mark.parametrize("text", ["t=1 \nt=2 \n", "t=1 \nt=1 \n", "t=1 t=2 \n"])

@@ -29,6 +29,7 @@ from tare.analysis.proofs import nothing_crosses
 from tare.analysis.row_notes import unresolved_words
 from tare.analysis.scatter_causes import scatter_attribution, with_decided_scatter
 from tare.analysis.size_groups import group_name, size_groups
+from tare.analysis.timed_out_runs import attribution_of_survivors
 from tare.analysis.uneven_computation import uneven
 from tare.analysis.unprofiled import Elapsed, elapsed
 from tare.core.attribution import Attribution, Cause, CauseKind
@@ -90,7 +91,7 @@ def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Att
     asked = [pair for pair in pairs(campaign) if profiled & {pair.reference_case.id, pair.contender_case.id}]
     made = [_attribution(campaign, found, pair, confidence) for pair in asked]
     p_values = np.array([np.nan if one.p_adjusted is None else one.p_adjusted for one in made])
-    return with_decided_scatter(
+    decided = with_decided_scatter(
         [
             one
             if not np.isfinite(p)
@@ -98,6 +99,7 @@ def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Att
             for one, p in zip(made, holm(p_values).tolist(), strict=True)
         ]
     )
+    return [attribution_of_survivors(one, campaign) for one in decided]
 
 
 def too_few_blocks(n_blocks: int, why: str = "") -> str:

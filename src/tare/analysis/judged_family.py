@@ -37,7 +37,7 @@ from tare.stats.family import PValues
 from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.looks import SHOWING_BLOCKS, ColumnLooks, nominal_level
-from tare.stats.power import detectable_effects, more_blocks
+from tare.stats.power import Levels, detectable_effects, more_blocks
 from tare.stats.ratios import Design, Ratios, select_columns
 
 _COARSE = 0.25
@@ -237,13 +237,25 @@ class JudgedFamily:
         ]
 
     def more_blocks(self, verdicts: Sequence[Verdict]) -> list[int | None]:
-        """Return how many more blocks would decide each undecided column that has a direction."""
+        """Return how many more blocks would decide each undecided column that has a direction.
+
+        A column whose mean cost lies beyond the margin stays without a claim of equivalence.
+        """
+        margin = self.terms.margin
         more = np.full(len(self.looks), np.nan)
+        can_be_equivalent = np.array([not is_beyond(cost, margin) for cost in self.mean_cost], np.bool_)
         for looks, columns in self.looks.groups():
             following = (*looks, 2 * looks[-1]) if looks else ()
-            level = nominal_level(self.known.level, following)
-            found = select_columns(self.found, columns)
-            more[columns] = more_blocks(found, self.terms.margin, level, CONFIDENCE)
+            more[columns] = more_blocks(
+                select_columns(self.found, columns),
+                margin,
+                Levels(
+                    nominal_level(self.known.difference_level, following),
+                    nominal_level(self.known.equivalence_level, following),
+                ),
+                CONFIDENCE,
+                can_be_equivalent=can_be_equivalent[columns],
+            )
         least = np.where(np.isfinite(self.unresolved), LEAST_BLOCKS - self.found.n_blocks, 0)
         more = np.maximum(more, least)  # fewer blocks do not show how many of them count
         rows = zip(*listed(more), verdicts, self.better, strict=True)
@@ -256,7 +268,7 @@ class JudgedFamily:
         """Return the least slowdown of each column that it would find in 80 of 100 studies."""
         effects = np.full(len(self.looks), np.nan)
         for looks, columns in self.looks.groups():
-            level = nominal_level(self.known.level, looks)
+            level = nominal_level(self.known.difference_level, looks)
             effects[columns] = detectable_effects(select_columns(self.found, columns), level)
         return effects
 
@@ -346,8 +358,14 @@ class JudgedFamily:
 
     def _by_ranks(self, column: int) -> str:
         ranks = self.ranks
-        ratio, low, high = (f"{part[column]:.4g}" for part in (ranks.ratio, ranks.low, ranks.high))
+        ratio, low, high = (_apart_from_one(part[column]) for part in (ranks.ratio, ranks.low, ranks.high))
         return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
+
+
+def _apart_from_one(ratio: float) -> str:
+    """Return a ratio to four digits, or to as many more as tell it from 1."""
+    texts = (f"{ratio:.{digits}g}" for digits in range(4, 10))
+    return next((text for text in texts if text != "1" or ratio == 1), "1")
 
 
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:

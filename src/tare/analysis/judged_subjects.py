@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from tare.analysis.contrary_points import told_of_points
 from tare.analysis.estimate import listed
 from tare.analysis.families import Family, Subject
 from tare.analysis.family_tests import judge
@@ -21,6 +22,7 @@ from tare.analysis.judged_family import JudgedFamily, Terms
 from tare.analysis.missing import MissingValues
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.questions import with_left_out
+from tare.analysis.table import tabulate
 from tare.analysis.timed_out_runs import of_survivors, timed_out
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, ConfidenceLevel, Finding
@@ -88,6 +90,9 @@ class JudgedSubjects:
                 n_timed_out.get(subject.pair.reference_case.id, 0),
                 n_timed_out.get(subject.pair.contender_case.id, 0),
             )
+            if subject.over:
+                terms, table = self._terms, tabulate(self._campaign)
+                explained = told_of_points(explained, subject, table, terms.margin, terms.mean)
             yield comparison(
                 subject,
                 _crossed(subject, _in_progress(explained, subject, planned)),

@@ -66,6 +66,8 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
     widths = ((one, _half_width(one)) for one in found if one.is_primary)
     known = [(one, width) for one, width in widths if width is not None and math.isfinite(width)]
     margin = campaign.plan.margin
+    if margin <= 0:  # any difference counts, and no number of blocks knows a ratio so precisely
+        return None
     wide = [
         (one, width)
         for one, width in known

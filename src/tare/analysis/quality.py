@@ -7,6 +7,7 @@ modes, autocorrelation and outliers.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -27,16 +28,21 @@ from tare.stats.multiplicity import holm
 from tare.stats.variability import scatters
 
 MIN_ALIKE = 2 / 3
-"""All cases behave alike if at least this share of them shows at least half of the common effect."""
+"""Cases behave alike if at least this share of their figures shows at least half of the common effect."""
+
+_SHOWN = 0.5
+"""The share of a common effect from which a figure shows it."""
 
 
 class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
     """A reason not to trust a number: a warning about one case that chance does not explain.
 
-    `case` is None, and `fom` and `unit` are empty, where all cases behave alike. `blocks` are the blocks
-    concerned, out of `n_blocks`; `passes` are the same blocks with their sessions. `p` is corrected for the
-    number of cases tested. `labels` distinguish the figure from others of its name. `is_of_ratio` says that
-    the warning is about the ratio of the case to its reference. `size` and `levels` depend on the kind:
+    `case` is None, and `fom` and `unit` are empty, where most cases behave alike: `n_alike` of `n_cases`.
+    `blocks` are the blocks concerned, out of `n_blocks`; `passes` are the same blocks with their sessions.
+    `p` is corrected for the number of cases tested. `labels` distinguish the figure from others of its name.
+    `is_of_ratio` says that the warning is about the ratio of the case to its reference, and
+    `is_beside_others` that it is about the case next to what most cases do alike. `size` and `levels` depend
+    on the kind:
 
     - drift: the change per block, as a share; for all cases alike, how much worse they get;
     - warm-up: first blocks / other blocks − 1; for all cases alike, how much worse they are;
@@ -57,6 +63,14 @@ class QualityWarning(msgspec.Struct, frozen=True, kw_only=True):
     passes: tuple[Pass, ...] = ()
     is_of_ratio: bool = False
     labels: Settings = {}
+    n_alike: int = 0
+    n_cases: int = 0
+    is_beside_others: bool = False
+
+    @property
+    def is_of_all(self) -> bool:
+        """Return whether every case behaves alike."""
+        return self.case is None and self.n_alike == self.n_cases
 
     @property
     def is_serious(self) -> bool:
@@ -146,14 +160,17 @@ def _warnings(
 ) -> tuple[list[QualityWarning], int]:
     """Return the warnings of one kind, and how many series were tested."""
     logs, warnings, n_questions = series.logs, [], 1
-    if kind.is_shared and len({figure.case for figure in series.figures}) > 1:
+    own = run_test(kind, series.slowing()) if kind.is_shared else None
+    if own is not None and _n_tested_cases(series, own) > 1:
         n_questions = 1 if kind.is_of_campaign else 2
         common = _common(series)
         shared = run_test(kind, common)
         is_beyond = shared.p[0] * n_questions <= alpha and abs(shared.effect[0]) >= least
-        if is_beyond and _is_common(kind, series, float(shared.effect[0])):
+        if is_beyond and _is_common(own, float(shared.effect[0])):
             p_shared = float(shared.p[0] * n_questions)
-            warnings.append(_warning(kind, series, shared, 0, p_shared, is_shared=True))
+            told = _warning(kind, series, shared, 0, p_shared, is_shared=True)
+            n_alike, n_cases = _n_alike(series, own, float(shared.effect[0]))
+            warnings.append(msgspec.structs.replace(told, n_alike=n_alike, n_cases=n_cases))
             logs = logs - np.nan_to_num(series.direction()) * np.nan_to_num(common)
     if kind.is_of_campaign:
         found = _turned(run_test(kind, logs * _ways(series)), _ways(series))
@@ -162,8 +179,12 @@ def _warnings(
         found = run_test(kind, logs)
         p = np.minimum(holm(found.p) * n_questions, 1.0)
     columns = np.flatnonzero((p <= alpha) & (np.abs(found.effect) >= least))
+    is_beside_others = bool(warnings)
     warnings += [
-        _warning(kind, series, found, column, float(p[column]), is_shared=False)
+        msgspec.structs.replace(
+            _warning(kind, series, found, column, float(p[column]), is_shared=False),
+            is_beside_others=is_beside_others,
+        )
         for column in columns.tolist()
     ]
     return warnings, int(np.isfinite(found.p).sum())
@@ -189,11 +210,25 @@ def _common(series: BlockSeries) -> Floats:
     return common
 
 
-def _is_common(kind: RepeatabilityWarning, series: BlockSeries, effect: float) -> bool:
+def _is_common(own: RepeatabilityResult, effect: float) -> bool:
     """Return whether most figures show the same effect as the median figure."""
-    own = run_test(kind, series.slowing()).effect
-    own = own[np.isfinite(own)]
-    return bool(own.size) and float((own / effect >= 0.5).mean()) >= MIN_ALIKE
+    known = own.effect[np.isfinite(own.effect)]
+    return bool(known.size) and float((known / effect >= _SHOWN).mean()) >= MIN_ALIKE
+
+
+def _n_tested_cases(series: BlockSeries, own: RepeatabilityResult) -> int:
+    """Return how many cases have a figure that could be tested."""
+    is_tested = np.isfinite(own.p).tolist()
+    return len({figure.case for figure, tested in zip(series.figures, is_tested, strict=True) if tested})
+
+
+def _n_alike(series: BlockSeries, own: RepeatabilityResult, effect: float) -> tuple[int, int]:
+    """Return how many cases show an effect with each figure that has one, and how many cases there are."""
+    shares = (own.effect / effect).tolist()
+    shown: dict[str, list[bool]] = {figure.case: [] for figure in series.figures}
+    for figure, share in zip(series.figures, shares, strict=True):
+        shown[figure.case] += [share >= _SHOWN] if math.isfinite(share) else []
+    return sum(bool(one) and all(one) for one in shown.values()), len(shown)
 
 
 def _warning(

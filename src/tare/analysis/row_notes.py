@@ -9,6 +9,12 @@ from tare.stats.sign_test import least_of_median
 WITHHELD_BY_MEAN_COST = "within the margin, but the mean of what adds up is not"
 """The note for a row that would be equivalent by its ratio."""
 
+NOT_AT_EACH = "within the margin over all of them, but "
+"""The beginning of the note for a row of a mean over points that differ for certain."""
+
+NOT_EVERYWHERE = "so in the mean over all of them, but "
+"""The beginning of the note for a row some of whose points surely differ the other way."""
+
 WIDER = "the interval is wider for it"
 
 NOT_MEASURED = "not measured on both sides"

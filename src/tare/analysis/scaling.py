@@ -18,6 +18,7 @@ from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines, 
 from tare.analysis.pairs import recorded_blocks
 from tare.analysis.row_notes import NOT_TOGETHER
 from tare.analysis.table import Cell, Table, tabulate
+from tare.analysis.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.errors import UsageError
@@ -265,7 +266,8 @@ def _curve(one: ScalingSubject, table: Table, campaign: Campaign, reference: flo
         is_recorded=has_recorded_blocks(one, campaign),
         is_unpaired=campaign.compares_unpaired,
     )
-    points = _points(one, estimate(values), grown, p_ref)
+    n_timed_out = [timed_out(campaign).get(case.id, 0) for _, case in one.line.cases]
+    points = _points(one, estimate(values), grown, p_ref, n_timed_out)
     return ScalingCurve(
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,
@@ -297,14 +299,16 @@ def direction(cell: Cell) -> Better:
 
 
 def _points(
-    one: ScalingSubject, found: Estimates, grown: Scaled, p_ref: float | None
+    one: ScalingSubject, found: Estimates, grown: Scaled, p_ref: float | None, n_timed_out: Sequence[int]
 ) -> tuple[ScalingPoint, ...]:
+    """Return the points of a curve. No remark favours a scale of which runs timed out (`n_timed_out`)."""
     is_beyond = [p_ref is not None and scale > p_ref for scale in one.scales]
     allowed = claims(grown, np.array(is_beyond, np.bool_))
     values, lows, highs = listed(found.value, found.low, found.high)
-    points = []
+    points: list[ScalingPoint] = []
     for column, (scale, case) in enumerate(one.line.cases):
         value = values[column]
+        before = next((point for point in reversed(points) if point.value is not None), None)
         efficiency = bounded(grown.speedup, column, float(grown.share[column]))
         gain = bounded(grown.gain, column)
         points.append(
@@ -319,10 +323,11 @@ def _points(
                 remarks=remarks(
                     gain,
                     efficiency if is_beyond[column] else None,
-                    can_be_negative=bool(allowed.gain[column]),
-                    can_be_super_linear=bool(allowed.efficiency[column]),
+                    can_be_negative=bool(allowed.gain[column]) and not (before and before.timed_out),
+                    can_be_super_linear=bool(allowed.efficiency[column]) and not n_timed_out[column],
                 ),
                 note=lack_note(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
+                timed_out=n_timed_out[column],
             )
         )
     return tuple(points)
@@ -330,9 +335,16 @@ def _points(
 
 def _lastings(points: Sequence[ScalingPoint], p_ref: float | None) -> tuple[EfficientRange, ...]:
     beyond = [point for point in points if p_ref is not None and point.scale >= p_ref]
-    scales, efficiencies = [point.scale for point in beyond], [point.efficiency for point in beyond]
+    scales = [point.scale for point in beyond]
+    efficiencies = [point.efficiency if point.scale == p_ref else _surely(point) for point in beyond]
     found = (lasting(floor, scales, efficiencies) for floor in FLOORS)
     return tuple(one for one in found if one is not None)
+
+
+def _surely(point: ScalingPoint) -> Bounded | None:
+    """Return the efficiency of a scale; of survivors of a time-out, nothing is certain to be so large."""
+    found = point.efficiency
+    return Bounded.of(found.value, 0.0, found.value) if found and point.timed_out else found
 
 
 def lack_note(n_blocks: int) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -16,6 +16,7 @@ from tare.analysis.estimate import listed
 from tare.analysis.families import FamilyKind, Subject
 from tare.analysis.questions import questions
 from tare.analysis.row_notes import NOT_TOGETHER
+from tare.analysis.timed_out_runs import favours_survivors, timed_out, timed_out_words
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.core.verdict import Verdict, verdict_of
@@ -90,11 +91,24 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
     found = scatter_ratios(logs[0], logs[1], is_paired)
     looks = asked.ends.looks(below, above, is_paired)
     subjects = list(itertools.compress(family.subjects, is_crossed))
-    judged = _judged(subjects, [scatters(side) for side in logs], found, looks)
+    has_zeros = [
+        bool((one <= 0).any() or (other <= 0).any()) for one, other in zip(below.T, above.T, strict=True)
+    ]
+    judged = _judged(subjects, [scatters(side) for side in logs], found, looks, has_zeros)
     return [
-        msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else one
+        msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else _of_survivors(one, timed_out(campaign))
         for one, apart in zip(judged, is_apart, strict=True)
     ]
+
+
+def _of_survivors(one: Variability, n_timed_out: Mapping[str, int]) -> Variability:
+    """Return a row without what favours a side of which runs timed out: the others scatter less than all."""
+    reference, contender = (n_timed_out.get(case, 0) for case in (one.reference_case, one.contender_case))
+    if not (reference or contender):
+        return one
+    verdict = Verdict.UNDECIDED if favours_survivors(one.verdict, reference, contender) else one.verdict
+    note = "; ".join(filter(None, (one.note, timed_out_words(reference, contender))))
+    return msgspec.structs.replace(one, verdict=verdict, note=note)
 
 
 def _judged(
@@ -102,6 +116,7 @@ def _judged(
     cvs: list[Scatters],
     found: ScatterRatios,
     looks: Sequence[Looks],
+    has_zeros: Sequence[bool],
 ) -> list[Variability]:
     low, high = found.interval()
     difference, equivalence = found.difference_p_values(), found.equivalence_p_values(SAME_SCATTER)
@@ -118,7 +133,7 @@ def _judged(
         "p_equivalence_adjusted": holm(sequential_p_values(equivalence, looks)),
     }
     numbers = zip(*listed(*columns.values()), strict=True)
-    rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, strict=True)
+    rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, has_zeros, strict=True)
     return [
         _with_verdict(
             Variability(
@@ -135,13 +150,14 @@ def _judged(
                 note="" if is_paired else "unpaired",
                 family=size,
                 **dict(zip(columns, row, strict=True)),
-            )
+            ),
+            has_zeros=zeros,
         )
-        for one, n_blocks, is_paired, row in rows
+        for one, n_blocks, is_paired, row, zeros in rows
     ]
 
 
-def _with_verdict(one: Variability) -> Variability:
+def _with_verdict(one: Variability, *, has_zeros: bool) -> Variability:
     """Return a row with its verdict, adjusted for all rows, and a note for the reader."""
     alpha = 1 - one.confidence
     drawn = verdict_of(
@@ -152,10 +168,12 @@ def _with_verdict(one: Variability) -> Variability:
         can_differ=one.p_adjusted is not None and one.p_adjusted <= alpha,
         can_be_equivalent=one.p_equivalence_adjusted is not None and one.p_equivalence_adjusted <= alpha,
     )
-    return msgspec.structs.replace(one, verdict=drawn, note=_note(one, drawn))
+    return msgspec.structs.replace(one, verdict=drawn, note=_note(one, drawn, has_zeros=has_zeros))
 
 
-def _note(one: Variability, drawn: Verdict) -> str:
+def _note(one: Variability, drawn: Verdict, *, has_zeros: bool) -> str:
+    if one.n_blocks < MIN_BLOCKS and has_zeros:
+        return "no scatter: some values are zero or less"
     if one.n_blocks < MIN_BLOCKS:
         return f"too few blocks: a scatter takes {MIN_BLOCKS} on both sides"
     if one.ratio is None:

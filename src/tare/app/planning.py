@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,9 +48,16 @@ class Loaded(NamedTuple):
         """Return a copy that uses `pseudonyms` in the records of its commands."""
         return self._replace(composer=msgspec.structs.replace(self.composer, pseudonyms=pseudonyms))
 
-    def with_profile(self) -> Loaded:
-        """Return a copy whose cases also run with the profiling library."""
-        return self._replace(plan=profiled_plan(self.plan, self.composer.workloads))
+    def with_profile(self, begun: Collection[Case] = ()) -> Loaded:
+        """Return a copy whose cases also run with the profiling library.
+
+        Raises FileFaults if jobs become too long by these runs, unless a campaign has `begun` with them.
+        """
+        plan = profiled_plan(self.plan, self.composer.workloads)
+        known = {case.id for case in (*self.plan.cases, *begun)}
+        if faults := job_faults(plan, self.study, self.composer.site, known):
+            raise FileFaults(faults[:_MOST_FAULTS])
+        return self._replace(plan=plan)
 
 
 def load(

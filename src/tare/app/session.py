@@ -14,7 +14,7 @@ from tare import __version__
 from tare.analysis.pairing import Passing
 from tare.app import planning
 from tare.app.executors import make_executor, require_independent
-from tare.app.inputs import check_inputs, with_checksums
+from tare.app.inputs import check_inputs, large_inputs, with_checksums
 from tare.app.resuming import continues_last_session, describe_repeats
 from tare.app.run_options import DEFAULT, RunOptions
 from tare.app.signals import signals_as_interrupts
@@ -121,6 +121,8 @@ def run_session(
     require_independent(loaded, options)
     _require_installed(loaded)
     inputs = check_inputs(folder, loaded)
+    for sentence in large_inputs(inputs):
+        options.note(sentence)
     with open_journal(folder) as journal:
         old = _plan_so_far(folder, loaded, journal.events) if is_campaign(folder) else loaded.plan
         try:
@@ -128,7 +130,7 @@ def run_session(
         except UsageError as error:
             raise UsageError(_with_changes(str(error), _changes(folder, loaded, old))) from None
         if old.profiled:  # runs that --profile asked for remain, also without it
-            loaded = loaded.with_profile()
+            loaded = loaded.with_profile(begun=old.profiled)
         freeze(folder, loaded.plan, loaded.texts)
         if inputs is not None:
             store_inputs_record(folder, inputs)

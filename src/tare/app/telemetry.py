@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
+from tare.core.errors import CampaignError
 from tare.core.job import HostRunner
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry_options import TelemetryOptions
@@ -57,5 +58,6 @@ def write_counter(folder: Path, options: TelemetryOptions) -> Path | None:
 
 
 def _write(folder: Path, name: str, program: str) -> Path:
-    SafeFolder(folder, name).replace(program.encode(), is_synced=False)
+    with CampaignError.for_writes(folder):
+        SafeFolder(folder, name).replace(program.encode(), is_synced=False)
     return folder.resolve() / name

@@ -9,6 +9,7 @@ import msgspec
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.plan import Plan
+from tare.core.study import setting_order
 from tare.core.values import Scalar, Settings
 from tare.plan.checks import across_workloads
 from tare.terminal.output import Painted, echo, print_table
@@ -57,9 +58,7 @@ def uncompared_sentences(plan: Plan) -> list[str]:
     return sentences
 
 
-def print_comparisons(
-    campaign: Campaign, found: Sequence[Comparison], reference: Settings, margin: float | None = None
-) -> None:
+def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference: Settings) -> None:
     """Print one row for each comparison, and explain the columns."""
     from tare.report.words.changes import legend
     from tare.report.words.numbers import is_manifold
@@ -70,7 +69,8 @@ def print_comparisons(
         return
     cases = campaign.cases
     written = campaign.plan.written
-    against = " · ".join(written(name, value) for name, value in reference.items())
+    sides = sorted(reference, key=setting_order)
+    against = " · ".join(written(name, reference[name]) for name in sides)
     settings_shown = _distinguishing_settings(found, leave_out=reference)
     columns = (
         "contender",
@@ -84,7 +84,7 @@ def print_comparisons(
     )
     rows = [
         (
-            _contender(cases[one.contender_case].settings, reference, campaign.plan),
+            _contender(cases[one.contender_case].settings, sides, campaign.plan),
             cases[one.contender_case].workload,
             " ".join(f"{name}={written(name, one.at[name])}" for name in settings_shown if name in one.at),
             _figure(one),
@@ -96,12 +96,11 @@ def print_comparisons(
         for one in found
     ]
     print_table(columns, rows, frozenset({"n", *_LEVELS}), optional=frozenset({"at", *_LEVELS}))
-    margin = campaign.plan.margin if margin is None else margin
     echo(
         "",
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {margin * 100:.6g} %.",
+        f"equivalent where the whole interval is within ± {campaign.plan.margin * 100:.6g} %.",
         legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
@@ -162,8 +161,8 @@ def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
     yield from filter(None, (assumed_words(found), footnote(found)))
 
 
-def _contender(settings: Settings, reference: Settings, plan: Plan) -> str:
-    return " · ".join(plan.written(name, settings.get(name, "none")) for name in reference)
+def _contender(settings: Settings, names: Sequence[str], plan: Plan) -> str:
+    return " · ".join(plan.written(name, settings.get(name, "none")) for name in names)
 
 
 def _distinguishing_settings(found: Iterable[Comparison], leave_out: Settings) -> list[str]:

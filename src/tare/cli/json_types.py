@@ -302,6 +302,7 @@ OUTPUTS: Mapping[str, Keys] = {
     },
     "tare.doctor/1": {"requirements": list[Requirement], "problems": list[str]},
     "tare.doctor.site/1": {"site": str, "findings": _FINDINGS},
+    "tare.doctor.study/1": {"study": str, "findings": _FINDINGS},
     "tare.environment/1": {"where": str, "hosts": list[str], "facts": dict[str, list[str]]},
     "tare.environment.diff/1": {"a": str, "b": str, "n_same": int, "differences": list[Difference]},
     "tare.export/1": {"rows": records("Measurement", _ROW, {"type": [*_SCALAR["type"], "null"]})},

@@ -6,6 +6,7 @@ import errno
 import gc
 import importlib
 import io
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -63,7 +64,8 @@ Exit codes:
   1    some runs failed or are invalid
   2    wrong usage, or an error in a file
   3    the infrastructure failed (lab, network, disk)
-  130  interrupted"""
+  130  interrupted
+  141  nobody reads the output any more"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -73,9 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         threading.excepthook = _show_defect_of_thread
         streams.prepare()
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments == ["--version"]:  # answered before click is imported: scripts call it a lot
-        print(f"tare {__version__}")
-        return
     gc.set_threshold(*_GARBAGE)
     try:
         sys.exit(_run(arguments))
@@ -85,32 +84,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    try:
+        if arguments == ["--version"]:  # answered without an import of click: scripts call it a lot
+            print(f"tare {__version__}")
+            code = 0
+        else:
+            code = make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
+        sys.stdout.flush()  # at the end of the process, nobody would hear that it failed
+    except (Exception, KeyboardInterrupt) as error:
+        return _tell(error)
+    return code
+
+
+def _tell(error: BaseException) -> int:
+    """Print an error, and return its exit code. What is a defect of Tare is raised again."""
     import click
 
-    from tare.core.errors import TareError, UsageError
+    from tare.core.errors import STORAGE_FAULTS, InfrastructureError, OutputLost, TareError, UsageError
     from tare.terminal.output import echo, echo_error
 
-    try:
-        return make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
-    except TareError as error:
-        echo_error(error)
-        return error.exit_code
-    except click.ClickException as error:
+    if isinstance(error, click.ClickException):
         message = io.StringIO()
         error.show(message)
         echo(*message.getvalue().rstrip("\n").split("\n"), err=True)
         return 2
-    except (click.Abort, KeyboardInterrupt):
+    if isinstance(error, click.Abort | KeyboardInterrupt):
         echo("tare: interrupted", err=True)
         return 130
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        echo_error(UsageError(f"{error.filename}: {error.strerror}; shorten it"))
-        return UsageError.exit_code
-    except BrokenPipeError:
-        sys.stdout = None  # the reader has ended; this avoids a second error at exit
-        return 0
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        error = UsageError(f"{error.filename}: {error.strerror}; shorten it")
+    if isinstance(error, OSError) and error.errno in STORAGE_FAULTS and error.filename:
+        error = InfrastructureError(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    if not isinstance(error, TareError):
+        raise error
+    if not (isinstance(error, OutputLost) and error.has_no_reader):
+        echo_error(error)
+    return error.exit_code
 
 
 def _show_defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -7,6 +7,7 @@ TareError                      3
     ├── LabError                   the lab could not be built or is gone
     ├── BackendError               processes could not be started or watched
     ├── StorageError               a storage path could not take a run's files
+    ├── OutputLost                 standard output takes no more (141: its reader has gone)
     └── CampaignError              the campaign folder cannot be read or written
         ├── NoCampaign             2   the folder that was named holds none
         ├── CampaignLocked             another process is running it
@@ -20,6 +21,7 @@ import dataclasses
 import errno
 import json
 import os
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -27,6 +29,10 @@ import msgspec
 
 NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are not the expected JSON, including invalid UTF-8 and deep nesting."""
+
+
+STORAGE_FAULTS = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE})
+"""What a file system that is full or broken answers: neither a program's fault nor a defect of Tare."""
 
 
 class TareError(Exception):
@@ -83,6 +89,16 @@ class BackendError(InfrastructureError):
 
 class StorageError(InfrastructureError):
     """A storage path could not take the files of a run."""
+
+
+class OutputLost(InfrastructureError):
+    """Standard output takes no more; if its reader has gone, the exit code is the shell's, 128 + SIGPIPE."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output cannot be written: {error.strerror}")
+        self.has_no_reader = error.errno == errno.EPIPE
+        if self.has_no_reader:
+            self.exit_code = 128 + signal.SIGPIPE
 
 
 class CampaignError(InfrastructureError):

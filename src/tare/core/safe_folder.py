@@ -120,7 +120,7 @@ class SafeFolder:
 
     def read(self, limit: int = MOST_BYTES) -> bytes:
         """Return the whole file. Raises OSError (EFBIG) if it has more than `limit` bytes."""
-        with self.reader() as file:
+        with self._named(), self.reader() as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise self._too_large(limit)
@@ -134,7 +134,7 @@ class SafeFolder:
     def lines(self, limit: int = MOST_BYTES) -> Iterator[bytes]:
         """Yield the lines of the file, each with its end. Raises OSError (EFBIG) above `limit` bytes."""
         n_bytes = 0
-        with self.reader() as file:
+        with self._named(), self.reader() as file:
             if os.fstat(file.fileno()).st_size > limit:
                 raise self._too_large(limit)
             for line in file:
@@ -149,7 +149,7 @@ class SafeFolder:
         Raises OSError: EFBIG above `limit` bytes, EBADMSG.
         """
         try:
-            with self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+            with self._named(), self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
                 data = unpacked.read(limit + 1)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise self._error(errno.EBADMSG, f"damaged ({error})") from error
@@ -331,6 +331,16 @@ class SafeFolder:
 
     def _error(self, number: int, words: str) -> OSError:
         return OSError(number, words, str(self.path))
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the file in an OSError of read(2), which knows only a descriptor."""
+        try:
+            yield
+        except OSError as error:
+            if error.filename is not None or error.errno is None:
+                raise
+            raise self._error(error.errno, error.strerror or str(error)) from error
 
     def _too_large(self, limit: int) -> OSError:
         return self._error(errno.EFBIG, f"more than the {format_bytes(limit)} that are read of such a file")

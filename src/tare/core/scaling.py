@@ -42,6 +42,8 @@ class ScalingPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     - `efficiency` is speedup · p_ref / p.
     - `gain` is the throughput divided by that at the previous measured scale.
     - `case` is None where the plan has no case at this scale.
+    - `timed_out` counts the runs that were ended at their time-out and do not count. The others are faster
+      than the case is, so nothing that favours it is certain.
     """
 
     scale: float
@@ -53,6 +55,7 @@ class ScalingPoint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     gain: Bounded | None = None
     remarks: tuple[Remark, ...] = ()
     note: str = ""
+    timed_out: int = 0
 
 
 class Law(enum.StrEnum):

@@ -26,6 +26,14 @@ DESIGN_SETTINGS = (
 )
 """The settings that every case has; every other setting is a parameter of its workload."""
 
+
+def setting_order(setting: str) -> tuple[int, str]:
+    """Return the sort key of a setting: design settings first, in their order, then parameters by name."""
+    if setting in DESIGN_SETTINGS:
+        return DESIGN_SETTINGS.index(setting), ""
+    return len(DESIGN_SETTINGS), setting
+
+
 SITE_SETTINGS = ("slots",)
 """What conditions know of a case from its site: the ranks that have a core each on one of its nodes.
 

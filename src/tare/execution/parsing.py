@@ -5,17 +5,22 @@ A parser may be anybody's: one that raises or does not end is a problem of that 
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import msgspec
 
+from tare.core.errors import STORAGE_FAULTS, CampaignError
 from tare.core.protocols import implements
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_bytes, format_seconds
 from tare.core.workload import HasOtherOutputs, Parsed, Workload
 from tare.execution.parser_deadline import OutOfTime, within
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 
 def parse_output(workload: Workload, work: Path) -> Parsed:
@@ -52,10 +57,12 @@ def _parse_one(workload: Workload, work: Path) -> Parsed:
     found = matching[0] if matching else place / name
     try:
         with os.fdopen(found.open(), encoding="utf-8", errors="replace") as lines:
-            return _parse(workload, lines)
+            return parse_opened(workload, lines)
     except FileNotFoundError:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
     except OSError as error:
+        if error.errno in STORAGE_FAULTS:
+            raise CampaignError(f"{found.path}: cannot be read: {error.strerror}") from error
         return Parsed(problems=(f"{workload.output} cannot be read: {error.strerror}",))
 
 
@@ -65,7 +72,7 @@ _MOST_NAMED = 3
 def parse_file(workload: Workload, path: Path) -> Parsed:
     """Return what the workload's parser finds in the file at `path`. Raises OSError as opening it does."""
     with path.open(encoding="utf-8", errors="replace") as lines:
-        return _parse(workload, lines)
+        return parse_opened(workload, lines)
 
 
 _PARSE_S, _PARSE_BYTES_PER_S = 60.0, 1e6
@@ -77,11 +84,47 @@ MOST_LINE = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
 
 
-def parse_lines(workload: Workload, lines: TextIO) -> Parsed:
+_ENDLESS = Parsed(problems=(f"it has a line of more than {format_bytes(MOST_LINE)}, which is no log",))
+
+
+class _EndlessLine(BaseException):
+    """A stream has a line of more than MOST_LINE. Not an Exception, because a parser may catch those."""
+
+
+class _Measured(io.RawIOBase):
+    """A stream that is read piece by piece, and ends with _EndlessLine instead of a line without an end."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._length = 0
+
+    def readable(self) -> bool:
+        """Return True: it is read, and nothing else."""
+        return True
+
+    def readinto(self, into: WriteableBuffer) -> int:
+        """Read a piece."""
+        piece = self._stream.read(memoryview(into).nbytes) or b""
+        memoryview(into)[: len(piece)] = piece
+        self._length = _rest_of_line(piece, self._length)
+        if self._length > MOST_LINE:
+            raise _EndlessLine
+        return len(piece)
+
+
+def parse_stream(workload: Workload, stream: BinaryIO) -> Parsed:
+    """Return what the workload's parser finds in a stream, such as a pipe, which may take any time."""
+    try:
+        return workload.parse(
+            io.TextIOWrapper(io.BufferedReader(_Measured(stream)), encoding="utf-8", errors="replace")
+        )
+    except _EndlessLine:
+        return _ENDLESS
+
+
+def _parse_lines(workload: Workload, lines: TextIO) -> Parsed:
     """Return what the workload's parser finds in a file; a line of more than MOST_LINE is a problem."""
-    if _has_endless_line(lines.fileno()):
-        return Parsed(problems=(f"it has a line of more than {format_bytes(MOST_LINE)}, which is no log",))
-    return workload.parse(lines)
+    return _ENDLESS if _has_endless_line(lines.fileno()) else workload.parse(lines)
 
 
 def _has_endless_line(descriptor: int) -> bool:
@@ -91,12 +134,18 @@ def _has_endless_line(descriptor: int) -> bool:
     at = length = 0
     while length <= MOST_LINE and (piece := os.pread(descriptor, _PIECE, at)):
         at += len(piece)
-        ends = [end for sign in (b"\n", b"\r") if (end := piece.rfind(sign)) >= 0]
-        length = len(piece) - max(ends) - 1 if ends else length + len(piece)
+        length = _rest_of_line(piece, length)
     return length > MOST_LINE
 
 
-def _parse(workload: Workload, lines: TextIO) -> Parsed:
+def _rest_of_line(piece: bytes, length: int) -> int:
+    """Return the length of the line at the end of `piece`, if its line had `length` bytes before."""
+    last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+    return length + len(piece) if last < 0 else len(piece) - last - 1
+
+
+def parse_opened(workload: Workload, lines: TextIO) -> Parsed:
+    """Return what the workload's parser finds in an open file. Raises OSError if it cannot be read."""
     limit_s = _PARSE_S + os.fstat(lines.fileno()).st_size / _PARSE_BYTES_PER_S
     try:
         return within(limit_s, lambda: _parsed(workload, lines))
@@ -111,6 +160,8 @@ def _parse(workload: Workload, lines: TextIO) -> Parsed:
 
 def _parsed(workload: Workload, lines: TextIO) -> Parsed:
     try:
-        return parse_lines(workload, lines)
+        return _parse_lines(workload, lines)
     except Exception as error:  # a plug-in's parser may raise anything; the run must be recorded nevertheless
+        if isinstance(error, OSError) and error.errno in STORAGE_FAULTS:
+            raise
         return Parsed(problems=(f"the parser of {workload.name} broke: {type(error).__name__}: {error}",))

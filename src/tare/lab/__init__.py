@@ -7,6 +7,6 @@ Example:
         subprocess.run(lab.command("n1", ["hostname"]))
 """
 
-from tare.lab.lab import AGENT, Lab, find, start
+from tare.lab.lab import AGENT, Lab, find, obstacle, start
 
-__all__ = ["AGENT", "Lab", "find", "start"]
+__all__ = ["AGENT", "Lab", "find", "obstacle", "start"]

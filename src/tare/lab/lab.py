@@ -201,6 +201,8 @@ def start(spec: LabSpec, *, name: str = "lab", owned: bool) -> Lab:
             try:
                 folder.mkdir(mode=0o700)
             except FileExistsError:
+                if why := state.obstacle(folder):
+                    raise LabError(why) from None
                 raise UsageError(
                     f"the lab {name!r} is up already; stop it with: tare lab down --name {name}"
                 ) from None
@@ -230,11 +232,14 @@ def _with_storage(lab: Lab) -> None:
 
 
 def find(name: str = "lab") -> Lab | None:
-    """Return the running lab of that name, or None; remove the files of one that has ended."""
+    """Return the running lab of that name, or None; remove the files of one that has ended.
+
+    None, too, for a lab that can be neither used nor ended from here (see `obstacle`).
+    """
     base = state.base_folder()
     folder = state.folder_of(base, name)
     record = state.read(folder)
-    if record is None:
+    if record is None or state.obstacle(folder):
         return None
     if state.is_stale(record):
         with state.locked(base):
@@ -242,6 +247,11 @@ def find(name: str = "lab") -> Lab | None:
         containers.forget_cgroups()  # of a lab that was killed
         return None
     return Lab(folder, record)
+
+
+def obstacle(name: str) -> str:
+    """Return why a lab of that name can be neither used nor ended from here; else empty."""
+    return state.obstacle(state.folder_of(state.base_folder(), name))
 
 
 def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:

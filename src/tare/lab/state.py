@@ -31,23 +31,24 @@ FROM_OUTSIDE = f"--user --preserve-credentials --pid {FROM_INSIDE}"
 class ProcessIdentity(msgspec.Struct, frozen=True):
     """A process, identified so that a later process with the same pid is not taken for it.
 
-    `start_ticks` is its start time since boot in clock ticks (proc_pid_stat(5), field 22). `pid_namespace` is
-    the inode of the PID namespace in which `pid` is valid.
+    `start_ticks` is its start time since `boot` in clock ticks (proc_pid_stat(5), field 22). `pid_namespace`
+    is the inode of the PID namespace in which `pid` is valid.
     """
 
     pid: int
     start_ticks: int
     pid_namespace: int
+    boot: str
 
     @classmethod
     def of(cls, pid: int) -> ProcessIdentity:
         """Return the identity of the running process `pid`. Raises OSError when there is none."""
-        return cls(pid, _start_ticks(pid), own_pid_namespace())
+        return cls(pid, _start_ticks(pid), own_pid_namespace(), _boot())
 
     def is_alive(self) -> bool:
         """Return whether it still runs; call this only in its own PID namespace."""
         try:
-            return _start_ticks(self.pid) == self.start_ticks
+            return (_boot(), _start_ticks(self.pid)) == (self.boot, self.start_ticks)
         except OSError:
             return False
 
@@ -71,6 +72,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 def own_pid_namespace() -> int:
     """Return the inode of this process's PID namespace."""
     return Path("/proc/self/ns/pid").stat().st_ino
+
+
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def _start_ticks(pid: int) -> int:
@@ -124,6 +129,23 @@ def read(folder: Path) -> Record | None:
         return None
 
 
+def obstacle(folder: Path) -> str:
+    """Return why a lab in `folder` can be neither used nor ended from here; else empty."""
+    path = folder / "lab.json"
+    record = read(folder)
+    if record is None and path.exists():
+        return (
+            f"{path} cannot be read: was it written by another version of Tare? When 'pgrep -f {folder}' "
+            f"finds no process, remove {folder}"
+        )
+    if record is not None and record.holder.pid_namespace != own_pid_namespace():
+        return (
+            f"{folder} is that of a lab in another PID namespace, such as another container's; use it and "
+            "take it down there, or set XDG_RUNTIME_DIR to another folder here"
+        )
+    return ""
+
+
 def write(folder: Path, record: Record, aliases: Mapping[str, str], namespaces: str) -> None:
     """Write the files of a lab; ``lab.json`` is renamed into place last, so that nobody reads half of it."""
     hosts = folder / "hosts"
@@ -141,14 +163,17 @@ def remove(folder: Path) -> None:
 
 
 def is_stale(record: Record) -> bool:
-    """Return whether the lab has ended; False for a lab of another PID namespace, which cannot be checked."""
-    return record.holder.pid_namespace == own_pid_namespace() and not record.holder.is_alive()
+    """Return whether a lab of this PID namespace has ended."""
+    return not record.holder.is_alive()
 
 
 def prune(base: Path) -> None:
-    """Remove the folders of ended labs; call it in `locked`, when no lab is half built."""
+    """Remove the folders of ended labs; call it in `locked`, when no lab is half built.
+
+    A lab of which it is not known whether it has ended is kept: without its folder nobody could end it.
+    """
     for folder in base.iterdir():
-        if folder.is_dir():
+        if folder.is_dir() and not obstacle(folder):
             record = read(folder)
             if record is None or is_stale(record):
                 remove(folder)

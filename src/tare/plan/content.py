@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tare.core.case import Case
-from tare.core.study import DESIGN_SETTINGS
+from tare.core.study import DESIGN_SETTINGS, setting_order
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter
 
@@ -90,10 +90,3 @@ def _varies(name: str, by_workload: list[set[Scalar | None]]) -> bool:
     if name in DESIGN_SETTINGS:
         return len(set().union(*by_workload)) > 1
     return any(len(values) > 1 for values in by_workload)
-
-
-def setting_order(setting: str) -> tuple[int, str]:
-    """Return the sort key of a setting: design settings first, in their order, then parameters by name."""
-    if setting in DESIGN_SETTINGS:
-        return DESIGN_SETTINGS.index(setting), ""
-    return len(DESIGN_SETTINGS), setting

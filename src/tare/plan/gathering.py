@@ -25,11 +25,11 @@ from tare.core.program import (
 )
 from tare.core.site import Platform, Site
 from tare.core.software import SOFTWARE_SETTINGS, Layers, layers_of, software_of
-from tare.core.study import DESIGN_SETTINGS, Exclusion, Factor, Level, Origin, Study
+from tare.core.study import DESIGN_SETTINGS, Exclusion, Factor, Level, Origin, Study, setting_order
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter, Stage, Workload
 from tare.plan.combinations import Combination, all_factors, speciality
-from tare.plan.content import Outline, setting_order
+from tare.plan.content import Outline
 from tare.plan.layouts import (
     asked_names,
     bind_fault,

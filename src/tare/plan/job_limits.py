@@ -21,8 +21,9 @@ def job_faults(plan: Plan, study: Study, site: Site, begun: Collection[str] = ()
 
     Cases that are `begun`, by their ids, are left as they are: their campaign goes on by its own rules.
     """
-    new = [case for case in (*plan.cases, *plan.profiled) if case.id not in begun]
-    found = [*_too_large(new, study, site), *_too_long(new, study, site)]
+    every = plan.with_profiled_runs.cases
+    new = [case for case in every if case.id not in begun]
+    found = [*_too_large(new, study, site), *_too_long(new, every, study, site)]
     return list(dict.fromkeys(found))
 
 
@@ -39,11 +40,15 @@ def _too_large(cases: Sequence[Case], study: Study, site: Site) -> Iterator[Faul
             yield study.fault(_origin_of_size(study, case), message)
 
 
-def _too_long(cases: Sequence[Case], study: Study, site: Site) -> Iterator[Fault]:
-    """Yield the platforms whose jobs would have a longer time limit than the queue takes."""
-    used = {case.platform: site.platforms[case.platform].options for case in cases}
-    for name, options in used.items():
-        n_runs = sum(used[one.platform].asks_like(options) for one in cases) if options.is_packed else 1
+def _too_long(new: Sequence[Case], every: Sequence[Case], study: Study, site: Site) -> Iterator[Fault]:
+    """Yield the platforms of `new` cases whose jobs would have a longer time limit than the queue takes.
+
+    A packed job has the runs of a block, and these are of `every` case.
+    """
+    used = {case.platform: site.platforms[case.platform].options for case in every}
+    for name in dict.fromkeys(case.platform for case in new):
+        options = used[name]
+        n_runs = sum(used[one.platform].asks_like(options) for one in every) if options.is_packed else 1
         minutes, most = options.job_minutes([study.timeout_s] * n_runs), options.max_minutes
         if not minutes or not most or minutes <= most:
             continue

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TypeVar
 
 from tare.analysis.common_base import common_base
+from tare.analysis.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.report.charts.figures import DrawnFigures, Figure, drawn_figures
 from tare.report.charts.kind import ChartFacts
@@ -127,7 +128,7 @@ def _section_facts(
         scaling=charts.scaling,
         packet_sizes=charts.packet_sizes,
         figures=drawn.figures,
-        values=value_tables(statistics.estimates, variants, selection.foms),
+        values=value_tables(statistics.estimates, variants, selection.foms, timed_out(campaign)),
         foms=selection.foms,
         chart_faults=drawn.faults,
     )

@@ -26,8 +26,9 @@ class ValueRow:
     """One figure of merit at one step of its problem, with the estimate of each variant that measured it.
 
     `at` has the coordinates in words. `best` are the variants with the best mean. It is empty if fewer than
-    two variants were measured, or if the figure has no direction. `note` is what the workload says about the
-    figure.
+    two variants were measured, if the figure has no direction, or if a run of the best one timed out. `note`
+    is what the workload says about the figure. `survivors` are the variants of which runs timed out and do
+    not count.
     """
 
     step: str
@@ -38,6 +39,7 @@ class ValueRow:
     note: str
     estimates: Mapping[Variant, Estimate]
     best: frozenset[Variant]
+    survivors: frozenset[Variant] = frozenset()
 
 
 class RowKey(NamedTuple):
@@ -73,6 +75,7 @@ class _Values:
     case: str
     cells: Sequence[Cell]
     figures: frozenset[_Figure]
+    has_timed_out: bool
 
     @property
     def place(self) -> tuple[float, str, str]:
@@ -112,11 +115,12 @@ class ValueTable:
     def rows(self) -> tuple[ValueRow, ...]:
         """Return its rows, the figures in the order of the workload and each along its steps."""
         found: dict[RowKey, dict[Variant, Estimate]] = {}
+        survivors = {(one.place, one.variant) for one in self.values if one.has_timed_out}
         for one in self.values:
             for cell, estimate in zip(one.cells, self.every.of_cells(one.case, one.cells), strict=True):
                 key = RowKey(*one.place, cell.fom, cell.unit, cell.at)
                 found.setdefault(key, {})[one.variant] = estimate
-        return tuple(_rows(found, self.plan))
+        return tuple(_rows(found, self.plan, survivors))
 
     @functools.cached_property
     def has_steps(self) -> bool:
@@ -130,11 +134,15 @@ class ValueTable:
 
 
 def value_tables(
-    estimates: EstimateRows, variants: Variants, foms: Collection[str] = ()
+    estimates: EstimateRows,
+    variants: Variants,
+    foms: Collection[str] = (),
+    timed_out: Collection[str] = (),
 ) -> tuple[ValueTable, ...]:
     """Return the tables of the figures `foms`, or of all figures, in the order of the plan.
 
-    Figures that are one number a run and figures measured at many sizes have tables of their own.
+    Figures that are one number a run and figures measured at many sizes have tables of their own. `timed_out`
+    are the cases of which runs were ended at their time-out.
     """
     grouped: dict[tuple[str, bool], list[_Values]] = {}
     known: dict[int, _Parts] = {}  # by identity, since most cases share their cells
@@ -144,7 +152,7 @@ def value_tables(
             known[id(cells)] = _parts(cells, foms)
         place, variant = variants.configuration_of[case], variants.variant_of[case]
         for has_sizes, part in known[id(cells)].items():
-            values = _Values(place.at, place.step, place.workload, variant, case, *part)
+            values = _Values(place.at, place.step, place.workload, variant, case, *part, case in timed_out)
             grouped.setdefault((place.problem, has_sizes), []).append(values)
     return tuple(
         ValueTable(problem, has_sizes, variants.plan, values, estimates)
@@ -167,7 +175,11 @@ def _parts(cells: Sequence[Cell], foms: Collection[str]) -> _Parts:
     }
 
 
-def _rows(found: Mapping[RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Iterator[ValueRow]:
+def _rows(
+    found: Mapping[RowKey, Mapping[Variant, Estimate]],
+    plan: Plan,
+    survivors: Collection[tuple[tuple[float, str, str], Variant]],
+) -> Iterator[ValueRow]:
     order: dict[object, int] = {}
     for key in found:
         order.setdefault((key.fom, labels_of(key.at)), len(order))
@@ -176,6 +188,8 @@ def _rows(found: Mapping[RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Ite
         estimates = found[key]
         better = next(iter(estimates.values())).better
         kinds = plan.kinds_of(key.workload)
+        place = (key.along, key.step, key.workload)
+        survived = frozenset(variant for variant in estimates if (place, variant) in survivors)
         yield ValueRow(
             step=key.step,
             fom=key.fom,
@@ -184,7 +198,8 @@ def _rows(found: Mapping[RowKey, Mapping[Variant, Estimate]], plan: Plan) -> Ite
             at=" · ".join(coordinate(name, value, kinds) for name, value in key.at),
             note=visible(declared.summary) if declared else "",
             estimates=estimates,
-            best=_best(estimates, better),
+            best=_best(estimates, better) - survived,
+            survivors=survived,
         )
 
 

@@ -13,6 +13,7 @@ from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.comparison import Comparison
 from tare.core.plan import Plan
+from tare.core.study import setting_order
 from tare.core.values import Scalar
 from tare.core.workload import ParameterKind
 from tare.report.words.numbers import coordinate, count, counts_bytes, is_number, visible
@@ -136,8 +137,7 @@ def _variant_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tupl
     differing |= set(campaign.plan.reference)
     if not differing:
         differing = {"platform", "network", "storage", "io"}
-    order = ("platform", "network", "storage", "io")
-    known = [*order, *sorted(differing.difference(order))]
+    known = sorted(differing, key=setting_order)
     rows = [case.settings for case in campaign.plan.cases]
     varying = tuple(name for name in known if name in differing and len({row.get(name) for row in rows}) > 1)
     return varying or tuple(name for name in known if name in campaign.plan.reference)

@@ -21,8 +21,9 @@ class PValues:
     """The p values of no difference, and of a difference as large as the margin, for each column.
 
     A difference may be claimed where `difference_adjusted` is at most 1 − confidence, and equivalence where
-    `equivalence_adjusted` is. `size` counts the columns with p values. `level` is the plain p value that one
-    more claim of a difference would need, at a single look.
+    `equivalence_adjusted` is. `size` counts the columns with p values. `difference_level` and
+    `equivalence_level` are the plain p values that one more claim of a kind would need beside those that are
+    made, at a single look.
     """
 
     difference: Floats
@@ -30,7 +31,8 @@ class PValues:
     equivalence: Floats
     equivalence_adjusted: Floats
     size: int
-    level: float
+    difference_level: float
+    equivalence_level: float
 
     def of(self, columns: npt.NDArray[np.intp]) -> PValues:
         """Return the p values of the chosen columns, adjusted for all of them."""
@@ -65,15 +67,23 @@ def p_values(
     over_looks = [
         one if looks is None else sequential_p_values(one, looks) for one in (difference, equivalence)
     ]
-    adjusted = adjust(over_looks[0])
-    alpha = 1 - confidence
+    adjusted = [adjust(one) for one in over_looks]
     size = int(np.isfinite(difference).sum())
-    level = alpha
+    levels = [_level_of_one_more(one, size, 1 - confidence, correction) for one in adjusted]
+    return PValues(difference, adjusted[0], equivalence, adjusted[1], size, *levels)
+
+
+def _level_of_one_more(adjusted: Floats, size: int, alpha: float, correction: Correction) -> float:
+    """Return the plain p value that one more claim needs beside those that are made.
+
+    Holm's procedure judges it among all that are not claimed yet; FDR judges it as the next in rank.
+    """
+    n_made = int((adjusted <= alpha).sum())
     if correction is Correction.HOLM:
-        level = alpha / max(size, 1)
-    elif correction is Correction.FDR:
-        level = alpha * min(int((adjusted <= alpha).sum()) + 1, size) / max(size, 1)
-    return PValues(difference, adjusted, equivalence, adjust(over_looks[1]), size, level)
+        return alpha / max(size - n_made, 1)
+    if correction is Correction.FDR:
+        return alpha * min(n_made + 1, size) / max(size, 1)
+    return alpha
 
 
 _ADJUSTMENTS: dict[Correction, Callable[[Floats], Floats]] = {

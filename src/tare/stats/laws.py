@@ -180,4 +180,4 @@ def _knee(fitted: _Fitted) -> Bounded | None:
         return Bounded(knee) if np.isfinite(knee) else None
     low, high = fieller(1 - fitted.blocks[:, 1], fitted.blocks[:, 2], CONFIDENCE)
     low = min(np.sqrt(max(low, 0.0)), knee)
-    return Bounded(knee, float(low), None if high is None else max(float(np.sqrt(high)), knee))
+    return Bounded(knee, float(low), None if high is None else max(float(np.sqrt(max(high, 0.0))), knee))

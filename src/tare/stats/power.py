@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.stats.intervals import MIN_BLOCKS, Floats, t_factors
 from tare.stats.ratios import Design, Ratios
@@ -33,40 +35,65 @@ def detectable_effects(found: Ratios, level: float, power: float = POWER) -> Flo
     return np.where(found.ratio > 0, np.expm1(shift + found.rounding), np.nan)
 
 
-def more_blocks(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
+class Levels(NamedTuple):
+    """The plain p values that a claim of a difference, and one of equivalence, must reach."""
+
+    difference: float
+    equivalence: float
+
+
+def more_blocks(
+    found: Ratios,
+    margin: float,
+    levels: Levels,
+    confidence: float,
+    *,
+    can_be_equivalent: npt.NDArray[np.bool_] | None = None,
+) -> Floats:
     """Return how many more blocks would decide each column if its ratio and its noise stay the same.
 
     With n + k blocks and s = error · √n, it is the least k that meets one of two conditions. Either t s/√(n +
-    k) at `level` is less than |ln ratio|, so that 1 is excluded; or the interval and the one-sided test fit
-    between |ln ratio| and ln(1 + margin). NaN without an interval, and where even MOST_BLOCKS would not be
-    enough. An unpaired column counts the blocks of the side with fewer.
+    k) at the level of a difference is less than |ln ratio|, so that 1 is excluded; or the interval and the
+    one-sided test fit between |ln ratio| and ln(1 + margin). NaN without an interval, and where even
+    MOST_BLOCKS would not be enough. An unpaired column counts the blocks of the side with fewer.
+
+    A column that cannot be equivalent is decided only by an interval that excludes 1 and is not within the
+    margin: one whose ratio is farther from 1 than from the margin.
     """
     distance = np.abs(np.log(found.ratio)) - found.rounding
     slack = np.log1p(margin) - np.abs(np.log(found.ratio)) - found.rounding
     scatter = found.error * np.sqrt(found.n_blocks)
-    needed = np.minimum(
-        _blocks_for(distance, scatter, 1 - level),
-        _blocks_for(slack, scatter, max(confidence, 1 - 2 * level)),
-    )
+    different = _blocks_for(distance, scatter, 1 - levels.difference)
+    alike = _blocks_for(slack, scatter, max(confidence, 1 - 2 * levels.equivalence))
     if found.logs.size:
-        of_medians = _blocks_of_medians(found, np.log1p(margin), level, confidence)
-        needed = np.where(found.design == Design.MEDIAN, of_medians, needed)
+        is_median = found.design == Design.MEDIAN
+        of_medians = _blocks_of_medians(found, np.log1p(margin), levels, confidence)
+        different, alike = (
+            np.where(is_median, *both) for both in zip(of_medians, (different, alike), strict=True)
+        )
+    if can_be_equivalent is not None:
+        alike = np.where(can_be_equivalent, alike, np.inf)
+        different = np.where(can_be_equivalent | (distance > slack), different, np.inf)
+    needed = np.minimum(different, alike)
     more = np.maximum(needed - found.n_blocks, 1.0)  # at least one more, even if the limit is almost reached
     has_noise = np.isfinite(found.error) | (found.design == Design.MEDIAN)
     return np.where(has_noise & np.isfinite(needed), more, np.nan)
 
 
-def _blocks_of_medians(found: Ratios, margin: float, level: float, confidence: float) -> Floats:
-    """Return how many blocks decide each median, for a difference or for equivalence."""
+def _blocks_of_medians(
+    found: Ratios, margin: float, levels: Levels, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return how many blocks decide each median: for a difference, and for equivalence."""
 
     def above(logs: Floats, limit: float, of_level: float) -> Floats:
         shifted = logs - found.rounding[:, np.newaxis]
         return median_blocks_for(shifted, found.worth, limit, of_level, MOST_BLOCKS)
 
-    different = np.minimum(above(found.logs, 0.0, level / 2), above(-found.logs, 0.0, level / 2))
-    one_sided = min(level, (1 - confidence) / 2)
+    two_sided = levels.difference / 2
+    different = np.minimum(above(found.logs, 0.0, two_sided), above(-found.logs, 0.0, two_sided))
+    one_sided = min(levels.equivalence, (1 - confidence) / 2)
     alike = np.maximum(above(found.logs, -margin, one_sided), above(-found.logs, -margin, one_sided))
-    return np.minimum(different, alike)
+    return different, alike
 
 
 def _blocks_for(slack: Floats, scatter: Floats, confidence: float) -> Floats:

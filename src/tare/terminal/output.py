@@ -18,7 +18,7 @@ from typing import IO, Any
 import click
 import msgspec
 
-from tare.core.errors import CampaignError, FileFaults, InfrastructureError, TareError
+from tare.core.errors import CampaignError, FileFaults, InfrastructureError, OutputLost, TareError
 from tare.core.visible_text import visible_json, visible_line
 from tare.terminal import colour
 
@@ -57,11 +57,12 @@ def echo(*lines: str, err: bool = False, fg: str | None = None, bold: bool = Fal
 
 
 def echo_or_drop(*lines: str) -> None:
-    """Print as `echo` does; if the reader has ended, as in ``tare run … | head``, drop all further output."""
+    """Print as `echo` does; go on where standard output takes no more, as in ``tare run … | head``."""
     try:
         echo(*lines)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OutputLost as error:
+        if not error.has_no_reader:
+            echo_error(error)
 
 
 def echo_to(stream: IO[str], line: str) -> None:

@@ -14,6 +14,8 @@ import os
 import sys
 from typing import TextIO
 
+from tare.terminal.descriptors import with_failures
+
 _PLAIN = "tare.plain"
 """The name of the error handler that prints plain text for what an encoding does not have."""
 
@@ -80,12 +82,13 @@ def _require_utf8() -> None:
 def _in_the_terminals_encoding(stream: TextIO | None, descriptor: int) -> TextIO:
     """Return `stream`, so that it writes the locale's encoding, and plain text for what that lacks."""
     if stream is None:
-        return open(descriptor, "w", encoding="utf-8", closefd=False)  # until the process ends
+        stream = open(descriptor, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the process ends
     if isinstance(stream, io.TextIOWrapper):
         is_chosen = "PYTHONIOENCODING" in os.environ
         encoding = stream.encoding if is_chosen else _encoding()
         if codecs.lookup(encoding).name != "utf-8":
             stream.reconfigure(encoding=encoding, errors=_PLAIN)
+        return with_failures(stream, descriptor)
     return stream
 
 

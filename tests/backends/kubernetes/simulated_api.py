@@ -55,6 +55,7 @@ class SimulatedApiServer:
         self.exec_cuts: list[int] = []
         self.log_cuts: dict[str, list[int]] = {}
         self.log_begins: dict[str, int] = {}
+        self.stamp = stamped
         self.forbidden: set[tuple[str, str]] = set()
         self.oldest = 0
         self.version = 100
@@ -161,7 +162,7 @@ class SimulatedApiServer:
         if method == "POST":
             document = json.loads(body)
             if (plural, document["metadata"]["name"]) in self.objects:
-                return 409, {"message": "already exists"}
+                return 409, {"message": "already exists", "reason": "AlreadyExists"}
             self.apply(plural, document)
             return (503, {"message": "answer lost"}) if self.loses_answers else (201, document)
         selector = query.get("labelSelector", "")
@@ -230,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.api.requests.append(f"{self.command} {url.path}{'?watch' if 'watch' in query else ''}")
         for pattern, (status, message) in self.api.refusals.items():
             if re.search(pattern, self.api.requests[-1]):
-                self._send(status, {"message": message})
+                self._send(status, {"message": message, "reason": "Conflict" if status == 409 else ""})
                 return
         found = _PATH.fullmatch(url.path)
         if url.path == "/version":
@@ -276,12 +277,12 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             while left > 0 and not self.api.is_down:
                 is_over = self.api.is_over(name) or "follow" not in query
-                lines = stamped(self.api.logs[name])
+                lines = self.api.stamp(self.api.logs[name])
                 first = self.api.log_begins.get(name, 0)
                 for number, (stamp, line) in enumerate(lines):
                     if number < max(n_sent, first) or stamp < query.get("sinceTime", ""):
                         continue
-                    data = (f"{stamp} ".encode() if "timestamps" in query else b"") + line
+                    data = (f"{stamp} ".encode() if stamp and "timestamps" in query else b"") + line
                     self.wfile.write(data[:left])
                     left = max(left - len(data), 0)
                 n_sent = len(lines)

@@ -115,7 +115,7 @@ def test_a_page_in_the_place_of_an_answer_is_a_sentence(
         lambda: cluster.list_all(PODS),
         lambda: cluster.get(PODS, "a"),
         lambda: cluster.create({"kind": "Pod", "metadata": {"name": "a"}}),
-        lambda: cluster.log("a"),
+        lambda: cluster.log("a", "launcher"),
         lambda: cluster.delete_all(PODS, "a=b"),
         lambda: list(cluster.watch(PODS, "", "1")),
         cluster.version,
@@ -159,7 +159,10 @@ def test_what_goes_wrong_while_an_answer_is_read_is_no_fault_of_credentials(
     """Such as a disk without room for the log of a pod."""
     cluster = Cluster.connect(KubernetesOptions(image="", kubeconfig=str(api.kubeconfig(tmp_path))))
     api.logs["a"] = b"words\n"
-    with pytest.raises(OSError, match="no room"), cluster.log_stream("a", "", follows=False, quiet_s=5):
+    with (
+        pytest.raises(OSError, match="no room"),
+        cluster.log_stream("a", "launcher", "", follows=False, quiet_s=5),
+    ):
         raise OSError("no room")
     cluster.close()
 

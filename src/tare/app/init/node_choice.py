@@ -45,11 +45,10 @@ def slots_of(
 ) -> tuple[int, str]:
     """Return the slots of a node, which are cores that jobs get, and where their number comes from."""
     slots, origin = _cores(kind, constraint, others)
-    threads = max(one.threads_per_core for one in (kind, *others))
     n_cpus = whole_number(partition.limits.get("MaxCPUsPerNode", ""))
-    if n_cpus and n_cpus // threads < slots:
+    if n_cpus and n_cpus < slots:  # of jobs with `threads_per_core: 1`, Slurm counts cores
         limit = f"MaxCPUsPerNode={n_cpus} of partition {partition.name}, scontrol show partition"
-        return max(n_cpus // threads, 1), f"{origin}, of which jobs get fewer: {limit}"
+        return n_cpus, f"{origin}, of which jobs get fewer: {limit}"
     return slots, origin
 
 

@@ -90,28 +90,29 @@ def command(
     from tare.storage.pseudonymous import read_shown
 
     campaign = msgspec.structs.replace(read_shown(folder), is_unpaired=unpaired, mean=Mean(mean))
+    if margin is not None:  # quality warnings are about this question, too
+        campaign = msgspec.structs.replace(
+            campaign, plan=msgspec.structs.replace(campaign.plan, margin=margin)
+        )
     chosen = Correction(correction) if correction else None
     if against is not None:
         if references:
             raise UsageError("--against is the reference; leave --reference out")
-        _compare_against(campaign, against, margin, foms, chosen or Correction.FDR, as_json=as_json)
+        _compare_against(campaign, against, foms, chosen or Correction.FDR, as_json=as_json)
         return
     reference = read_reference(campaign, [*map(campaign.pseudonyms.only, references)])
     require_known(foms, campaign)
     if as_json:
         body: dict[str, object] = {
-            name: [
-                _body(one)
-                for one in compute(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
-            ]
+            name: [_body(one) for one in compute(campaign, reference=reference, correction=chosen, foms=foms)]
             for name, compute in (("figures", aggregates), ("comparisons", comparisons))
         }
         print_json("tare.compare/1", body | caveats_body(campaign, reference))
         return
     compute = comparisons if is_all else aggregates
-    found = compute(campaign, reference=reference, margin=margin, correction=chosen, foms=foms)
+    found = compute(campaign, reference=reference, correction=chosen, foms=foms)
     rows = found if foms or is_all else quoted(found)
-    print_comparisons(campaign, rows, reference or campaign.plan.reference, margin)
+    print_comparisons(campaign, rows, reference or campaign.plan.reference)
     print_other_figures(rows, found)
     print_caveats(campaign, reference)
 
@@ -119,7 +120,6 @@ def command(
 def _compare_against(
     campaign: Campaign,
     text: str,
-    margin: float | None,
     foms: Sequence[str],
     correction: Correction,
     *,
@@ -129,7 +129,7 @@ def _compare_against(
 
     theirs = _read_against(text)
     require_known(foms, campaign)
-    found = against(campaign, theirs, margin=margin, correction=correction, foms=foms)
+    found = against(campaign, theirs, correction=correction, foms=foms)
     if as_json:
         print_json("tare.compare/1", {"against": text, "comparisons": [_body(one) for one in found]})
     else:

@@ -266,9 +266,12 @@ def down(name: str) -> None:
       tare lab down
     """
     from tare import lab
+    from tare.core.errors import LabError
 
     running = lab.find(name)
     if running is None:
+        if why := lab.obstacle(name):
+            raise LabError(why)
         echo(f"The lab {name!r} is not up.")
         return
     running.stop()
@@ -368,5 +371,9 @@ def rootfs(
 
 
 def _not_up(name: str) -> str:
+    from tare import lab
+
+    if why := lab.obstacle(name):
+        return why
     named = "" if name == _LAB else f" --name {name}"
     return f"the lab {name!r} is not up; build it with: tare lab up{named}"

@@ -19,7 +19,7 @@ from tare.core.errors import UsageError
 from tare.core.user_files import open_given
 from tare.core.values import Settings
 from tare.core.workload import Measurement, Parsed, Workload
-from tare.execution.parsing import parse_lines
+from tare.execution.parsing import parse_opened, parse_stream
 from tare.terminal.output import echo, json_option, print_long_json, print_table
 
 _STDIN = "-"
@@ -77,6 +77,8 @@ def command(
       mpirun IMB-MPI1 Alltoall | tare parse imb.alltoall - --json
       tare parse --study studies/ours.yaml our-solver run-*.log
     """
+    if files.count(_STDIN) > 1:
+        raise UsageError("- is standard input, which can be read only once; name it once")
     chosen = known_workloads(study)[workload]
     case = _stated_case(chosen, stated)
     parser = chosen if case is None else expecting(chosen, case)
@@ -142,10 +144,10 @@ def _stated_case(workload: Workload, texts: Sequence[str]) -> Case | None:
 def _parse(workload: Workload, name: str) -> Parsed:
     """Return the parsed content of one file, read as a stream; bytes that are not UTF-8 are replaced."""
     if name == _STDIN:
-        return workload.parse(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+        return parse_stream(workload, sys.stdin.buffer)
     try:
         with io.TextIOWrapper(open_given(Path(name)), encoding="utf-8", errors="replace") as lines:
-            return parse_lines(workload, lines)
+            return parse_opened(workload, lines)
     except OSError as error:
         raise UsageError(
             f"{click.format_filename(name)}: cannot be read: {error.strerror}; name a file that holds the "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tare.analysis.budget import describe_budget
 from tare.analysis.stop_reason import StopReason, stop_reason
+from tare.analysis.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.study import Budget
 from tare.report.history import History
@@ -26,22 +27,25 @@ def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
             f"± {percent(repeats.until, is_signed=False)}; the rule looks at widths alone, "
             "taking blocks as independent, and never at verdicts."
         )
-        yield _known(end)
+        yield _known(end, sum(timed_out(campaign).values()))
     if repeats.budget != Budget():
         budget = f"A budget of {describe_budget(repeats.budget)} limits it"
         yield f"{budget}{': no further run fits into that' if end.is_budget_spent else ''}."
     yield from _looks(campaign, found)
 
 
-def _known(end: StopReason) -> str:
+def _known(end: StopReason, n_timed_out: int) -> str:
     n_all = end.n_settled + len(end.unsettled)
+    were = "that was ended at its" if n_timed_out == 1 else "that were ended at their"
+    survived = f", without the {count(n_timed_out, 'run')} {were} time-out" if n_timed_out else ""
     if not n_all:
         return "Nothing is known by now that it could judge."
     if not end.unsettled:
-        return f"By now {'it is' if n_all == 1 else f'all {n_all} are'}."
+        return f"By now {'it is' if n_all == 1 else f'all {n_all} are'}{survived}."
     if n_all == 1:
-        return "By now it is not."
-    return f"By now {end.n_settled} of {count(n_all, 'case')} {'is' if end.n_settled == 1 else 'are'}."
+        return f"By now it is not{survived}."
+    is_one = end.n_settled == 1
+    return f"By now {end.n_settled} of {count(n_all, 'case')} {'is' if is_one else 'are'}{survived}."
 
 
 def _looks(campaign: Campaign, found: History) -> Iterator[str]:

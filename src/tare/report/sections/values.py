@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tare.core.comparison import Estimate
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.value_tables import ValueRow, ValueTable, figure_words, unit_words
 from tare.report.variants import Variant
 from tare.report.words.numbers import NARROW, SPACE, bracket_values, count, measured, number
 
 _CAPTION = "Mean over the blocks, with its interval; ★ marks the best mean of a row, not a certain difference"
+_SURVIVORS = "; ‡ without the runs that were ended at their time-out, so better than it is"
 
 _ALL_VALUES = "the file values.csv has all (tare report --format csv)"
 _MOST_CELLS = 3000
@@ -38,12 +40,16 @@ def _tables(tables: tuple[ValueTable, ...], *, is_chosen: bool) -> Iterator[Sect
         yield SectionTable(
             summary=f"{one.problem}: {count(len(one.rows), 'value')}{' by size' if one.has_sizes else ''}",
             label=f"Values of {one.problem}{' by size' if one.has_sizes else ''}",
-            caption=f"{one.problem}. {_CAPTION}",
+            caption=f"{one.problem}. {_CAPTION}{_survivors_words(one)}",
             head=tuple(_head(one)),
             rows=tuple(tuple(_row(one, row)) for row in one.rows),
             is_open=not one.has_sizes and len(tables) == 1,
             is_summarised=is_chosen or not one.has_sizes,
         )
+
+
+def _survivors_words(table: ValueTable) -> str:
+    return _SURVIVORS if any(row.survivors for row in table.rows) else ""
 
 
 def _head(table: ValueTable) -> Iterator[Cell]:
@@ -72,6 +78,10 @@ def _value(row: ValueRow, variant: Variant) -> str:
     one = row.estimates.get(variant)
     if one is None:
         return "–"
+    return f"{_estimate_words(one)}{' ‡' if variant in row.survivors else ''}"
+
+
+def _estimate_words(one: Estimate) -> str:
     if one.low is None:
         return _printed(one.value)
     value = measured(one.value, one.low, one.high, "")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
+from tare.analysis.timed_out_runs import timed_out_words
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
 from tare.core.values import Settings
@@ -119,14 +121,18 @@ def remark_words(point: ScalingPoint) -> str:
         else f"seems {one.finding}"
         for one in point.remarks
     ]
-    return "; ".join(filter(None, (*found, point.note)))
+    survived = timed_out_words(0, point.timed_out, is_alone=True) if point.timed_out else ""
+    return "; ".join(filter(None, (*found, point.note, survived)))
 
 
 def sentences(curve: ScalingCurve) -> list[str]:
     """Return the results of a curve as sentences that do not name their subject."""
     if not curve.measured:
         return ["Not measured."]
-    found = [_growth(curve), _lasting(curve), *_findings(curve), _knee(curve), _missing(curve)]
+    found = [
+        *(_growth(curve), _lasting(curve), *_findings(curve), _knee(curve)),
+        *(_missing(curve), *_timed_out(curve)),
+    ]
     return [one for one in found if one]
 
 
@@ -169,7 +175,8 @@ def _lasting(curve: ScalingCurve) -> str:
         is_sure = one.certain_scale is None or one.certain_scale == one.scale
         surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
         reach = "to the last" if one.scale == largest else f"up to {scale_words(curve.along, one.scale)}"
-        verb = "" if parts and parts[-1].startswith("stays") else "stays "
+        stays = "seems to stay" if one.certain_scale is None else "stays"
+        verb = "" if parts and parts[-1].startswith(stays) else f"{stays} "
         parts.append(f"{verb}at {floor} or more {reach}{surely}")
         if one.scale == largest:
             break
@@ -198,9 +205,10 @@ def _reaches(curve: ScalingCurve, scale: float, floor: float) -> bool:
 
 
 def _is_below(curve: ScalingCurve, scale: float, floor: float) -> bool:
-    """Return whether the efficiency at a scale is below a floor with its whole interval, if it has one."""
+    """Return whether the efficiency at a scale is below a floor with its whole interval."""
     found = next((one.efficiency for one in curve.measured if one.scale == scale), None)
-    return found is None or found.high is None or found.high < floor
+    is_too_small = any(one.timed_out for one in curve.measured if one.scale == curve.p_ref)
+    return not is_too_small and (found is None or (found.high is not None and found.high < floor))
 
 
 def _findings(curve: ScalingCurve) -> list[str]:
@@ -231,12 +239,29 @@ def _knee(curve: ScalingCurve) -> str:
     if fit is None:
         return ""
     if fit.knee is None:
-        return "The USL sees no scale at which throughput peaks."
-    largest = curve.measured[-1].scale
+        open_end = f"{_not_excluded(curve, fit)}{_misfit_warning(fit)}"
+        return f"The USL’s best fit has no peak of throughput; {open_end}."
+    smallest, largest = curve.measured[0].scale, curve.measured[-1].scale
+    if fit.knee.value < smallest:
+        peak = f"{scale_words(curve.along, smallest)}, the smallest that was measured, or below"
+        return f"The USL puts the peak of throughput at {peak}{_misfit_warning(fit)}."
     beyond = f", beyond the {largest:g} that were measured" if fit.knee.value > largest else ""
-    open_end = " or more" if fit.knee.low is not None and fit.knee.high is None else ""
+    open_end = ", if there is one" if fit.knee.low is not None and fit.knee.high is None else ""
     peak = f"{scale_words(curve.along, round(fit.knee.value, 1))}{SPACE}{span(fit.knee)}".rstrip()
     return f"The USL puts the peak of throughput at {peak}{open_end}{beyond}{_misfit_warning(fit)}."
+
+
+def _not_excluded(curve: ScalingCurve, fit: LawFit) -> str:
+    """Return from which scale on a peak is possible: √((1 − σ)/κ) of the high ends of both intervals."""
+    sigma, kappa = fit.parameters["sigma"].high, fit.parameters["kappa"].high
+    if sigma is None or kappa is None:
+        return "without intervals, none is excluded"
+    if not kappa:
+        return "none is seen at any scale"
+    least = math.sqrt(max(1 - sigma, 0.0) / kappa)
+    if least < curve.measured[0].scale:
+        return "one at any scale is not excluded"
+    return f"one at {scale_words(curve.along, math.floor(10 * least) / 10)} or more is not excluded"
 
 
 def _misfit_warning(fit: LawFit) -> str:
@@ -252,6 +277,18 @@ def _missing(curve: ScalingCurve) -> str:
     if apart and curve.p_ref is not None:
         parts.append(f"Not measured together with {scale_words(curve.along, curve.p_ref)}: {listed(apart)}.")
     return " ".join(parts)
+
+
+def _timed_out(curve: ScalingCurve) -> Iterator[str]:
+    """Yield a sentence on each scale of which runs timed out, and on what is then too large or too small."""
+    for point in curve.measured:
+        if not point.timed_out:
+            continue
+        runs = timed_out_words(0, point.timed_out, is_alone=True)
+        is_base = point.scale == curve.p_ref
+        bias = "speedups over it are too small" if is_base else "its speedup is too large"
+        where = scale_words(curve.along, point.scale)
+        yield f"On {where}, {runs}: it is slower than shown, and {bias}."
 
 
 def law_words(fit: LawFit) -> str:

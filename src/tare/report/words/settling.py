@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.row_notes import is_without_ratio, least_blocks
+from tare.analysis.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.report.words.numbers import count
@@ -13,12 +13,15 @@ from tare.stats.intervals import MIN_BLOCKS
 _MOST_BLOCKS = 100
 """The most blocks that are suggested; beyond this, a different study is needed instead of more blocks."""
 
+_TIMES_AS_MANY = 2
+"""Of what was measured, the multiple that is suggested even where it is more than these."""
+
 
 def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
     few = [one for one in undecided if _lacks_blocks(one)]
-    able = [one for one in undecided if one.low is not None and not any(one.timed_out)]
+    able = [one for one in undecided if one.low is not None and not _has_own_reason(one)]
     hidden = [one for one in able if one.rounding_hides]
     wide = [one for one in able if not one.rounding_hides]
     parts = []
@@ -30,6 +33,11 @@ def settles(comparisons: Sequence[Finding]) -> str:
     if wide:
         parts.append(_more_blocks(wide, len(hidden) + len(wide)))
     return " ".join(parts)
+
+
+def _has_own_reason(one: Finding) -> bool:
+    """Return whether a note says why it is undecided, for a reason that blocks do not settle."""
+    return any(one.timed_out) or NOT_AT_EACH in one.note
 
 
 def _lacks_blocks(one: Finding) -> bool:
@@ -50,18 +58,20 @@ def _more_digits(n_hidden: int, n_undecided: int) -> str:
 
 def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
     """Return how many blocks would settle the `wide` ones of the undecided comparisons."""
+    now = max(one.n_blocks for one in wide)
+    most = max(_MOST_BLOCKS, _TIMES_AS_MANY * now)
     needed = [one.n_blocks + one.more_blocks for one in wide if one.more_blocks is not None]
-    known = [blocks for blocks in needed if blocks <= _MOST_BLOCKS]
+    known = [blocks for blocks in needed if blocks <= most]
     if not known:
         whose = _some(len(wide), n_undecided, "any of the")
-        return f"{_MOST_BLOCKS} blocks would not settle {whose}, if the noise stays as it is."
+        return f"{most} blocks would not settle {whose}, {_IF}."
     rest = len(wide) - len(known)
-    but = f"; {rest} more would take over {_MOST_BLOCKS}" if rest else ""
-    now = max(one.n_blocks for one in wide)
+    but = f"; {rest} more would take over {most}" if rest else ""
     whose = _some(len(known), n_undecided)
-    return (
-        f"About {max(known)} blocks instead of {now} would settle {whose}, if the noise stays as it is{but}."
-    )
+    return f"About {max(known)} blocks instead of {now} would settle {whose}, {_IF}{but}."
+
+
+_IF = "if ratio and noise stay as they are"
 
 
 def _some(n: int, n_undecided: int, every: str = "all") -> str:

@@ -37,7 +37,7 @@ def trial_pod(
     if options.memory_bytes is not None:
         asked["memory"] = str(options.memory_bytes)
     container = k8s.Container(
-        name="trial",
+        name=naming.TRIAL,
         image=options.image,
         image_pull_policy=options.pull_policy,
         command=command,

@@ -228,23 +228,26 @@ class Cluster:
                 raise Gone from refusal
             raise
 
-    def log(self, pod: str) -> bytes:
-        """Return the log of the only container of `pod`. Raises Refusal, also of its kubelet, or Outage."""
+    def log(self, pod: str, container: str) -> bytes:
+        """Return the log of a container of `pod`. Raises Refusal, also of its kubelet, or Outage."""
+        path, query = f"{self._path(PODS, pod)}/log", {"container": container}
         try:
-            return self._request("GET", f"{self._path(PODS, pod)}/log", {}, is_json=False).content
+            return self._request("GET", path, query, is_json=False).content
         except Outage as outage:
             raise _of_kubelet(outage) from outage
 
     @contextmanager
-    def log_stream(self, pod: str, since: str, *, follows: bool, quiet_s: float) -> Iterator[Iterator[bytes]]:
-        """Yield the log of `pod` since a time (RFC 3339), in parts as they arrive; lines have time stamps.
+    def log_stream(
+        self, pod: str, container: str, since: str, *, follows: bool, quiet_s: float
+    ) -> Iterator[Iterator[bytes]]:
+        """Yield the log of a container of `pod` since a time (RFC 3339), in parts as they arrive; lines have time stamps.
 
         With `follows`, the log goes on until the container ends. Raises Refusal (also one of the kubelet) or
         Outage; Outage also if nothing arrives for `quiet_s` seconds.
         """
         import httpx2
 
-        query = {"timestamps": "true"} | ({"follow": "true"} if follows else {})
+        query = {"container": container, "timestamps": "true"} | ({"follow": "true"} if follows else {})
         query |= {"sinceTime": since} if since else {}
         path = f"{self._path(PODS, pod)}/log"
         try:

@@ -26,7 +26,7 @@ _LOG = log.of("kubernetes")
 MISSING_RIGHT = "apply deploy/kubernetes, or ask for a Role with that right"
 """The cure for a right that is missing."""
 TIMEOUT_S = 30.0
-_UNAUTHORIZED, _FORBIDDEN = 401, 403
+_UNAUTHORIZED, _FORBIDDEN, _CONFLICT = 401, 403, 409
 _MAY_PASS = {429, 500, 502, 503, 504}
 _MOST_OLD = 8  # keep this many clients with refused credentials: watches may still read from them
 _LOADS_RIGHTS_S = 60.0  # a newly started API server has not loaded the access rights yet
@@ -54,6 +54,7 @@ class NotAnApiServer(Outage):
 
 class _Status(msgspec.Struct, frozen=True):
     message: str = ""
+    reason: str = ""
 
 
 class Connection:
@@ -220,9 +221,10 @@ class Connection:
 
     def _failure(self, status: int, content: bytes) -> BackendError:
         try:
-            message = msgspec.json.decode(content, type=_Status).message
+            answer = msgspec.json.decode(content, type=_Status)
         except NOT_JSON:
-            message = content[:200].decode(errors="replace")
+            answer = _Status(message=content[:200].decode(errors="replace"))
+        message = answer.message
         text = f"the API server answered {status}: {' '.join(message.split())}"
         is_right = status == _FORBIDDEN and " cannot " in message  # and not a quota
         if is_right and self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S:
@@ -231,6 +233,10 @@ class Connection:
             text += f"; {MISSING_RIGHT}"
         if status in _MAY_PASS:
             self._away_at = time.monotonic()
+            return Outage(text, status)
+        if (
+            status == _CONFLICT and answer.reason == "Conflict"
+        ):  # others changed it, such as a quota, meanwhile
             return Outage(text, status)
         return Refusal(status, text)
 

@@ -22,7 +22,7 @@ def keep_manifests(folder: Path, documents: Sequence[Json]) -> None:
 
 
 def last_logs(
-    pods: Mapping[str, SeenPod], lost: Collection[str], read: Callable[[str], bytes]
+    pods: Mapping[str, SeenPod], lost: Collection[str], read: Callable[[str, str], bytes]
 ) -> dict[str, bytes]:
     """Return the logs of pods of a task that was stopped; instead of a log that cannot be read, the reason.
 
@@ -34,7 +34,7 @@ def last_logs(
             logs[name] = f"(not read: node {pod.spec.node_name} was lost)\n".encode()
         elif pod.state.running is not None or pod.state.terminated is not None:
             try:
-                logs[name] = read(name)
+                logs[name] = read(name, pod.role)
             except BackendError as error:
                 logs[name] = f"(not read: {error})\n".encode()
     return logs
@@ -59,8 +59,16 @@ def keep(
 
 
 def _write(file: SafeFolder, documents: Sequence[object]) -> None:
-    text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
-    file.replace(text.encode(errors="replace"), is_synced=False)
+    try:
+        text = _dumped(documents, _Dumper)
+    except UnicodeEncodeError:  # a lone surrogate, as of a folder's name; libyaml does not escape it
+        text = _dumped(documents, yaml.SafeDumper)
+    file.replace(text.encode(), is_synced=False)
+
+
+def _dumped(documents: Sequence[object], dumper: type[yaml.SafeDumper]) -> str:
+    text: str = yaml.dump_all(documents, Dumper=dumper, sort_keys=False, width=10_000)
+    return text
 
 
 def _write_lines(file: SafeFolder, lines: Iterable[str]) -> None:

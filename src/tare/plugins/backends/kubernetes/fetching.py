@@ -79,7 +79,7 @@ def _fetch_one(
         came = 0
         command = ["sh", "-c", _SCRIPT, "fetch", str(at + 1), path, str(length)]
         unpacking = zlib.decompressobj(_GZIP)
-        for packed in _execute(cluster, pod, command):
+        for packed in _execute(cluster, pod, receiver.role, command):
             while packed and came < length:
                 data = _unpack(unpacking, packed, min(_MOST_AT_ONCE, length - came))
                 packed = unpacking.unconsumed_tail  # the part that is not unpacked yet
@@ -111,8 +111,8 @@ class _Status(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def _execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[bytes]:
-    """Yield what `command` prints to stdout in the only container of `pod`.
+def _execute(cluster: Cluster, pod: str, container: str, command: Sequence[str]) -> Iterator[bytes]:
+    """Yield what `command` prints to stdout in a container of `pod`.
 
     Raises Refusal where it is not allowed, or fails, and Outage where the connection is lost.
     """
@@ -123,7 +123,8 @@ def _execute(cluster: Cluster, pod: str, command: Sequence[str]) -> Iterator[byt
         raise UsageError(
             "fetching from pods needs a WebSocket client; pip install 'tare-hpc[kubernetes]'"
         ) from error
-    query = [("command", word) for word in command] + [("stdout", "true"), ("stderr", "true")]
+    query = [("command", word) for word in command]
+    query += [("container", container), ("stdout", "true"), ("stderr", "true")]
     _LOG.info("command in a pod", extra=fields(pod=pod, argv=command))
     http = cluster.connection.http
     try:

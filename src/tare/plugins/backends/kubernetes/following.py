@@ -51,6 +51,7 @@ class ResultsReceived:
     """The results of one pod while they are received, and the position in its log.
 
     `since` is the time stamp of the last line read, and `n_since` the number of lines read with that stamp.
+    A log without stamps is read from its beginning each time.
     """
 
     def __init__(self, pod: str, receiver: Receiver, *, is_shared: bool) -> None:
@@ -62,11 +63,21 @@ class ResultsReceived:
         self.outcome: Outcome | None = None
         self.since = ""
         self.n_since = 0
-        self.n_read = 0
         self.n_tries = 0
         self.n_idle = 0
         self.failing_since: float | None = None
         self.is_taken = False
+        self.is_reread = False
+
+    def reread(self) -> None:
+        """Read the log from its beginning once more: where a clock was set back, kubelets leave out lines."""
+        self.is_reread = True
+        self.since, self.n_since, self.n_tries = "", 0, 0
+
+    @property
+    def position(self) -> tuple[str, int, int]:
+        """Return how far it has come; reading again without any news does not change it."""
+        return self.since, self.n_since, self.receiver.n_received
 
     def finish(self, fault: str = "", *, is_curable: bool = False) -> None:
         """Record the outcome."""
@@ -152,25 +163,27 @@ class Followers:
 
         The result means nothing if there is an outcome.
         """
-        was_over, n_before = one.is_over, one.n_read
+        was_over, before = one.is_over, one.position
         try:
             self._read(one, follows=not was_over)
         except Refusal as refusal:
             return self._refused(one, refusal, is_over=was_over)
         except Outage as outage:
             if one.receiver.end is None:
-                return self._wait_out(one, outage, has_come=one.n_read > n_before)
+                return self._wait_out(one, outage, has_come=one.position != before)
         if one.receiver.end is not None:
             return self._settle(one)
         one.failing_since = None
         if not was_over:
-            one.n_idle = 0 if one.n_read > n_before else one.n_idle + 1
+            one.n_idle = 0 if one.position != before else one.n_idle + 1
             return min(_LATER_S * 2 ** min(one.n_idle, 9), _LATEST_S) if one.n_idle else 0.0
         if not one.expects_end:  # it was killed before it could report its end
             one.finish()
             return 0.0
-        one.n_tries = 0 if one.n_read > n_before else one.n_tries + 1
-        if one.n_tries > len(_RETRIES_S) and one.is_shared:
+        one.n_tries = 0 if one.position != before else one.n_tries + 1
+        if one.n_tries > len(_RETRIES_S) and one.since and not one.is_reread:
+            one.reread()
+        elif one.n_tries > len(_RETRIES_S) and one.is_shared:
             one.finish()
         elif one.n_tries > len(_RETRIES_S):
             reason = f"its log, read {one.n_tries + 1} times, ends before its results do"
@@ -203,22 +216,24 @@ class Followers:
         """Read the lines of the log that are new, until the log or the results end."""
         quiet_s = _QUIET_S if self._running.empty() else _QUIET_AMONG_OTHERS_S
         until = time.monotonic() + _SLICE_S
+        is_known = bool(one.since)  # the log begins with lines that were read before
         n_known = one.n_since
-        if not one.since:
-            one.receiver.output = b""
+        if not is_known:
+            one.receiver.output, one.n_since = b"", 0
         one.receiver.unfinished = b""
-        with self._cluster.log_stream(one.pod, one.since, follows=follows, quiet_s=quiet_s) as parts:
+        role, since = one.receiver.role, one.since
+        with self._cluster.log_stream(one.pod, role, since, follows=follows, quiet_s=quiet_s) as parts:
             for line in lines(parts):
                 stamp, text = _split(line)
                 if not line.endswith(b"\n"):  # the rest of it is still to come, or was cut off
                     one.receiver.unfinished = text
                     break
-                if stamp and stamp <= one.since and (stamp < one.since or n_known > 0):
+                if is_known and stamp <= one.since and (stamp < one.since or n_known > 0):
                     n_known -= stamp == one.since
                     continue
+                is_known = False  # later stamps may be earlier: the clock of a node may be set back
                 one.n_since = one.n_since + 1 if stamp == one.since else 1
                 one.since = stamp or one.since
-                one.n_read += 1
                 one.receiver.take(text)
                 if one.receiver.end is not None or self._ended.is_set():
                     return

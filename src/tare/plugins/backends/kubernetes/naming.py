@@ -15,6 +15,10 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 """The label that names a job's queue (Kueue, LocalQueue)."""
 OPERATOR_ROLE = "training.kubeflow.org/job-role"
 LAUNCHER, WORKER, SERVER, CLIENT = "launcher", "worker", "server", "client"
+TRIAL = "trial"
+"""The container of a pod that tries an image out."""
+CONTAINERS = frozenset({LAUNCHER, WORKER, SERVER, CLIENT, TRIAL})
+"""The names of Tare's own containers. A cluster may add others to a pod, as service meshes do."""
 INTERFACE_PORT = "ssh"
 
 _MOST = 63 - len("-worker-9999")  # the name of a pod is also its host name, a DNS label (RFC 1123)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import msgspec
 
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.objects import Resources
+
+_AFTER_INIT = "PodInitializing"
+"""The reason of a container that waits for init containers (kubelet, kuberuntime)."""
 
 
 class _Seen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -87,6 +93,7 @@ class ContainerState(_Seen, frozen=True, kw_only=True):
 class ContainerStatus(_Seen, frozen=True, kw_only=True):
     """The status of a container."""
 
+    name: str = ""
     ready: bool = False
     state: ContainerState = ContainerState()
 
@@ -94,6 +101,7 @@ class ContainerStatus(_Seen, frozen=True, kw_only=True):
 class SeenContainer(_Seen, frozen=True, kw_only=True):
     """The specification of a container."""
 
+    name: str = ""
     image: str = ""
     command: list[str] = []
     args: list[str] = []
@@ -136,20 +144,29 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
 
     @property
     def state(self) -> ContainerState:
-        """Return the state of its only container, or of the init container that it waits for."""
-        for init in self.status.init_container_statuses:
+        """Return the state of Tare's container, or of the init container that it waits for.
+
+        Init containers that run on beside it are sidecars (KEP 753).
+        """
+        own = _own(self.status.container_statuses)
+        has_begun = own is not None and (own.state.waiting is None or own.state.waiting.reason != _AFTER_INIT)
+        for init in () if has_begun else self.status.init_container_statuses:
             if init.state.running is not None:
                 return ContainerState()
             if init.state.terminated is None or init.state.terminated.exit_code != 0:
                 return init.state
-        statuses = self.status.container_statuses
-        return statuses[0].state if statuses else ContainerState()
+        return own.state if own is not None else ContainerState()
 
     @property
     def memory_limit(self) -> str:
-        """Return the memory limit of its only container; empty without a limit."""
-        limits = self.spec.containers[0].resources.limits if self.spec.containers else {}
-        return str(limits.get("memory", ""))
+        """Return the memory limit of Tare's container; empty without a limit."""
+        own = self.own_container
+        return str(own.resources.limits.get("memory", "")) if own is not None else ""
+
+    @property
+    def own_container(self) -> SeenContainer | None:
+        """Return the specification of Tare's container; None if it is not known."""
+        return _own(self.spec.containers)
 
     @property
     def is_over(self) -> bool:
@@ -166,6 +183,14 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
         """Return the scheduler's reason why it has no node; None where the scheduler reports none."""
         scheduled = self.status.condition("PodScheduled")
         return scheduled if scheduled is not None and scheduled.status == "False" else None
+
+
+_Named = TypeVar("_Named", SeenContainer, ContainerStatus)
+
+
+def _own(several: Sequence[_Named]) -> _Named | None:
+    """Return Tare's own one of a pod's containers, whose order the cluster may change."""
+    return next((one for one in several if one.name in naming.CONTAINERS), next(iter(several), None))
 
 
 class SeenRunPolicy(_Seen, frozen=True, kw_only=True):

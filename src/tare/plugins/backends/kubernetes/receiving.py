@@ -58,7 +58,7 @@ class Receiver:
 
     def __init__(self, folder: Path, role: str, streams: Collection[str], most_bytes: int) -> None:
         self._place = SafeFolder(folder)
-        self._role = role
+        self.role = role
         self._streams = frozenset(streams) if role != SERVER else frozenset[str]()
         self._most_bytes = most_bytes
         self._packed: dict[str, IO[bytes]] = {}
@@ -142,7 +142,7 @@ class Receiver:
 
     def keep_record(self) -> None:
         """Write the record of the task; it shows that all other files are complete."""
-        if self._record is not None and self._role != SERVER:
+        if self._record is not None and self.role != SERVER:
             (self._place / RECORD).replace(self._record, is_synced=False)
 
     def problem(self) -> str:
@@ -226,17 +226,17 @@ class Receiver:
         """Return whether to write a file of the archive; the server's files do not replace the client's."""
         if not self._is_asked(name):
             return False
-        return self._role != SERVER or not (self._place / self._local(name)).exists()
+        return self.role != SERVER or not (self._place / self._local(name)).exists()
 
     def _is_asked(self, name: str) -> bool:
-        if self._role == SERVER:
+        if self.role == SERVER:
             is_seen = name.startswith(("telemetry.", "packets."))
             return name in _COUNTERS or name == "server.out" or is_seen
         return bool(name) and name not in _OWN and name not in self.left_out
 
     def _local(self, name: str) -> str:
         """Return the name of a file in the folder; a server's file is not named as the client's own."""
-        if self._role != SERVER:
+        if self.role != SERVER:
             return name
         if name in _COUNTERS:
             return name.replace(".0", ".server")
@@ -248,7 +248,7 @@ class Receiver:
         for name, whole in (self._files or {}).items():
             if name in self._verified or not self._is_asked(name):
                 continue
-            if self._role == SERVER and self._has_client_s(name):
+            if self.role == SERVER and self._has_client_s(name):
                 continue
             if self._is_complete(name, whole):
                 self._verified.add(name)

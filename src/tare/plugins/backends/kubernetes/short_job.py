@@ -75,7 +75,7 @@ def _ended(
 
 def _log(cluster: Cluster, pod: SeenPod) -> str:
     ended = pod.state.terminated
-    text = cluster.log(pod.metadata.name).decode(errors="replace")
+    text = cluster.log(pod.metadata.name, naming.TRIAL).decode(errors="replace")
     if ended is not None and ended.exit_code != 0:
         said = " ".join((ended.message or text).split())[-200:]
         raise BackendError(f"its pod ended with exit code {ended.exit_code}: {said or ended.reason}")

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import msgspec
 
 from tare.core import log
-from tare.core.errors import BackendError
+from tare.core.errors import STORAGE_FAULTS, BackendError
 from tare.core.interrupts import interrupts_deferred
 from tare.core.job import Exit, Job
 from tare.core.log import fields
@@ -40,7 +40,7 @@ _LOG = log.of("process")
 
 _GRACE_S = 2.0  # between SIGTERM, on which an MPI launcher ends its remote ranks, and SIGKILL
 _SIGNAL_BASE, _LAST_SIGNAL = 128, 64  # how a shell reports a signal (dash(1))
-_HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+_HOST_LACKS = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, *STORAGE_FAULTS}
 
 
 class ProcessBackend:
@@ -183,7 +183,7 @@ class ProcessBackend:
         try:
             with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
                 process = self._start(job, argv, group)
-                self._orphans.begin(process.pid, job.label)
+                self._orphans.begin(process.pid, job.label, job.folder)
         except BaseException:
             if process is not None:
                 self._give_up(process, group, job)
@@ -382,7 +382,7 @@ class ProcessBackend:
 
 
 def _not_started(job: Job, error: OSError) -> Exit:
-    reason = f"{job.invocation.argv[0]}: {error.strerror}"
+    reason = f"{error.filename or job.invocation.argv[0]}: {error.strerror}"
     if error.errno in _HOST_LACKS:
         return Exit(fault=f"could not start a process: {reason}")
     code = 127 if error.errno == errno.ENOENT else 126  # as a shell reports them
