@@ -123,6 +123,13 @@ def standing_lab(*options: str | Path) -> Iterator[Lab]:
             call_tare("lab", "down")
 
 
+@pytest.fixture(scope="module")
+def shared_lab() -> Iterator[Lab]:
+    """Have a lab up that the campaigns of a module share: each would build and end its own otherwise."""
+    with standing_lab() as up:
+        yield up
+
+
 def lab_site(old: str = "", new: str = "") -> str:
     """Return the site of the lab that comes with Tare, with the first `old` in it replaced."""
     text = resources.files("tare").joinpath("sites/lab.yaml").read_text()

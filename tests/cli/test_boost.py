@@ -52,6 +52,7 @@ def test_it_is_reported_recorded_and_true(tare_here: Tare, tmp_path: Path, optio
 
 
 @pytest.mark.lab
+@pytest.mark.usefixtures("shared_lab")
 @needs_autogroups
 @needs_intelmpi
 @pytest.mark.parametrize("mpi", ["intelmpi", "mpich", "openmpi"])
