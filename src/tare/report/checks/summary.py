@@ -13,7 +13,7 @@ from tare.report.checks.words import (
     measured_words,
     why_words,
 )
-from tare.report.formats.escaping import markdown
+from tare.report.escaping import markdown
 
 MOST_ROWS = 500
 """The most rows of the tables, since GitHub refuses a job summary of more than 1 MiB."""
