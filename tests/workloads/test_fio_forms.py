@@ -30,7 +30,7 @@ def test_both_versions_of_json_say_the_same(text: str) -> None:
 
 
 def test_the_unused_percentiles_of_version_2_are_no_doubled_names() -> None:
-    unused = ',\n  '.join(['"99.000000" : 35913', *3 * ['"0.00" : 0']])
+    unused = ",\n  ".join(['"99.000000" : 35913', *3 * ['"0.00" : 0']])
     text = OLD_JSON.replace('"99.000000" : 35913728', unused)
     parsed = parse(text)
     assert text != OLD_JSON
