@@ -285,7 +285,7 @@ FULL_DUPLEX = """\
 ------------------------------------------------------------
 Client connecting to 127.0.0.1, TCP port 5001
 ------------------------------------------------------------
-[  1] local 127.0.0.1 port 58302 connected with 127.0.0.1 port 5001 (full-duplex) (icwnd/mss/irtt=319/32741/18)
+[  1] local 127.0.0.1 port 58302 connected with 127.0.0.1 port 5001 (full-duplex)
 [ ID] Interval       Transfer     Bandwidth
 [ *1] 0.0000-2.0000 sec  15.8 MBytes  66.3 Mbits/sec
 [  1] 0.0000-2.0000 sec  30.9 MBytes   130 Mbits/sec
@@ -309,6 +309,11 @@ def test_a_full_duplex_test_without_one_of_its_directions_is_not_complete(lost: 
     text = "".join(line for line in FULL_DUPLEX.splitlines(keepends=True) if not line.startswith(lost))
     parsed = parse(text)
     assert (parsed.is_complete, parsed.measurements) == (False, ())
+
+
+def test_a_full_duplex_test_without_its_connection_is_told_by_its_star() -> None:
+    text = "".join(line for line in FULL_DUPLEX.splitlines(keepends=True) if "duplex" not in line)
+    assert parse(text).measurements == parse(FULL_DUPLEX).measurements
 
 
 def test_the_only_row_of_sum_only_is_the_sum() -> None:

@@ -70,6 +70,7 @@ class _Run:
     is_server: bool = False
     is_csv: bool | None = None
     has_head: bool = False
+    has_duplex_head: bool = False
     is_mixed: bool = False
     ports: dict[bool, str] = dataclasses.field(default_factory=dict)
     """The port that it connects to (False), and the port that it listens on (True)."""
@@ -77,8 +78,6 @@ class _Run:
     """For each stream, in the order of connections: whether the other end opened the connection."""
     is_udp: bool = False
     is_client: bool = False
-    is_full_duplex: bool = False
-    """Whether both ends send over one connection (--full-duplex)."""
     is_closed: bool = False
     failure: str = ""
     last_stamp: str = ""
@@ -94,6 +93,13 @@ class _Run:
             flow = self.flows[is_sent, stream] = _Flow()
         flow.take(row)
         return is_first
+
+    @property
+    def is_full_duplex(self) -> bool:
+        """Whether both ends send over one connection (--full-duplex), as ``[  1]`` and ``[ *1]``."""
+        streams = {stream for _, stream in self.flows}
+        is_starred = any(stream[0] == "*" and stream[1:].strip() in streams for stream in streams)
+        return self.has_duplex_head or is_starred
 
     @property
     def directions(self) -> dict[str, str]:
@@ -254,7 +260,7 @@ class Iperf2Log(LogParser):
         elif " connected with " in line:
             run = self._begin()
             run.n_connections += 1
-            run.is_full_duplex |= " (full-duplex)" in line
+            run.has_duplex_head |= " (full-duplex)" in line
             if ends := _CONNECTION.match(line):
                 is_far = ends["far"] == run.ports.get(False)
                 if is_far != (ends["near"] == run.ports.get(True)):
