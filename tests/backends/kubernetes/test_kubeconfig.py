@@ -83,7 +83,7 @@ def test_a_plug_in_that_fails_is_reported_in_its_words(
 def test_a_plug_in_that_is_not_there_is_reported_with_its_hint(edit: Callable[..., Path]) -> None:
     gone = {"apiVersion": V1, "command": "no-such-plug-in", "installHint": "get it at\n example.org"}
     cluster = connect(edit({"exec": gone}))
-    with pytest.raises(NotAnApiServer, match="no-such-plug-in is not there; get it at example.org"):
+    with pytest.raises(NotAnApiServer, match=r"no-such-plug-in is not there; get it at example\.org"):
         cluster.list_all(PODS)
     cluster.close()
 

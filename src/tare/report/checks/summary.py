@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, Undecided
 from tare.core.visible_text import visible_line
 from tare.report.checks.words import (
     case_words,
