@@ -10,7 +10,7 @@ import pytest
 
 from support.profiled import BASE, Component, profiled_campaign, with_more
 from support.synthetic import make_case
-from tare.analysis.attribution import attributions
+from tare.analysis.causes.attribution import attributions
 from tare.core.attempt import State
 from tare.core.attribution import Attribution, CauseKind
 

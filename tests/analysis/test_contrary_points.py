@@ -11,7 +11,7 @@ import pytest
 
 from report.studies import said_of
 from support.synthetic import make_attempt, make_case, make_plan
-from tare.analysis.compare import aggregates
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict

@@ -11,9 +11,9 @@ import pytest
 from support.planned import ELAPSED, make_planned
 from support.slowing import slowed
 from support.synthetic import make_campaign, make_case
-from tare.analysis.quality import QualityWarning, quality
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import QualityWarning, quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.case import Case

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.analysis.limit_tests import Ternary, every, some
-from tare.analysis.limits import convert
-from tare.analysis.rule_parser import parse_rule, parse_rules
-from tare.analysis.rules import Bound, Group, Kind, Node, Op, Rule, RuleSource, opposite
+from tare.analysis.checking.limit_tests import Ternary, every, some
+from tare.analysis.checking.limits import convert
+from tare.analysis.checking.rule_parser import parse_rule, parse_rules
+from tare.analysis.checking.rules import Bound, Group, Kind, Node, Op, Rule, RuleSource, opposite
 from tare.core.errors import UsageError
 
 statements = st.sampled_from(Ternary)

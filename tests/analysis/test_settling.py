@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from support.planned import ELAPSED, make_planned
-from tare.analysis.compare import aggregates
-from tare.analysis.family_tests import judge
-from tare.analysis.judged_family import Terms
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.judged_family import Terms
 from tare.core.comparison import Correction, Finding
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better

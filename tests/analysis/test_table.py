@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.analysis.compare import comparisons
 from tare.analysis.estimate import estimate_rows
 from tare.analysis.table import tabulate
+from tare.analysis.verdicts.compare import comparisons
 from tare.core.attempt import Attempt, Series
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.waiting import until
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
 from tare.plugins.backends.ownership import process_labels
@@ -210,6 +211,7 @@ def test_what_cannot_be_ended_is_named_while_it_lives(
         monkeypatch.undo()
         (pid,) = sleepers() - before
         kill(pid, signal.SIGKILL)
+        until(lambda: not sleepers() - before)
         third = backend.run(job(backend, tmp_path, "echo value: 1", "third"))
     assert first.survivors == (f"{pid} (sleep 300.7)",)
     assert second.survivors == (f"{pid} (sleep 300.7, left by first/1.1)",)

@@ -8,15 +8,21 @@ from collections.abc import Callable, Iterator
 import pytest
 import yaml
 
-from kubernetes_cluster.conftest import Campaign, Lab, until_clean
+from cli.conftest import Tare
+from kubernetes_cluster.conftest import Campaign, Doc, Lab, until_clean
+from support.waiting import until
 
-SIDECAR = 'JSONPatch{op: "add", path: "/spec/containers/0", value: Object.spec.containers{name: "istio-proxy", image: "istio"}}'
-NATIVE = (
-    'JSONPatch{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{name: '
-    '"istio-proxy", image: "istio", restartPolicy: "Always"}]}'
+SIDECAR = (
+    'JSONPatch{op: "add", path: "/spec/containers/0", value: '
+    'Object.spec.containers{name: "istio-proxy", image: "istio"}}'
 )
-FEWER_CPUS = 'JSONPatch{op: "add", path: "/spec/containers/0/resources", value: Object.spec.containers.resources{limits: {"cpu": quantity("1")}}}'
-ELSEWHERE = 'JSONPatch{op: "remove", path: "/spec/affinity"}'
+NATIVE = (
+    "Object{spec: Object.spec{initContainers: [Object.spec.initContainers{"
+    "name: 'istio-proxy', image: 'istio', restartPolicy: 'Always'}]}}"
+)
+CPUS = 'JSONPatch{op: "replace", path: "/spec/containers/0/resources/limits/cpu", value: "4"}'
+ANYWHERE = 'JSONPatch{op: "remove", path: "/spec/nodeSelector"}'
+_OURS = "has(object.metadata.labels) && 'tare/role' in object.metadata.labels"
 Change = Callable[[str], None]
 
 
@@ -24,34 +30,45 @@ Change = Callable[[str], None]
 def change(lab: Lab, namespace: str) -> Iterator[Change]:
     """Let a policy change each pod of Tare's in the namespace."""
 
-    def apply(
-        patch: str, condition: str = "has(object.metadata.labels) && 'tare/role' in object.metadata.labels"
-    ) -> None:
+    def apply(patch: str) -> None:
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-        own = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-        kind = {"apiVersion": "admissionregistration.k8s.io/v1beta1", "metadata": {"name": namespace}}
-        policy = kind | {
-            "kind": "MutatingAdmissionPolicy",
-            "spec": {
-                "failurePolicy": "Fail", "reinvocationPolicy": "Never",
-                "matchConstraints": {"namespaceSelector": own, "resourceRules": [rule]},
-                "matchConditions": [{"name": "ours", "expression": condition}],
-                "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": f"[{patch}]"}}],
-            },
-        }  # fmt: skip
-        binding = kind | {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": namespace}}
-        lab.control_plane.apply(yaml.safe_dump_all([policy, binding]))
-        _until_changed(lab, namespace)
+        here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        meta = {"apiVersion": "admissionregistration.k8s.io/v1beta1", "metadata": {"name": namespace}}
+        spec = {
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"namespaceSelector": here, "resourceRules": [rule]},
+            "matchConditions": [{"name": "ours", "expression": _OURS}],
+            "mutations": [_mutation(patch)],
+        }
+        binding = {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": namespace}}
+        policy = {"kind": "MutatingAdmissionPolicy", "spec": spec}
+        lab.control_plane.apply(yaml.safe_dump_all([meta | policy, meta | binding]))
+        until(lambda: _is_changed(lab, namespace))
 
     yield apply
-    lab.control_plane.kubectl("delete", "mutatingadmissionpolicy,mutatingadmissionpolicybinding", namespace)
+    lab.control_plane.kubectl(
+        "delete", "mutatingadmissionpolicy,mutatingadmissionpolicybinding", namespace, "--ignore-not-found"
+    )
 
 
-def _until_changed(lab: Lab, namespace: str) -> None:
-    """Wait until the API server has loaded the policy, which takes a second or two."""
-    import time
+def _mutation(patch: str) -> Doc:
+    if patch.startswith("JSONPatch"):
+        return {"patchType": "JSONPatch", "jsonPatch": {"expression": f"[{patch}]"}}
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": patch}}
 
-    time.sleep(3)
+
+def _is_changed(lab: Lab, namespace: str) -> bool:
+    """Return whether the API server applies the policy, which it has to load first."""
+    container = {"name": "launcher", "image": "i", "resources": {"limits": {"cpu": "1"}}}
+    spec = {"containers": [container], "nodeSelector": {"a": "b"}}
+    meta = {"name": "probe", "namespace": namespace, "labels": {"tare/role": "launcher"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
+    made = json.loads(lab.control_plane.kubectl(*words, stdin=json.dumps(pod)))["spec"]
+    is_whole = "nodeSelector" in made and "initContainers" not in made
+    limits = made["containers"][0]["resources"].get("limits")
+    return not is_whole or limits != container["resources"]["limits"]
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -65,5 +82,26 @@ def test_a_container_that_a_service_mesh_adds_hides_no_result_and_is_recorded(
     [environment] = (campaign.out / "environments").glob("*.json")
     facts = json.loads(environment.read_text())
     found = {facts[node]["kubernetes.changed"] for node in facts if node.startswith("sim-")}
-    assert found == {"container istio-proxy was added"}
+    kind = "init container" if patch == NATIVE else "container"
+    assert found == {f"{kind} istio-proxy was added"}
     until_clean(campaign)
+
+
+@pytest.mark.parametrize(
+    ("patch", "what"),
+    [
+        (CPUS, "cpu limit is 4 instead of "),
+        (ANYWHERE, "node selector kubernetes.io/os was taken away"),
+    ],
+)
+def test_a_pod_that_gets_other_than_was_asked_for_is_invalid_and_the_doctor_names_it(
+    campaign: Campaign, change: Change, tare: Tare, patch: str, what: str
+) -> None:
+    campaign.write(nodes=1, repeats=1, node_selector={"kubernetes.io/os": "linux"})
+    change(patch)
+    doctor = tare("doctor", "--site", campaign.site)
+    assert doctor.returncode == 3
+    assert what in doctor.stdout
+    campaign.run()
+    assert campaign.counts() == {"invalid": 1}, campaign.status()
+    assert what in campaign.status()

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.synthetic import make_campaign
-from tare.analysis.check import Check, Undecided, check
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import Check, Undecided, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.report.checks.code_quality import code_quality_json
 from tare.report.checks.junit import junit_xml
 from tare.report.checks.summary import MOST_ROWS, check_markdown, github_annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from report.designs import LATER, ONE, change, text_of
-from tare.analysis.compare import aggregates
-from tare.analysis.interim_looks import looks_at
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.interim_looks import looks_at
 from tare.core.attempt import State
 from tare.core.campaign import Campaign, Session
 from tare.core.study import Budget, Repeats

@@ -9,7 +9,7 @@ import pytest
 
 from report.studies import plain
 from support.scales import Law, make_application, usl
-from tare.analysis.scaling import scalings
+from tare.analysis.scales.scaling import scalings
 from tare.core.case import Case
 from tare.report.words.scaling import sentences
 

@@ -53,7 +53,8 @@ Bandwidth (GB/s):  0.309
 
 
 def test_gpu_stream_before_version_3_has_no_dot() -> None:
-    old = TABLE.replace("BabelStream\nVersion: 5.0", "GPU-STREAM\nVersion: 2.0").replace("MB/s    ", "MBytes/sec")
+    old = TABLE.replace("BabelStream\nVersion: 5.0", "GPU-STREAM\nVersion: 2.0")
+    old = old.replace("MB/s    ", "MBytes/sec")
     old = old.replace("Running  Classic kernels 5 times in  Classic order", "Running kernels 5 times")
     old = "".join(line for line in old.splitlines(keepends=True) if not line.startswith(("Dot", "Number of")))
     parsed = parse(old)

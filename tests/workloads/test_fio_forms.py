@@ -30,7 +30,7 @@ def test_both_versions_of_json_say_the_same(text: str) -> None:
 
 
 def test_the_unused_percentiles_of_version_2_are_no_doubled_names() -> None:
-    unused = ',\n  '.join(['"99.000000" : 35913', *3 * ['"0.00" : 0']])
+    unused = ",\n  ".join(['"99.000000" : 35913', *3 * ['"0.00" : 0']])
     text = OLD_JSON.replace('"99.000000" : 35913728', unused)
     parsed = parse(text)
     assert text != OLD_JSON
@@ -81,6 +81,22 @@ def test_the_latencies_of_both_operations_together_are_not_those_of_one() -> Non
     assert "mixed: IOPS=0" in text
     assert parsed.measurements == parse(TEXT).measurements
     assert (parsed.is_complete, parsed.problems) == (True, ())
+
+
+def test_two_latencies_of_one_operation_are_lines_of_two() -> None:
+    """A line of rates between them is lost."""
+    latency = next(line for line in TEXT.splitlines(keepends=True) if " clat (" in line)
+    parsed = parse(TEXT.replace(latency, latency + latency.replace("43916.99", "1.00")))
+    assert len(parsed.problems) == 1
+    assert "mixed" in parsed.problems[0]
+
+
+def test_the_status_of_a_snapshot_is_not_that_of_the_result() -> None:
+    """With --status-interval, fio prints jobs and status again and again."""
+    snapshot = TEXT[TEXT.index("one: (groupid") : TEXT.index("Disk stats")]
+    text = TEXT.replace(snapshot, snapshot + snapshot)
+    assert parse(text).is_complete
+    assert not parse(text[: text.rindex("Run status")]).is_complete
 
 
 def test_text_of_version_3_is_read() -> None:

@@ -207,8 +207,10 @@ def test_one_pair_with_the_option_multi_has_the_columns_of_many() -> None:
     parsed = parse("Multi-PingPong", text)
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert only(parsed, "time_max", bytes=8) == 1.5
-    assert parse("PingPong", text).problems[0] == (
-        "the table of PingPong on 2 ranks has the columns of IMB's option -multi; read it as imb.multi-pingpong"
+    assert (
+        parse("PingPong", text)
+        .problems[0]
+        .endswith(" has the columns of IMB's option -multi; read it as imb.multi-pingpong")
     )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from tare.analysis.confounding import Confounder, confounders
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
-from tare.analysis.quality import QualityWarning, quality
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import QualityWarning, quality
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.terminal.output import echo, json_fields

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import yaml
 
+from tare.core.errors import UsageError
 from tare.discovery.commands import Report
 from tare.discovery.kubernetes_facts import Context
+from tare.plugins.backends.kubernetes.kubeconfig import kubeconfig_files, read_document
 
-_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")  # in a pod, it comes before files
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -36,11 +35,9 @@ def find_contexts(env: Mapping[str, str], home: Path, report: Report) -> tuple[C
 
     A file that cannot be read is reported; one that is not there has none.
     """
-    named = [part for part in env.get("KUBECONFIG", "").split(os.pathsep) if part]
-    files = [Path(part).expanduser() for part in named] or [home / ".kube" / "config"]
     contexts: dict[str, Context] = {}
     current = ""
-    for path in files:
+    for path in kubeconfig_files(env, home):
         config = _read(path, report)
         current = current or config.current or ""
         for one in config.contexts or ():
@@ -49,7 +46,6 @@ def find_contexts(env: Mapping[str, str], home: Path, report: Report) -> tuple[C
                 name=one.name,
                 kubeconfig=str(path),
                 namespace=inner.namespace or "default",
-                names_file=len(files) > 1 or _ACCOUNT.exists(),
             )
             contexts.setdefault(one.name, context)
     found = [msgspec.structs.replace(one, is_current=one.name == current) for one in contexts.values()]
@@ -58,14 +54,9 @@ def find_contexts(env: Mapping[str, str], home: Path, report: Report) -> tuple[C
 
 def _read(path: Path, report: Report) -> _Config:
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return _Config()
-    except (OSError, UnicodeDecodeError) as error:
+        return msgspec.convert(read_document(path) or {}, _Config)
+    except UsageError as error:
         report(f"contexts of {path}: {error}")
-        return _Config()
-    try:
-        return msgspec.convert(yaml.safe_load(text) or {}, _Config)
-    except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
-        report(f"contexts of {path}: it is no kubeconfig: {' '.join(str(error).split())[:200]}")
-        return _Config()
+    except msgspec.ValidationError as error:
+        report(f"contexts of {path}: it is no kubeconfig: {error}")
+    return _Config()

@@ -8,13 +8,12 @@ from tare.plugins.backends.kubernetes.mpi_operator import Operator
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """A context of a kubeconfig file. `names_file` says that a site file has to name this file, too."""
+    """A context of a kubeconfig file."""
 
     name: str
     kubeconfig: str
     namespace: str = "default"
     is_current: bool = False
-    names_file: bool = False
 
 
 class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):

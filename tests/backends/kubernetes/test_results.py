@@ -249,3 +249,25 @@ def test_a_right_that_an_api_server_has_not_loaded_yet_is_asked_for_again(
     api.refusals.clear()
     assert wait_for(scheduler)[0].exit.code == 0
     assert (one.folder / "large").read_bytes() == LARGE
+
+
+def test_without_the_right_to_logs_the_pod_stays_and_the_next_session_reads(
+    make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    """Another attempt would end in the same way, and leave one pod more."""
+    one, dead = task(), make_scheduler()
+    launcher = begin(dead, happen, one)
+    api.refusals["GET .*/log"] = (403, 'pods "a" is forbidden: User "u" cannot get resource "pods/log"')
+    api.logs[launcher] = packed(record())
+    happen.launcher(**over(0))
+    with pytest.raises(BackendError, match="ask for a Role with that right; then run the same command again"):
+        wait_for(dead)
+    dead.close()
+    assert launcher in api.names("pods")
+
+    api.refusals.clear()
+    alive = make_scheduler()
+    assert list(alive.adopt([one])) == [one.name]
+    assert wait_for(alive)[0].exit.code == 0
+    alive.close()
+    assert api.names("pods") == []

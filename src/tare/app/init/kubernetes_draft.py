@@ -153,9 +153,6 @@ def _pods(
     context = facts.context
     block: dict[str, Stated] = {"image": choice.image}
     block["context"] = Stated(context.name, f"of {context.kubeconfig}")
-    if context.names_file:
-        origin = "one of several files; or in a pod, whose account would be taken instead"
-        block["kubeconfig"] = Stated(context.kubeconfig, origin)
     block["namespace"] = Stated(facts.namespace, "where pods are made")
     memory = memory_of_pods(facts)
     block["memory"] = Stated(f"{int(str(memory.value)) // _MIB}MiB", memory.origin)

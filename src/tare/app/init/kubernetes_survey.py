@@ -61,7 +61,6 @@ def survey_kubernetes(
         image=wishes.image or _EXAMPLE,
         namespace=name,
         context=context.name,
-        kubeconfig=context.kubeconfig,
     )
     cluster = Cluster.connect(options, _PATIENCE_S)
     try:

@@ -35,7 +35,7 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
       tare curves campaigns/network-tools
       tare curves campaigns/storage --margin 10%
     """
-    from tare.analysis.curves import SATURATION_MARGIN, curves
+    from tare.analysis.scales.curves import SATURATION_MARGIN, curves
     from tare.report.words.assumed import assumed_of_intervals
     from tare.storage.pseudonymous import read_shown
 

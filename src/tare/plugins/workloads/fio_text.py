@@ -93,7 +93,8 @@ class TextReader:
             jobs = self._runs[-1]
             self._n_jobs += 1
             process = (job.pid, name, match[2]) if job.pid else (str(self._n_jobs),)
-            jobs.pop(process, None)
+            if jobs.pop(process, None):
+                self._statuses[-1].pop(group, None)
             self._last = jobs[process] = job
             self._findings.begin()
             self._figures = None
@@ -174,6 +175,8 @@ class TextReader:
 
     def _read_latency(self, figures: dict[str, float], line: str) -> None:
         if match := _LATENCY.match(line):
+            if "latency" in figures:
+                self._findings.mixed("two latencies of one operation")
             figures["latency"] = number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
         elif match := _PERCENTILE_HEAD.match(line):
             self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None

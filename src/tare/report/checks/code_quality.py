@@ -9,7 +9,7 @@ import hashlib
 
 import msgspec
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
 from tare.core.visible_text import visible_line
 from tare.report.checks.words import case_words, limit_words, measured_words
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
 from tare.core.visible_text import visible
 from tare.report.checks.words import case_words, limit_words, measured_words, reference_words, why_words
 from tare.report.words.assumed import assumed_brief

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, Undecided
 from tare.core.visible_text import visible_line
 from tare.report.checks.words import (
     case_words,
@@ -13,7 +13,7 @@ from tare.report.checks.words import (
     measured_words,
     why_words,
 )
-from tare.report.formats.escaping import markdown
+from tare.report.escaping import markdown
 
 MOST_ROWS = 500
 """The most rows of the tables, since GitHub refuses a job summary of more than 1 MiB."""

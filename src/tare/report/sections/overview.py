@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tare.analysis.quoted_figures import quoted
-from tare.analysis.row_notes import NOT_AT_EACH
+from tare.analysis.verdicts.row_notes import NOT_AT_EACH
 from tare.core.comparison import Comparison, Mean
 from tare.core.verdict import Claim, Verdict
 from tare.report.section import SectionFacts, own_section

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from tare.analysis.quality import CaseScatter, Quality, QualityWarning
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.variability import Variability
+from tare.analysis.trust.quality import CaseScatter, Quality, QualityWarning
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.verdicts.variability import Variability
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass

@@ -12,7 +12,7 @@ from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.looks import SHOWING_BLOCKS
 
 if TYPE_CHECKING:
-    from tare.analysis.check import CheckedComparison
+    from tare.analysis.checking.check import CheckedComparison
 
 MARK = "†"
 """The mark of a verdict that rests on an assumption which so few blocks cannot test."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.precision import Imprecision
-from tare.analysis.quality import Quality, QualityWarning
-from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.trust.precision import Imprecision
+from tare.analysis.trust.quality import Quality, QualityWarning
+from tare.analysis.trust.repeatability import RepeatabilityWarning
 from tare.report.words.numbers import count, exact_percent, listed, number, percent, quantity
 from tare.stats.autocorrelation import LEAST_BLOCKS
 from tare.stats.modes import MIN_FOR_MODES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
+from tare.analysis.verdicts.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.report.words.numbers import count

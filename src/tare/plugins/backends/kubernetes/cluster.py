@@ -240,10 +240,10 @@ class Cluster:
     def log_stream(
         self, pod: str, container: str, since: str, *, follows: bool, quiet_s: float
     ) -> Iterator[Iterator[bytes]]:
-        """Yield the log of a container of `pod` since a time (RFC 3339), in parts as they arrive; lines have time stamps.
+        """Yield the log of a container of `pod` since a time (RFC 3339), in parts as they arrive.
 
-        With `follows`, the log goes on until the container ends. Raises Refusal (also one of the kubelet) or
-        Outage; Outage also if nothing arrives for `quiet_s` seconds.
+        Its lines have time stamps. With `follows`, the log goes on until the container ends. Raises Refusal
+        (also one of the kubelet) or Outage; Outage also if nothing arrives for `quiet_s` seconds.
         """
         import httpx2
 

@@ -16,6 +16,7 @@ import msgspec
 from tare.core.checks import Finding
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.admission import SCC
+from tare.plugins.backends.kubernetes.changed_pods import asked_pods, changes
 from tare.plugins.backends.kubernetes.cluster import Cluster, Refusal
 from tare.plugins.backends.kubernetes.connection import MISSING_RIGHT
 from tare.plugins.backends.kubernetes.lint import lint
@@ -42,6 +43,10 @@ _CURES = (
     (" cannot create ", MISSING_RIGHT),
     ("namespaces? .*not found", "make the namespace, or name another one"),
 )  # fmt: skip
+_UNCHANGED = (
+    "ask those who run the webhook, policy or LimitRange that does it to leave these pods alone, often by a "
+    "label or an annotation ('labels', 'annotations'); or ask for what the pods get"
+)
 _ELSE = "mend what it names: an unknown field, a quota, or a policy of the namespace"
 
 
@@ -83,6 +88,10 @@ def _try_out(cluster: Cluster, what: str, manifest: Json) -> tuple[list[Finding]
     for warning in dict.fromkeys(one[:_LONGEST] for one in warnings[:_MOST_WARNINGS]):
         cure = _cure_of(warning)
         findings.append(Finding(name=f"{name}: warning", is_met=None, found=warning, cure=cure))
+    for asked in asked_pods([manifest]).values() if kind_of(manifest) == "Pod" else ():
+        for one in changes(asked, pod):
+            is_met = False if one.matters else None
+            findings.append(Finding(name=f"{name}: changed", is_met=is_met, found=one.what, cure=_UNCHANGED))
     return findings, pod
 
 

@@ -193,14 +193,17 @@ class Followers:
 
     def _refused(self, one: ResultsReceived, refusal: Refusal, *, is_over: bool) -> float:
         """Handle a refusal of the log: its container may not run yet, or its node may not answer."""
+        is_forbidden = refusal.status == _FORBIDDEN
         if is_over:
             one.n_tries += 1
             if one.is_shared:
                 one.finish()  # the shared claim has the results too
             elif refusal.status < _SERVER_FAULT or one.n_tries > len(_RETRIES_S):
-                one.finish(f"its log could not be read: {refusal}")
-        elif refusal.status == _FORBIDDEN:
-            one.finish(f"its log could not be read: {refusal}")
+                one.finish(f"its log could not be read: {refusal}", is_curable=is_forbidden)
+        elif is_forbidden and one.is_shared:
+            one.finish()
+        elif is_forbidden:
+            one.finish(f"its log could not be read: {refusal}", is_curable=True)
         return _RETRIES_S[min(one.n_tries, len(_RETRIES_S) - 1)]
 
     def _wait_out(self, one: ResultsReceived, outage: Outage, *, has_come: bool) -> float:

@@ -10,6 +10,7 @@ import msgspec
 from tare.core.job import Exit
 from tare.core.scheduler import JobResult, Task
 from tare.plugins.backends.kubernetes import attachments, control_groups, naming, phases, queueing, refusals
+from tare.plugins.backends.kubernetes.changed_pods import asked_pods
 from tare.plugins.backends.kubernetes.following import ResultsReceived
 from tare.plugins.backends.kubernetes.manifests import Rendered, deadline_s
 from tare.plugins.backends.kubernetes.node_watch import Nodes
@@ -61,6 +62,11 @@ class InFlightJob(msgspec.Struct):
     def name(self) -> str:
         """Return the name of its objects in the cluster."""
         return naming.object_name(self.task)
+
+    @property
+    def asked(self) -> dict[str, SeenPod]:
+        """Return its pods by their role, as they were asked for."""
+        return asked_pods(self.rendered.documents)
 
     @property
     def event_lines(self) -> list[str]:

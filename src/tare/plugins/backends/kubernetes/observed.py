@@ -109,12 +109,17 @@ class SeenContainer(_Seen, frozen=True, kw_only=True):
 
 
 class SeenPodSpec(_Seen, frozen=True, kw_only=True):
-    """The node of a pod, its scheduler, and the resources that it requests."""
+    """The node of a pod, what chooses that node, and the resources that it requests."""
 
     node_name: str = ""
+    node_selector: dict[str, str] = {}
+    affinity: msgspec.Raw = msgspec.Raw(b"null")
+    host_network: bool = False
+    runtime_class_name: str = ""
     scheduler_name: str = ""
     priority_class_name: str = ""
     active_deadline_seconds: int | None = None
+    init_containers: list[SeenContainer] = []
     containers: list[SeenContainer] = []
     overhead: dict[str, str] = {}
 

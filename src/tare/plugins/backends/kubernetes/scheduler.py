@@ -16,6 +16,7 @@ from tare.core.job import Exit
 from tare.core.scheduler import JobResult, OnWait, Task
 from tare.core.site import Platform
 from tare.plugins.backends.kubernetes import evidence, naming, phases, quotas, starvation
+from tare.plugins.backends.kubernetes.changed_pods import FACT, facts_of_changes, problems_of_changes
 from tare.plugins.backends.kubernetes.cluster import CONFIG_MAPS, JOBS, MPI_JOBS, PODS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.deleting import Deletions
 from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
@@ -313,6 +314,9 @@ class KubernetesScheduler:
             raise BackendError(f"{job.task.name}: {results.fault}; then run the same command again")
         pods = list(job.pods.values())
         job_result = read_result(job.task, pods, job.seen, results.fault, results.problem)
+        if job_result.exit.code == 0:
+            wrong = problems_of_changes(job.asked, pods)
+            job_result = msgspec.structs.replace(job_result, problems=(*job_result.problems, *wrong))
         return self._with_facts(job, job_result)
 
     def _give_up(self, job: InFlightJob, ended: Exit, reason: str) -> JobResult:
@@ -340,6 +344,10 @@ class KubernetesScheduler:
         facts = with_launcher(self._facts_of_nodes.of(nodes, own, began), job.pods.values())
         self._leases.keep(facts.keys())  # the nodes' pods still exist
         facts = self._leases.with_holders(facts, began)
+        changed = facts_of_changes(job.asked, job.pods.values())
+        facts = {
+            node: one | ({FACT: changed[node]} if node in changed else {}) for node, one in facts.items()
+        }
         waited_s = queued_s(job.pods.values(), job.seen)
         return msgspec.structs.replace(job_result, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import NamedTuple
 
 import msgspec
@@ -65,18 +66,19 @@ class ObjectWatch(threading.Thread):
         self._news = news
         self._ended = threading.Event()
         self._version: str | None = None
+        self._has_changes = False
 
     def end(self) -> None:
         """Stop; the thread ends when its connection is closed."""
         self._ended.set()
 
     def run(self) -> None:
-        """Watch until `end`, with growing delays while the API server does not answer."""
+        """Watch until `end`; where watches end soon, or fail, begin them again with growing delays."""
         retry_s = _FIRST_RETRY_S
         while not self._ended.is_set():
+            began, self._has_changes = time.monotonic(), False
             try:
                 self._look()
-                retry_s = _FIRST_RETRY_S
             except Gone:
                 self._version = None
             except Refusal as refusal:
@@ -85,10 +87,12 @@ class ObjectWatch(threading.Thread):
             except Outage as outage:
                 self._news.put(Interruption(self._resource, outage, is_final=False))
                 self._version = None  # the next list shows that the server answers again
-                self._ended.wait(retry_s)
-                retry_s = min(2 * retry_s, _LAST_RETRY_S)
             except RuntimeError:  # the client was closed, which is how a watch is ended
                 return
+            if self._has_changes or time.monotonic() - began > _LAST_RETRY_S:
+                retry_s = _FIRST_RETRY_S
+            self._ended.wait(retry_s)
+            retry_s = min(2 * retry_s, _LAST_RETRY_S)
 
     def _look(self) -> None:
         """List the objects if no version is known; then watch from it until the server ends the watch."""
@@ -109,6 +113,7 @@ class ObjectWatch(threading.Thread):
         if event.type == "ERROR":
             raise Gone
         self._version = seen.metadata.resource_version or self._version
+        self._has_changes = True
         if event.type != "BOOKMARK":
             content = msgspec.Raw(bytes(event.object))
             self._news.put(Change(self._resource, event.type == "DELETED", content))
