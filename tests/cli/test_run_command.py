@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.test_crash import ended_runs
+from support.synthetic import make_campaign, write_campaign
 from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]
@@ -136,6 +138,19 @@ def test_a_campaign_whose_plan_was_lost_is_damaged(tare_here: Tare, study: Study
     done = tare_here("status", "c")
     assert done.returncode == 3
     assert "c/plan.json: No such file or directory; restore it from a copy" in done.stderr
+
+
+def test_status_does_not_wait_for_what_only_statistics_need(tmp_path: Path) -> None:
+    write_campaign(make_campaign(), tmp_path / "c")
+    code = (
+        "import sys; from tare.cli.main import main\n"
+        "try: main(['status', 'c'])\n"
+        "finally: print({'numpy', 'polars', 'scipy'} & sys.modules.keys())"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "10 of 10 runs done" in done.stdout
+    assert done.stdout.endswith("\nset()\n")
 
 
 def test_a_spent_budget_is_reported_and_is_no_failure(tare_here: Tare, study: Study, tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from tare.analysis.repeats.budget import Spending
-from tare.analysis.repeats.stopping import CasePrecision, StoppingRule
 from tare.core.campaign import Campaign
 from tare.core.study import Budget
+
+if TYPE_CHECKING:
+    from tare.analysis.repeats.stopping import CasePrecision
 
 
 class StopReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +34,8 @@ def stop_reason(campaign: Campaign) -> StopReason:
     wanted = {case.id for case in campaign.plan.cases}
     judged: list[CasePrecision] = []
     if repeats.until is not None:
+        from tare.analysis.repeats.stopping import StoppingRule  # it brings NumPy
+
         rule = StoppingRule(campaign.plan)
         for attempt in campaign.measured():
             rule.add(attempt)
