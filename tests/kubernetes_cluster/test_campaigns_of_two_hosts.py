@@ -25,7 +25,7 @@ def test_neither_adopts_or_deletes_the_jobs_of_the_other(
         first.until_created(2, runner)
         n_created = first.n_created()
         second = Campaign(lab, namespace, other, tare).write(repeats=2, launcher={"runs-for": "1s"})
-        command = [*_IN_PLACE, other, here, TARE, "run", here / "study.yaml", "--out", here / "c"]
+        command = [*_IN_PLACE, str(other), str(here), TARE, "run", f"{here}/study.yaml", "--out", f"{here}/c"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert runner.wait(timeout=120) == 0, (here / "run.log").read_text()
