@@ -46,6 +46,10 @@ PYTEST := $(VENV)/bin/python -m pytest
 tests = $(PYTEST) $(1) || { [ $$? = 1 ] && echo "--- what failed runs once more:" && \
   $(PYTEST) $(1) --last-failed --last-failed-no-failures none; }
 
+# What needs the machine for itself: first what two at a time leave enough of it.
+alone = { $(call tests,-m 'paired and not slow' $(REST) $(1) --numprocesses 2 --dist loadfile); } && \
+  { $(call tests,-m 'alone and not paired and not slow' $(REST) $(1)); }
+
 # These mostly wait for pods of a cluster of their own: two clusters stand beside each other, and nothing else does.
 CLUSTER := tests/kubernetes_cluster
 
@@ -118,7 +122,7 @@ test: setup lint rootfs
 	$(call tests,-m 'not alone and not slow' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
 	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
-	  $(call tests,-m 'alone and not slow' $(REST) --require-lab); else $(call tests,-m 'alone and not slow' $(REST)); fi
+	  $(call alone,--require-lab); else $(call alone); fi
 
 test-slow: setup rootfs
 	$(TARE) lab setup --mpi mpich,openmpi

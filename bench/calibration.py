@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bench.rows import TARE
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.headline import headlines
-from tare.analysis.quality import quality
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.headline import headlines
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bench.rows import Row
-from tare.analysis.stopping import StoppingRule
+from tare.analysis.repeats.stopping import StoppingRule
 from tare.core.attempt import Attempt, Series, State
 from tare.core.case import Case
 from tare.core.plan import Plan

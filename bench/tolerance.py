@@ -18,11 +18,11 @@ import numpy as np
 
 from bench.rows import TARE, Row
 from bench.why import INSIDE, compiled
-from tare.analysis.attribution import attributions
-from tare.analysis.network_costs import NetworkCosts, side_of
-from tare.analysis.prediction import CONFIDENCE
-from tare.analysis.slowdown_forecast import with_bandwidth, with_latency
-from tare.analysis.tolerance import tolerances
+from tare.analysis.causes.attribution import attributions
+from tare.analysis.predictions.network_costs import NetworkCosts, side_of
+from tare.analysis.predictions.prediction import CONFIDENCE
+from tare.analysis.predictions.slowdown_forecast import with_bandwidth, with_latency
+from tare.analysis.predictions.tolerance import tolerances
 from tare.config.site_file import site_from_text
 from tare.core.campaign import Campaign
 from tare.core.case import Case

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.rows import TARE, Row
-from tare.analysis.prediction import predictions
+from tare.analysis.predictions.prediction import predictions
 from tare.core.prediction import Prediction
 from tare.report.words.network_need import change_words
 from tare.storage.campaign import read_campaign

@@ -35,6 +35,13 @@ _ALONE = (
     _HERE / "workloads/test_microbench_program.py",
 )
 """Where tests, beside those marked 'lab', are marked 'alone' (see pyproject.toml)."""
+_PAIRED = (
+    _HERE / "backends/openssh",
+    _HERE / "backends/test_contract.py",
+    *(_HERE / "cli" / f"test_{name}.py" for name in ("slurm_runs", "ssh_runs")),
+    _HERE / "runtimes/test_contract.py",
+)
+"""Where tests marked 'alone' are marked 'paired', since they mostly wait for programs of a cluster."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,6 +62,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("lab") or any(item.path.is_relative_to(place) for place in _ALONE):
             item.add_marker("alone")
+            if any(item.path.is_relative_to(place) for place in _PAIRED):
+                item.add_marker("paired")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from support.profiled import BASE, profile
-from tare.analysis.profiles import UNEXPLAINED, components
+from tare.analysis.causes.profiles import UNEXPLAINED, components
 from tare.core.profile import STORED, Profile, parse, read
 
 

@@ -17,10 +17,10 @@ from bench.articles.article import Article, Follows, Kind, Part, Rises
 from bench.articles.matches import measure
 from bench.articles.results import Evidence, Measured, PartResult, Results, Verdict
 from tare.analysis.accounting import account
-from tare.analysis.check import CheckedComparison, Outcome, check
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind as RuleKind
-from tare.analysis.rules import Rule, RuleSource
+from tare.analysis.checking.check import CheckedComparison, Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind as RuleKind
+from tare.analysis.checking.rules import Rule, RuleSource
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.core.values import Scalar, Settings

@@ -10,7 +10,7 @@ import pytest
 
 from support.profiled import BASE, Component, profiled_campaign, with_more
 from support.synthetic import make_case
-from tare.analysis.attribution import attributions
+from tare.analysis.causes.attribution import attributions
 from tare.core.attempt import State
 from tare.core.attribution import Attribution, CauseKind
 
@@ -223,3 +223,25 @@ def test_polls_are_no_other_work(tmp_path: Path, function: str, is_said: bool) -
             path.write_bytes(msgspec.json.encode(found))
     (attribution,) = attributions(campaign)
     assert ("MPI calls" in attribution.note) is is_said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ended", "is_decided"), [(4.0, 1, True), (-4.0, 1, False), (4.0, 0, False)]
+)
+def test_survivors_of_a_time_out_have_no_part_that_favours_them(
+    tmp_path: Path, seconds: float, ended: int, is_decided: bool
+) -> None:
+    slower = with_more(BASE, ("computation", 0), seconds)
+    found = profiled_campaign(tmp_path, BASE, slower, blocks=8)
+    assert attributions(found)[0].is_decided
+    case = found.plan.cases[ended].id
+    attempts = tuple(
+        msgspec.structs.replace(one, state=State.FAILED, check="timeout", series=[])
+        if one.case == case and one.is_profiled and one.block in (2, 5)
+        else one
+        for one in found.attempts
+    )
+    (one,) = attributions(msgspec.structs.replace(found, attempts=attempts))
+    assert one.is_decided is is_decided
+    assert "2 runs of the " in one.note
+    assert "ended at their time-out and do not count" in one.note

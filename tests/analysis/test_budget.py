@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.analysis.budget import Covered, Spending
+from tare.analysis.repeats.budget import Covered, Spending
 from tare.core.attempt import Attempt, State
 from tare.core.study import Budget
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.analysis.calibration import Calibration, calibration
+from tare.analysis.trust.calibration import Calibration, calibration
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 from tare.stats.relabelling import relabellings

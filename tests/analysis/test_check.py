@@ -11,13 +11,13 @@ import pytest
 
 from support.scales import make_application, usl
 from support.synthetic import make_attempt, make_campaign, make_case, make_plan
-from tare.analysis.check import Check, CheckedComparison, Outcome, RuleFamily, Undecided, check
-from tare.analysis.compare import aggregates
-from tare.analysis.limit_tests import Ternary
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, Rule, RuleSource
-from tare.analysis.scaling import scalings
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleFamily, Undecided, check
+from tare.analysis.checking.limit_tests import Ternary
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, Rule, RuleSource
+from tare.analysis.scales.scaling import scalings
 from tare.analysis.table import Cell, tabulate
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.analysis.check import CheckedComparison, Outcome, RuleFamily, check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.quantities import Quantity, of_sides, of_values
+from tare.analysis.checking.check import CheckedComparison, Outcome, RuleFamily, check
+from tare.analysis.checking.quantities import Quantity, of_sides, of_values
+from tare.analysis.checking.rule_parser import parse_rules
+from tare.analysis.checking.rules import Function, Kind, RuleSource
 from tare.analysis.quoted_figures import quoted
-from tare.analysis.rule_parser import parse_rules
-from tare.analysis.rules import Function, Kind, RuleSource
-from tare.analysis.variability import variabilities
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.interim_looks import SessionEnds
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.verdict import Verdict

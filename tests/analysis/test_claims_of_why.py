@@ -10,11 +10,11 @@ import pytest
 
 from support.curves import Wire, curves_campaign, with_sizes
 from support.profiled import BASE, Truth, profiled_campaign
-from tare.analysis.attribution import attributions
-from tare.analysis.compare import aggregates
-from tare.analysis.prediction import predictions
-from tare.analysis.tolerance import tolerances
-from tare.analysis.uneven_computation import uneven
+from tare.analysis.causes.attribution import attributions
+from tare.analysis.causes.uneven_computation import uneven
+from tare.analysis.predictions.prediction import predictions
+from tare.analysis.predictions.tolerance import tolerances
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.bounds import Link
 from tare.core.campaign import Campaign
 from tare.core.prediction import Prediction

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case
-from tare.analysis.compare import aggregates, comparisons, overview_of
 from tare.analysis.estimate import estimates
+from tare.analysis.verdicts.compare import aggregates, comparisons, overview_of
 from tare.core.attempt import Series, State
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.analysis.compare import comparison_rows, comparisons
-from tare.analysis.family_tests import judge
-from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.judged_family import JudgedFamily, Terms
+from tare.analysis.verdicts.compare import comparison_rows, comparisons
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.interim_looks import SessionEnds
+from tare.analysis.verdicts.judged_family import JudgedFamily, Terms
 from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.comparison import Correction, Mean

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case, make_plan
-from tare.analysis.cost import cost
+from tare.analysis.repeats.cost import cost
 from tare.core.attempt import Attempt, Source
 from tare.core.campaign import Campaign
 from tare.core.case import Case

@@ -7,7 +7,7 @@ import pytest
 
 from support.scales import make_application
 from support.synthetic import make_attempt, make_campaign, make_case
-from tare.analysis.curves import curves
+from tare.analysis.scales.curves import curves
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Layout
 from tare.core.workload import Better

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign
-from tare.analysis.correlates import Reason, explanations
+from tare.analysis.causes.correlates import Reason, explanations
 from tare.core.campaign import Campaign
 
 BLOCKS = 6

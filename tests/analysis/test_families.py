@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from support.synthetic import SIZES, make_campaign, make_case
-from tare.analysis.compare import aggregates, comparisons, overview_of
-from tare.analysis.headline import headlines
-from tare.analysis.other_campaign import against
+from tare.analysis.verdicts.compare import aggregates, comparisons, overview_of
+from tare.analysis.verdicts.headline import headlines
+from tare.analysis.verdicts.other_campaign import against
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction

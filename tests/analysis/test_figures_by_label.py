@@ -11,9 +11,9 @@ import numpy as np
 from click.testing import CliRunner
 
 from support.synthetic import write_campaign
-from tare.analysis.quality import quality
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.stopping import case_precisions
+from tare.analysis.repeats.stopping import case_precisions
+from tare.analysis.trust.quality import quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
 from tare.cli.main import make_group
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign

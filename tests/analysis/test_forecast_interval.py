@@ -9,8 +9,8 @@ import pytest
 
 from support.curves import Wire, curves_campaign
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.forecast_interval import Error, error, forecast
-from tare.analysis.prediction import predictions
+from tare.analysis.predictions.forecast_interval import Error, error, forecast
+from tare.analysis.predictions.prediction import predictions
 
 _HOST, _OVERLAY = Wire(10e-6, 1e9), Wire(60e-6, 2e8)
 _LEAST, _MOST = 0.80, 0.97

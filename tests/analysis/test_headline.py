@@ -8,8 +8,8 @@ import pytest
 
 from support.synthetic import make_campaign, make_case
 from tare.analysis.aspects import Aspect, aspect_of
-from tare.analysis.headline import headlines
 from tare.analysis.table import Cell
+from tare.analysis.verdicts.headline import headlines
 from tare.core.values import Scalar
 from tare.core.verdict import Verdict
 from tare.core.workload import Better

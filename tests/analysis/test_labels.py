@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.analysis.check import Outcome, check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.headline import headlines
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.headline import headlines
 from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.values import Scalar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.analysis.limits import convert
+from tare.analysis.checking.limits import convert
 
 
 @pytest.mark.parametrize(

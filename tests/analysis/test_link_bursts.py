@@ -9,7 +9,7 @@ import pytest
 
 from support.curves import Wire, curves_campaign
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.prediction import predictions
+from tare.analysis.predictions.prediction import predictions
 from tare.core.bounds import Link
 from tare.core.campaign import Campaign
 from tare.core.prediction import Prediction

@@ -10,11 +10,11 @@ import pytest
 
 from support.curves import Wire, curves_campaign
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.message_chains import chained_messages, chained_share
-from tare.analysis.network_costs import NetworkCosts
-from tare.analysis.prediction import predictions
-from tare.analysis.profiled_programs import profiled_programs
-from tare.analysis.tolerance import tolerances
+from tare.analysis.predictions.message_chains import chained_messages, chained_share
+from tare.analysis.predictions.network_costs import NetworkCosts
+from tare.analysis.predictions.prediction import predictions
+from tare.analysis.predictions.profiled_programs import profiled_programs
+from tare.analysis.predictions.tolerance import tolerances
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
 from tare.report.words.network_need import tolerance_sentence

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from support.curves import SIZES, Wire, curves_campaign, joined, with_exchanges, with_sizes
-from tare.analysis.network_costs import Call, NetworkCosts, nodes_of
+from tare.analysis.predictions.network_costs import Call, NetworkCosts, nodes_of
 from tare.core.campaign import Campaign
 from tare.core.case import Layout
 

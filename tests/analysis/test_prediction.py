@@ -10,9 +10,9 @@ import pytest
 from support.curves import Wire, curves_campaign, joined, with_exchanges, with_sizes
 from support.profiled import Truth, profiled_campaign
 from support.synthetic import make_case
-from tare.analysis.collective_steps import base_name, steps
-from tare.analysis.prediction import predictions
-from tare.analysis.tolerance import tolerances
+from tare.analysis.predictions.collective_steps import base_name, steps
+from tare.analysis.predictions.prediction import predictions
+from tare.analysis.predictions.tolerance import tolerances
 from tare.core.campaign import Campaign
 from tare.report.words.network_need import prediction_sentence, tolerance_sentence
 from tare.terminal.output import plain

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from support.scales import make_application, usl
-from tare.analysis.check import Outcome, check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, Rule, RuleSource
-from tare.analysis.scaling import scalings
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, Rule, RuleSource
+from tare.analysis.scales.scaling import scalings
+from tare.analysis.verdicts.compare import aggregates, comparisons
 from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict

@@ -10,12 +10,12 @@ import pytest
 
 from report.studies import content_of, part_of, words_of
 from support.synthetic import make_campaign, make_case, make_plan
-from tare.analysis.check import Outcome, check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.headline import headlines
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.analysis.proofs import NOTHING_CROSSED, Uncrossed, Weakness, uncrossed
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.headline import headlines
 from tare.core.attempt import Attempt, Proof, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Layout

@@ -8,16 +8,17 @@ import msgspec
 import numpy as np
 import pytest
 
+from support.planned import ELAPSED, make_planned
 from support.slowing import slowed
 from support.synthetic import make_campaign, make_case
-from tare.analysis.quality import QualityWarning, quality
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import QualityWarning, quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.verdict import Verdict
-from tare.report.words.quality_warnings import cure, cure_of_noise, finding, imprecision_words
+from tare.report.words.quality_warnings import cure, cure_of_noise, finding, imprecision_words, subject
 from truth.campaigns import Truth, campaigns
 from truth.noise import lognormal
 
@@ -270,3 +271,53 @@ def test_two_blocks_have_no_variability_and_note_it() -> None:
     assert first.ratio is first.low is first.reference_cv is None
     assert first.verdict is Verdict.UNDECIDED
     assert "too few blocks" in first.note
+
+
+@pytest.mark.parametrize("blocks", [6, 8, 12])
+def test_a_case_that_stays_as_it_is_does_not_drift_because_the_others_do(blocks: int) -> None:
+    drifting = slowed(calm(blocks=blocks), lambda case, block: 1.0 if case == ODD else 1.05**block)
+    shared, own = sorted(quality(drifting).warnings, key=lambda one: one.case is not None)
+    assert (shared.case, shared.n_alike, shared.n_cases) == (None, len(CASES) - 1, len(CASES))
+    assert subject(shared) == "5 of 6 cases"
+    assert "Ratios of these cases to each other" in cure(shared, 0)
+    assert (own.case, own.is_beside_others) == (ODD.id, True)
+    assert finding(own).startswith("next to what the others do alike, ")
+    assert "does not change with time as the others do" in cure(own, 0)
+
+
+def test_a_drift_of_every_case_is_told_of_all() -> None:
+    found = only(slowed(calm(), lambda case, block: 1.05**block))
+    assert found.n_alike == found.n_cases == len(CASES)
+    assert subject(found) == "all cases"
+    assert cure(found, 0).startswith("Ratios are paired by block, so they hold")
+
+
+def test_one_case_that_can_be_tested_is_not_all_of_them() -> None:
+    rising = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    campaign = make_planned({"host": {ELAPSED: [0.0] * 6}, "overlay": {ELAPSED: rising}})
+    assert all(one.case is not None for one in quality(campaign).warnings)
+
+
+def test_the_cure_of_autocorrelation_says_whether_intervals_allow_for_it() -> None:
+    wandering = QualityWarning(
+        case="c", kind=RepeatabilityWarning.AUTOCORRELATION, blocks=(1,), n_blocks=12, size=0.6, p=0.01
+    )
+    assert "so the interval is too narrow" in cure(wandering, 0)
+    of_ratio = msgspec.structs.replace(wandering, is_of_ratio=True)
+    assert "the interval of the ratio is wider for it" in cure(of_ratio, 0)
+    few = msgspec.structs.replace(of_ratio, n_blocks=8)
+    assert "8 blocks do not show how much less" in cure(few, 0)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_any_margin_may_be_asked_about(margin: float) -> None:
+    noisy = np.random.default_rng(1).lognormal(0, 0.3, (2, 6)).tolist()
+    campaign = make_planned({"host": {ELAPSED: noisy[0]}, "overlay": {ELAPSED: noisy[1]}}, margin=margin)
+    assert (quality(campaign).imprecision is None) is (margin == 0)
+
+
+def test_values_of_zero_are_not_called_too_few() -> None:
+    values = [5.0, 5.1, 4.9, 5.2, 5.05, 4.95, 5.15]
+    campaign = make_planned({"host": {ELAPSED: [*values, 5.0]}, "overlay": {ELAPSED: [*values, 0.0]}})
+    [row] = variabilities(campaign)
+    assert (row.verdict, row.note) == (Verdict.UNDECIDED, "no scatter: some values are zero or less")

@@ -10,7 +10,7 @@ from support.synthetic import make_campaign, make_case, make_plan
 from tare.analysis.answering_figures import shown_foms
 from tare.analysis.aspects import is_elapsed
 from tare.analysis.lines import lines
-from tare.analysis.scaling import is_scalable, scaled_cases, scalings
+from tare.analysis.scales.scaling import is_scalable, scaled_cases, scalings
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Layout
 from tare.core.comparison import Mean, MeanCost

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from support.profiled import BASE, Component, profiled_campaign, with_more
-from tare.analysis.attribution import attributions
+from tare.analysis.causes.attribution import attributions
 from tare.core.attribution import Attribution, CauseKind
 from tare.core.interval import Bounded
 from tare.report.variants import lay_out

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from support.planned import ELAPSED, make_planned
-from tare.analysis.compare import aggregates
-from tare.analysis.family_tests import judge
-from tare.analysis.judged_family import Terms
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.judged_family import Terms
 from tare.core.comparison import Correction, Finding
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
@@ -91,3 +93,15 @@ def test_more_blocks_are_suggested_than_were_measured(n_blocks: int) -> None:
         assert "if ratio and noise stay as they are" in text
         n_named = int(text.removeprefix("About ").split()[0])
         assert n_named > n_blocks
+
+
+def test_ranks_that_disagree_by_little_are_told_with_the_digits_that_show_it() -> None:
+    logs = -np.linspace(1e-5, 3e-5, 12)
+    logs[5] = 0.05
+    campaign = make_planned(
+        {"host": {ELAPSED: [10.0] * 12}, "overlay": {ELAPSED: (10 * np.exp(logs)).tolist()}}
+    )
+    [row] = aggregates(campaign)
+    found = re.search(r"ranks disagree: × (\S+) \[(\S+), (\S+)\]", row.note)
+    assert found
+    assert float(found[3]) < 1

@@ -8,9 +8,9 @@ import pytest
 
 from support.curves import Wire, curves_campaign, joined
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.attribution import attributions
-from tare.analysis.slowdown_forecast import with_bandwidth, with_latency
-from tare.analysis.tolerance import narrowing, tolerances
+from tare.analysis.causes.attribution import attributions
+from tare.analysis.predictions.slowdown_forecast import with_bandwidth, with_latency
+from tare.analysis.predictions.tolerance import narrowing, tolerances
 from tare.core.campaign import Campaign
 
 _HOST = Wire(10e-6, 1e9)

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign, make_case
-from tare.analysis.check import check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.families import FamilyKind
-from tare.analysis.headline import headlines
-from tare.analysis.questions import questions
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.families import FamilyKind
+from tare.analysis.verdicts.headline import headlines
+from tare.analysis.verdicts.questions import questions
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Finding
 from tare.core.verdict import Verdict

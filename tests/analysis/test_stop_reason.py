@@ -10,8 +10,8 @@ import pytest
 
 from support.doubles import MemoryLog
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case
-from tare.analysis.stop_reason import stop_reason
-from tare.analysis.stopping import StoppingRule
+from tare.analysis.repeats.stop_reason import stop_reason
+from tare.analysis.repeats.stopping import StoppingRule
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Run

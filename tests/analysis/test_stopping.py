@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.synthetic import SIZES, make_attempt, make_campaign, make_case
-from tare.analysis.compare import aggregates
-from tare.analysis.stopping import CasePrecision, StoppingRule, case_precisions, expected_blocks
+from tare.analysis.repeats.stopping import CasePrecision, StoppingRule, case_precisions, expected_blocks
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case

@@ -15,8 +15,8 @@ import pytest
 
 from support.doubles import MemoryLog
 from support.synthetic import make_attempt, make_case, make_plan
-from tare.analysis.compare import aggregates
-from tare.analysis.stopping import StoppingRule
+from tare.analysis.repeats.stopping import StoppingRule
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Run

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import msgspec
 import numpy as np
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from support.synthetic import make_campaign, make_case
 from tare.analysis.estimate import estimate_rows
 from tare.analysis.table import tabulate
+from tare.analysis.verdicts.compare import comparisons
 from tare.core.attempt import Attempt, Series
 from tare.core.campaign import Campaign
+from tare.core.verdict import Verdict
 from tare.report.charts.panels import is_shown
 from tare.report.sections.quality import noises
 from tare.report.value_tables import value_tables
@@ -105,3 +109,28 @@ def test_a_table_of_values_has_as_many_rows_as_it_says(ragged: Campaign) -> None
     (table,) = value_tables(rows, lay_out(ragged, ()))
     assert table.n_rows == len(table.rows) == 8
     assert sum(len(row.estimates) for row in table.rows) == len(rows)
+
+
+@pytest.mark.parametrize("size", [1e-310, 5e-324, 1e-200])
+def test_figures_that_are_all_but_zero_count_as_zero_and_overflow_nowhere(size: float) -> None:
+    """NumPy warned of subnormal figures five times, on the terminal of whoever compared them."""
+    campaign = make_campaign(blocks=8)
+    tiny = msgspec.structs.replace(
+        campaign,
+        attempts=tuple(
+            msgspec.structs.replace(
+                one,
+                series=[
+                    msgspec.structs.replace(
+                        s, values=[size * (i + 1 + one.block) for i in range(len(s.values))]
+                    )
+                    for s in one.series
+                ],
+            )
+            for one in campaign.attempts
+        ),
+    )
+    with warnings.catch_warnings(action="error"):
+        rows = comparisons(tiny)
+        assert {one.value for one in estimate_rows(tiny)} == {0.0}
+    assert {one.verdict for one in rows} == {Verdict.UNDECIDED}

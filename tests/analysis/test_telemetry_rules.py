@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from support.synthetic import make_campaign
-from tare.analysis.check import Check, Outcome, check
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import Check, Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
 

@@ -9,8 +9,8 @@ import pytest
 
 from support.curves import Wire, curves_campaign
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.slowdown_forecast import with_latency
-from tare.analysis.tolerance import tolerances
+from tare.analysis.predictions.slowdown_forecast import with_latency
+from tare.analysis.predictions.tolerance import tolerances
 from tare.core.interval import Bounded
 from tare.core.prediction import Prediction, Tolerance
 from tare.report.words.network_need import prediction_sentence, tolerance_sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tare.analysis.uneven_computation import uneven
+from tare.analysis.causes.uneven_computation import uneven
 
 
 def test_all_ranks_of_a_slow_node_stand_out_the_slowest_first() -> None:

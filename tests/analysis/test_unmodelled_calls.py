@@ -8,9 +8,9 @@ import pytest
 
 from support.curves import Wire, curves_campaign
 from support.profiled import Truth, profiled_campaign
-from tare.analysis.collective_steps import base_name, has_unknown_steps, may_be_hidden, steps
-from tare.analysis.prediction import predictions
-from tare.analysis.tolerance import tolerances
+from tare.analysis.predictions.collective_steps import base_name, has_unknown_steps, may_be_hidden, steps
+from tare.analysis.predictions.prediction import predictions
+from tare.analysis.predictions.tolerance import tolerances
 from tare.core.campaign import Campaign
 from tare.report.words.network_need import prediction_sentence, tolerance_sentence
 from tare.terminal.output import plain

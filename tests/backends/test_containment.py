@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from support.waiting import until
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
 from tare.plugins.backends.ownership import process_labels
@@ -33,10 +34,17 @@ os.execve("/bin/sleep", ["sleep", "300.7"], {{}})
 '"""
 """Two forks, a session, no environment, deaf to SIGTERM."""
 
+OWN_GROUP = f"""{sys.executable} -c '
+import os
+os.setpgid(0, 0)
+os.execve("/bin/sleep", ["sleep", "300.7"], {{}})
+'"""
+"""A group of its own in its starter's session, no environment; a shell's ``set -m`` needs a terminal."""
+
 HIDDEN = {
     "emptied": "env -i setsid sleep 300.7 >/dev/null 2>&1 & echo value: 1",
     "daemon": f"{DAEMON}; sleep 0.1; echo value: 1",
-    "own group": "set -m; env -i sleep 300.7 >/dev/null 2>&1 & echo value: 1",
+    "own group": f"{OWN_GROUP} >/dev/null 2>&1 & sleep 0.2; echo value: 1",
     "same group": "env -i sleep 300.7 & echo value: 1",
     "chain": "env -i setsid sh -c 'setsid sh -c \"sleep 300.7 & sleep 300.7\" & sleep 300.7' & sleep 0.1",
     "title": f"{sys.executable} -c 'import os, time; os.fork() and os._exit(0); os.setsid(); "
@@ -170,9 +178,11 @@ def test_jobs_at_the_same_time_keep_their_own(backend: ProcessBackend, tmp_path:
     assert sleepers() - before == set()
 
 
-def test_what_a_job_leaves_in_its_group_ends_with_it_while_others_run(
-    backend: ProcessBackend, tmp_path: Path
+@pytest.mark.parametrize("how", ["same group", "emptied", "own group", "daemon"])
+def test_what_a_job_leaves_ends_with_it_while_others_run(
+    backend: ProcessBackend, tmp_path: Path, how: str
 ) -> None:
+    """Without control group, group, session and label, its working folder still shows whose it is."""
     before = sleepers()
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
@@ -180,7 +190,7 @@ def test_what_a_job_leaves_in_its_group_ends_with_it_while_others_run(
     with ThreadPoolExecutor(2) as pool:
         long = pool.submit(backend.run, job(backend, folders[0], "sleep 2", "long"))
         time.sleep(0.2)
-        leaves = "env -i sleep 300.7 >/dev/null 2>&1 & exit 0"
+        leaves = f"{HIDDEN[how]}; exit 0"
         assert pool.submit(backend.run, job(backend, folders[1], leaves, "short")).result().code == 0
         assert sleepers() - before == set()
         assert not long.done()
@@ -201,6 +211,7 @@ def test_what_cannot_be_ended_is_named_while_it_lives(
         monkeypatch.undo()
         (pid,) = sleepers() - before
         kill(pid, signal.SIGKILL)
+        until(lambda: not sleepers() - before)
         third = backend.run(job(backend, tmp_path, "echo value: 1", "third"))
     assert first.survivors == (f"{pid} (sleep 300.7)",)
     assert second.survivors == (f"{pid} (sleep 300.7, left by first/1.1)",)

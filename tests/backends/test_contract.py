@@ -166,7 +166,7 @@ def test_output_and_exit_code(substrate: Substrate) -> None:
     assert said == "err\n" or (is_launched(substrate) and "err\n" in said)
 
 
-@pytest.mark.parametrize("code", [0, 1, 126, 254, 255])
+@pytest.mark.parametrize("code", [1, 126, 254, 255])
 def test_exit_codes_are_the_programs_own(substrate: Substrate, code: int) -> None:
     ended = substrate.run("sh", "-c", f"exit {code}")
     assert (ended.code, ended.fault) == (code, None)
@@ -218,7 +218,7 @@ def test_ten_megabytes_that_are_no_text_arrive_whole(substrate: Substrate) -> No
 def test_it_starts_in_its_working_folder_and_what_it_makes_is_there_afterwards(substrate: Substrate) -> None:
     (substrate.folder / "input").write_text("given")
     ended = substrate.run("sh", "-c", "cat input; mkdir 'a b'; echo made >'a b/product'")
-    assert ended.code == 0
+    assert (ended.code, ended.fault) == (0, None)
     assert (substrate.folder / "stdout").read_text() == "given"
     assert (substrate.folder / "a b" / "product").read_text() == "made\n"
 

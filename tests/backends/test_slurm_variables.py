@@ -35,6 +35,49 @@ def slurm_whose(folder: Path, program: str, script: str) -> Slurm:
     return Slurm((), None, {**OF_A_USER, "PATH": f"{folder}:/usr/bin:/bin"})
 
 
+def cluster_asked_by(folder: Path) -> str:
+    """Return the cluster that the environment of the last command names."""
+    lines = (folder / "env").read_text().splitlines()
+    return next(one.partition("=")[2] for one in lines if one.startswith("SLURM_CLUSTERS="))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "variables"),
+    [
+        ("venus", {}),
+        ("venus", {"SLURM_CLUSTERS": "mars,pluto", "SBATCH_CLUSTERS": "mars"}),
+        (None, {"SLURM_CLUSTERS": "venus"}),
+        (None, {"SLURM_CLUSTERS": "mars", "SBATCH_CLUSTERS": "venus"}),
+    ],
+)
+def test_all_commands_ask_the_cluster_that_gets_the_jobs(
+    tmp_path: Path, cluster: str | None, variables: dict[str, str]
+) -> None:
+    """Jobs of two clusters have the same numbers: `scancel` would end somebody else's."""
+
+    def slurm(program: str, script: str) -> Slurm:
+        env = slurm_whose(tmp_path, program, script)._reach.env
+        return Slurm((), None, {**env, **variables}, cluster)
+
+    assert submit(slurm("sbatch", "echo '12;venus'"), tmp_path) == "12"
+    assert cluster_asked_by(tmp_path) == "venus"
+    assert "SBATCH_CLUSTERS=" not in (tmp_path / "env").read_text(), "it would override the other"
+    slurm("squeue", "").jobs()
+    assert cluster_asked_by(tmp_path) == "venus"
+    slurm("scancel", "").cancel(["12"])
+    assert cluster_asked_by(tmp_path) == "venus"
+    slurm("sacct", f'echo "$*" >{tmp_path}/asked').account(["12"])
+    assert "--clusters=venus" in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.parametrize("clusters", ["mars,venus", "all"])
+def test_no_command_goes_to_several_clusters(tmp_path: Path, clusters: str) -> None:
+    env = {**slurm_whose(tmp_path, "scancel", "")._reach.env, "SLURM_CLUSTERS": clusters}
+    with pytest.raises(BackendError, match=f"SLURM_CLUSTERS or SBATCH_CLUSTERS is '{clusters}', and jobs of"):
+        Slurm((), None, env).cancel(["12"])
+    assert not (tmp_path / "env").exists()
+
+
 def submit(slurm: Slurm, folder: Path) -> str:
     options = SlurmOptions(partition="compute", lines=("--mem=0",))
     platform = Platform(backend="slurm", options=options)

@@ -12,6 +12,7 @@ from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from importlib import resources
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -53,7 +54,10 @@ ELSEWHERE = ("unshare", "--uts", "sh", "-ec", 'hostname "head2"; exec "$@"', "sh
 
 
 def call_tare_here(
-    *arguments: str | Path, cwd: Path | None = None, is_hostile: bool = False
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    is_hostile: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run tare within this process, which takes a tenth of the time; outside it where TARE_PROGRAM is set.
 
@@ -61,10 +65,15 @@ def call_tare_here(
     JSON must be what its schema says.
     """
     if "TARE_PROGRAM" in os.environ:
-        return call_tare(*arguments, cwd=cwd)
+        return call_tare(*arguments, cwd=cwd, env=env)
     words = [*map(str, arguments)]
     out, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    with chdir(cwd or Path.cwd()), redirect_stdout(out), redirect_stderr(errors):
+    with (
+        chdir(cwd or Path.cwd()),
+        redirect_stdout(out),
+        redirect_stderr(errors),
+        mock.patch.dict(os.environ, env or {}),
+    ):
         try:
             main(words)
             code = 0
@@ -112,6 +121,13 @@ def standing_lab(*options: str | Path) -> Iterator[Lab]:
             yield lab
         finally:
             call_tare("lab", "down")
+
+
+@pytest.fixture(scope="module")
+def shared_lab() -> Iterator[Lab]:
+    """Have a lab up that the campaigns of a module share: each would build and end its own otherwise."""
+    with standing_lab() as up:
+        yield up
 
 
 def lab_site(old: str = "", new: str = "") -> str:

@@ -33,10 +33,10 @@ needs_autogroups = pytest.mark.skipif(
 
 @needs_autogroups
 @pytest.mark.parametrize("options", [[], ["--boost"], ["--no-boost"]])
-def test_it_is_reported_recorded_and_true(tare: Tare, tmp_path: Path, options: list[str]) -> None:
+def test_it_is_reported_recorded_and_true(tare_here: Tare, tmp_path: Path, options: list[str]) -> None:
     study = STUDY.format(site="local", mpi="false", more="platform: bare").replace(", by: [n]", "")
     (tmp_path / "study.yaml").write_text(study)
-    done = tare("run", "study.yaml", "--out", "c", *options)
+    done = tare_here("run", "study.yaml", "--out", "c", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     is_on = "--no-boost" not in options
     allowed = "autogroup nice -20" if os.geteuid() == 0 else "none: this user may not"
@@ -52,11 +52,14 @@ def test_it_is_reported_recorded_and_true(tare: Tare, tmp_path: Path, options: l
 
 
 @pytest.mark.lab
+@pytest.mark.usefixtures("shared_lab")
 @needs_autogroups
 @needs_intelmpi
 @pytest.mark.parametrize("mpi", ["intelmpi", "mpich", "openmpi"])
 @pytest.mark.parametrize("option", ["--boost", "--no-boost"])
-def test_it_is_the_same_for_all_ranks_on_all_nodes(tare: Tare, tmp_path: Path, mpi: str, option: str) -> None:
+def test_it_is_the_same_for_all_ranks_on_all_nodes(
+    tare_here: Tare, tmp_path: Path, mpi: str, option: str
+) -> None:
     if not is_installed(mpi, mpi_folder()):
         pytest.skip(f"no {mpi} here; run: tare lab setup")
     more = f"platform: {mpi}\nnetwork: host\nnodes: 2"
@@ -65,7 +68,7 @@ def test_it_is_the_same_for_all_ranks_on_all_nodes(tare: Tare, tmp_path: Path, m
         "echo value: 1; cat", '[ "$PMI_RANK$OMPI_COMM_WORLD_RANK" = 0 ] && echo value: 1; cat'
     )
     (tmp_path / "study.yaml").write_text(study)
-    done = tare("run", "study.yaml", "--out", "c", option)
+    done = tare_here("run", "study.yaml", "--out", "c", option)
     (attempt,) = read_campaign(tmp_path / "c").attempts
     assert attempt.state is State.DONE, done.stdout + done.stderr + attempt.reason
     said = (tmp_path / "c" / attempt.folder / "stdout").read_text()

@@ -18,9 +18,9 @@ Study = Callable[..., Path]
 NOISY = "echo value: 1.0$(date +%N)"
 
 
-def test_the_reference_is_held_against_itself(tare: Tare, study: Study, tmp_path: Path) -> None:
+def test_the_reference_is_held_against_itself(tare_here: Tare, study: Study, tmp_path: Path) -> None:
     path = study(NOISY, repeats=4)
-    done = tare("calibrate", path, "--out", "c")
+    done = tare_here("calibrate", path, "--out", "c")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"A/A at local: [01] false alarms in 1 comparisons", done.stdout)
     assert "With labels swapped in 8 ways" in done.stdout
@@ -34,26 +34,26 @@ def test_the_reference_is_held_against_itself(tare: Tare, study: Study, tmp_path
 
 
 def test_a_report_shows_what_the_calibration_of_its_site_found(
-    tare: Tare, study: Study, tmp_path: Path
+    tare_here: Tare, study: Study, tmp_path: Path
 ) -> None:
     path = study(NOISY, repeats=4)
-    assert tare("run", path, "--out", "c").returncode == 0
-    assert tare("calibrate", path, "--out", "aa").returncode == 0
-    done = tare("report", "c", "--calibration", "aa")
+    assert tare_here("run", path, "--out", "c").returncode == 0
+    assert tare_here("calibrate", path, "--out", "aa").returncode == 0
+    done = tare_here("report", "c", "--calibration", "aa")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "c/report/index.html").read_text()
     assert re.search(r"The reference against itself, measured apart: (no|\d+) false alarms? in 1\b", page)
-    refused = tare("report", "c", "--calibration", "c")
+    refused = tare_here("report", "c", "--calibration", "c")
     assert refused.returncode == 2
     assert "is no A/A campaign" in refused.stderr
 
 
 def test_it_goes_on_where_it_ended_and_other_commands_read_it(
-    tare: Tare, study: Study, tmp_path: Path
+    tare_here: Tare, study: Study, tmp_path: Path
 ) -> None:
     path = study(repeats=5)
-    first = json.loads(tare("calibrate", path, "--out", "c", "--blocks", "3", "--json").stdout)
-    again = json.loads(tare("calibrate", "c", "--json").stdout)
+    first = json.loads(tare_here("calibrate", path, "--out", "c", "--blocks", "3", "--json").stdout)
+    again = json.loads(tare_here("calibrate", "c", "--json").stdout)
     assert first == again
     assert first["schema"] == "tare.calibrate/1"
     assert (first["n_comparisons"], first["false_alarms"], first["n_relabellings"]) == (1, 0, 4)
@@ -62,18 +62,18 @@ def test_it_goes_on_where_it_ended_and_other_commands_read_it(
     assert figure["detectable"] == pytest.approx(math.e - 1)  # a printed 1 is anything from a half on
     assert len(ended_runs(tmp_path / "c")) == 6
     for command in ("run", "status", "compare"):
-        assert tare(command, "c").returncode == 0
+        assert tare_here(command, "c").returncode == 0
     assert len(ended_runs(tmp_path / "c")) == 6
 
 
-def test_without_an_interval_there_is_nothing_to_report_and_it_fails(tare: Tare, study: Study) -> None:
-    done = tare("calibrate", study("exit 1", repeats=3), "--out", "c")
+def test_without_an_interval_there_is_nothing_to_report_and_it_fails(tare_here: Tare, study: Study) -> None:
+    done = tare_here("calibrate", study("exit 1", repeats=3), "--out", "c")
     assert done.returncode == 1
     assert "no case has three blocks with both members of its A/A pair" in done.stderr
 
 
-def test_without_a_study_this_machine_is_calibrated(tare: Tare, tmp_path: Path) -> None:
-    done = tare("calibrate", "--site", "local", "--blocks", "3")
+def test_without_a_study_this_machine_is_calibrated(tare_here: Tare, tmp_path: Path) -> None:
+    done = tare_here("calibrate", "--site", "local", "--blocks", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^copy +elapsed +3 +\d of 1 ", done.stdout, re.MULTILINE)
     (campaign,) = (tmp_path / "campaigns").iterdir()
@@ -83,8 +83,8 @@ def test_without_a_study_this_machine_is_calibrated(tare: Tare, tmp_path: Path) 
 @pytest.mark.lab
 @needs_intelmpi
 @pytest.mark.slow
-def test_without_a_study_the_lab_is_calibrated(tare: Tare) -> None:
-    done = tare("calibrate", "--site", "lab", "--blocks", "3", "--out", "c", "--json")
+def test_without_a_study_the_lab_is_calibrated(tare_here: Tare) -> None:
+    done = tare_here("calibrate", "--site", "lab", "--blocks", "3", "--out", "c", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["site"] == "lab"

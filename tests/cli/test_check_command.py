@@ -39,21 +39,21 @@ def campaign(tmp_path: Path) -> Path:
     ],
 )
 def test_the_exit_code_is_the_verdict(
-    tare: Tare, campaign: Path, options: tuple[str, ...], code: int
+    tare_here: Tare, campaign: Path, options: tuple[str, ...], code: int
 ) -> None:
-    ended = tare("check", campaign, *options)
+    ended = tare_here("check", campaign, *options)
     assert ended.returncode == code, ended.stderr
     if code == 2:
         assert ended.stdout == ""
         assert ended.stderr.startswith("tare: ")
 
 
-def test_a_folder_without_a_campaign_is_not_a_failed_check(tare: Tare, tmp_path: Path) -> None:
-    assert tare("check", tmp_path, "--fail-if", f"{OVERHEAD} > 5 %").returncode == 2
+def test_a_folder_without_a_campaign_is_not_a_failed_check(tare_here: Tare, tmp_path: Path) -> None:
+    assert tare_here("check", tmp_path, "--fail-if", f"{OVERHEAD} > 5 %").returncode == 2
 
 
-def test_the_table_has_rule_case_interval_verdict_and_why(tare: Tare, campaign: Path) -> None:
-    lines = tare("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %").stdout.splitlines()
+def test_the_table_has_rule_case_interval_verdict_and_why(tare_here: Tare, campaign: Path) -> None:
+    lines = tare_here("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %").stdout.splitlines()
     assert lines[0] == f"✗ fail  fail if {OVERHEAD} > 5 %"
     assert lines[1].split() == [
         "case",
@@ -70,25 +70,25 @@ def test_the_table_has_rule_case_interval_verdict_and_why(tare: Tare, campaign: 
     assert lines[-1] == "fail: 0 of 1 rule passed, 1 failed"
 
 
-def test_an_undecided_rule_reports_what_it_counts_as(tare: Tare, campaign: Path) -> None:
-    assert "count as warn" in tare("check", campaign, "--fail-if", f"{OVERHEAD} > 20 %").stderr
+def test_an_undecided_rule_reports_what_it_counts_as(tare_here: Tare, campaign: Path) -> None:
+    assert "count as warn" in tare_here("check", campaign, "--fail-if", f"{OVERHEAD} > 20 %").stderr
 
 
-def test_runs_that_are_missing_are_reported_and_can_fail_it(tare: Tare, tmp_path: Path) -> None:
+def test_runs_that_are_missing_are_reported_and_can_fail_it(tare_here: Tare, tmp_path: Path) -> None:
     whole = make_campaign(ratio=1.2, noise=0.005)
     short = type(whole)(
         folder=whole.folder, plan=whole.plan, attempts=whole.attempts[:-1], orders=whole.orders
     )
     folder = write_campaign(short, tmp_path / "short")
     rule = ("--fail-if", f"{OVERHEAD} > 50 %")
-    plain = tare("check", folder, *rule)
+    plain = tare_here("check", folder, *rule)
     assert plain.returncode == 0
     assert "9 of 10 planned runs are done, 1 pending" in plain.stdout
-    assert tare("check", folder, *rule, "--require-complete").returncode == 1
+    assert tare_here("check", folder, *rule, "--require-complete").returncode == 1
 
 
-def test_the_json_has_every_comparison(tare: Tare, campaign: Path) -> None:
-    ended = tare("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %", "--json")
+def test_the_json_has_every_comparison(tare_here: Tare, campaign: Path) -> None:
+    ended = tare_here("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %", "--json")
     body = json.loads(ended.stdout)
     assert ended.returncode == 1
     assert (body["schema"], body["outcome"], body["is_failed"]) == ("tare.check/1", "fail", True)
@@ -110,48 +110,50 @@ rules:
 
 
 def test_rules_can_stand_in_a_file_and_options_overrule_it(
-    tare: Tare, campaign: Path, tmp_path: Path
+    tare_here: Tare, campaign: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "rules.yaml").write_text(RULES)
-    ended = tare("check", campaign, "--rules", "rules.yaml")
+    ended = tare_here("check", campaign, "--rules", "rules.yaml")
     assert ended.returncode == 1
     assert "▨ undecided  the overlay is cheap enough: fail if" in ended.stdout
-    assert tare("check", campaign, "--rules", "rules.yaml", "--undecided", "warn").returncode == 0
+    assert tare_here("check", campaign, "--rules", "rules.yaml", "--undecided", "warn").returncode == 0
 
 
-def test_faults_of_a_rules_file_come_with_their_places(tare: Tare, campaign: Path, tmp_path: Path) -> None:
+def test_faults_of_a_rules_file_come_with_their_places(
+    tare_here: Tare, campaign: Path, tmp_path: Path
+) -> None:
     (tmp_path / "rules.yaml").write_text("rules:\n  - fail_if: overhed() > 5 %\n  - pass_if: ratio() = 1\n")
-    told = tare("check", campaign, "--rules", "rules.yaml").stderr
+    told = tare_here("check", campaign, "--rules", "rules.yaml").stderr
     assert "rules.yaml:2:14: rules[0].fail_if: column 1: unknown function 'overhed'" in told
     assert "rules.yaml:3:14: rules[1].pass_if: column 9: an interval can never show" in told
     (tmp_path / "rules.yaml").write_text("rules:\n  - {name: x}\n  - {fail_fi: y}\nundecided: maybe\n")
-    told = tare("check", campaign, "--rules", "rules.yaml").stderr
+    told = tare_here("check", campaign, "--rules", "rules.yaml").stderr
     assert "rules.yaml:2:5: rules[0]: a rule has one of fail_if and pass_if" in told
     assert "did you mean 'fail_if'?" in told
     assert "'maybe' is unknown here" in told
 
 
 def test_junit_and_summaries_are_written_where_services_look(
-    tare: Tare, campaign: Path, tmp_path: Path
+    tare_here: Tare, campaign: Path, tmp_path: Path
 ) -> None:
     rule = ("--fail-if", f"{OVERHEAD} > 5 %")
     (tmp_path / "step.md").write_text("earlier step\n")
     env = {"GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"), "CI_PROJECT_DIR": str(tmp_path)}
-    ended = tare("check", campaign, *rule, "--junit", "check.xml", "--summary", "github", env=env)
+    ended = tare_here("check", campaign, *rule, "--junit", "check.xml", "--summary", "github", env=env)
     assert ended.returncode == 1
     assert ElementTree.parse(tmp_path / "check.xml").getroot().attrib["failures"] == "1"
     assert (tmp_path / "step.md").read_text().startswith("earlier step\n## synthetic at nowhere")
     assert "::error title=tare check" in ended.stderr
-    assert tare("check", campaign, *rule, "--summary", "gitlab", env=env).returncode == 1
+    assert tare_here("check", campaign, *rule, "--summary", "gitlab", env=env).returncode == 1
     (issue,) = json.loads((tmp_path / "gl-code-quality-report.json").read_text())
     assert issue["location"]["path"] == f"{campaign}/study.yaml"
-    assert tare("check", campaign, *rule, "--summary", "summary.md").returncode == 1
+    assert tare_here("check", campaign, *rule, "--summary", "summary.md").returncode == 1
     assert "❌ fail" in (tmp_path / "summary.md").read_text()
 
 
-def test_a_github_summary_elsewhere_reports_what_is_missing(tare: Tare, campaign: Path) -> None:
+def test_a_github_summary_elsewhere_reports_what_is_missing(tare_here: Tare, campaign: Path) -> None:
     rule = ("--fail-if", f"{OVERHEAD} > 5 %")
-    ended = tare("check", campaign, *rule, "--summary", "github", env={"GITHUB_STEP_SUMMARY": ""})
+    ended = tare_here("check", campaign, *rule, "--summary", "github", env={"GITHUB_STEP_SUMMARY": ""})
     assert ended.returncode == 2
     assert "GITHUB_STEP_SUMMARY is not set" in ended.stderr
     assert ended.stdout == ""

@@ -75,13 +75,13 @@ def lines(done: subprocess.CompletedProcess[str], word: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if word in line]
 
 
-def test_what_a_dead_run_left_is_ended(tare: Tare, dead: Session, start: Start) -> None:
+def test_what_a_dead_run_left_is_ended(tare_here: Tare, dead: Session, start: Start) -> None:
     left = start(f"{dead}case/1.1;")
-    assert lines(tare("clean", "--dry-run"), str(dead)) == [
+    assert lines(tare_here("clean", "--dry-run"), str(dead)) == [
         f"would end process {left.pid} of {dead}case/1.1;"
     ]
     assert left.poll() is None
-    assert lines(tare("clean"), str(dead)) == [f"ended process {left.pid} of {dead}case/1.1;"]
+    assert lines(tare_here("clean"), str(dead)) == [f"ended process {left.pid} of {dead}case/1.1;"]
     assert left.wait(10) == -signal.SIGKILL
 
 
@@ -98,14 +98,14 @@ def test_a_live_job_label_is_one_to_version_0_1_0_too() -> None:
     assert str(session).split(":")[:3] == ["c", str(os.getpid()), str(session.start)]
 
 
-def test_a_run_is_dead_when_another_process_has_its_pid(tare: Tare, start: Start) -> None:
+def test_a_run_is_dead_when_another_process_has_its_pid(tare_here: Tare, start: Start) -> None:
     session = new_session(f"clean{time.monotonic_ns()}")
     left = start(f"{session._replace(start=session.start - 1)}case/1.1;")
-    assert "ended process" in "".join(lines(tare("clean"), session.campaign))
+    assert "ended process" in "".join(lines(tare_here("clean"), session.campaign))
     assert left.wait(10) == -signal.SIGKILL
 
 
-def test_a_run_is_dead_when_nobody_has_taken_leave_of_it(tare: Tare, start: Start) -> None:
+def test_a_run_is_dead_when_nobody_has_taken_leave_of_it(tare_here: Tare, start: Start) -> None:
     """As the child of a container's first process, which waits for none."""
     script = (
         "from tare.plugins.backends.ownership.sessions import new_session; "
@@ -116,7 +116,7 @@ def test_a_run_is_dead_when_nobody_has_taken_leave_of_it(tare: Tare, start: Star
         session = runner.stdout.readline().strip()
         wait_for(lambda: Path(f"/proc/{runner.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
         left = start(f"{session}case/1.1;")
-        assert "ended process" in "".join(lines(tare("clean"), session))
+        assert "ended process" in "".join(lines(tare_here("clean"), session))
         assert left.wait(10) == -signal.SIGKILL
 
 
@@ -194,28 +194,28 @@ def test_labels_of_version_0_1_0_end_at_the_users_word(tare: Tare, start: Start,
     ],
 )
 def test_what_is_not_of_this_user_host_boot_and_namespace_is_shown(
-    tare: Tare, dead: Session, start: Start, change: dict[str, Any], why: str
+    tare_here: Tare, dead: Session, start: Start, change: dict[str, Any], why: str
 ) -> None:
     other = start(f"{dead._replace(**change)}case/1.1;")
-    (line,) = lines(tare("clean"), dead.campaign)
+    (line,) = lines(tare_here("clean"), dead.campaign)
     assert why in line
     assert other.poll() is None
 
 
 def test_what_was_before_the_last_boot_ends_at_the_users_word(
-    tare: Tare, dead: Session, start: Start
+    tare_here: Tare, dead: Session, start: Start
 ) -> None:
     left = start(f"{dead._replace(boot='0' * 32)}case/1.1;")
     other = start(f"{dead._replace(boot='0' * 32, host='login2')}case/1.1;")
-    assert f"ended process {left.pid}" in tare("clean", "--before-boot").stdout
+    assert f"ended process {left.pid}" in tare_here("clean", "--before-boot").stdout
     assert left.wait(10) == -signal.SIGKILL
     assert other.poll() is None
 
 
-def test_it_is_reported_in_json_too(tare: Tare, dead: Session, start: Start) -> None:
+def test_it_is_reported_in_json_too(tare_here: Tare, dead: Session, start: Start) -> None:
     left = start(f"{dead}case/1.1;")
     other = start(f"{dead._replace(host='login2')}case/1.1;")
-    told = json.loads(tare("clean", "--json", "--dry-run").stdout)
+    told = json.loads(tare_here("clean", "--json", "--dry-run").stdout)
     assert (told["schema"], told["is_dry"], told["failed"]) == ("tare.clean/1", True, [])
     assert {"verb": "end", "what": f"process {left.pid} of {dead}case/1.1;"} in told["ended"]
     (shown,) = [one for one in told["left"] if one["what"].startswith(f"process {other.pid} ")]
@@ -225,9 +225,11 @@ def test_it_is_reported_in_json_too(tare: Tare, dead: Session, start: Start) -> 
 
 @pytest.mark.usefixtures("root")
 class TestOtherUsers:
-    def test_another_users_job_label_is_shown_to_root(self, tare: Tare, dead: Session, start: Start) -> None:
+    def test_another_users_job_label_is_shown_to_root(
+        self, tare_here: Tare, dead: Session, start: Start
+    ) -> None:
         other = start(f"{dead._replace(uid=NOBODY)}case/1.1;", *AS_NOBODY)
-        (line,) = lines(tare("clean"), dead.campaign)
+        (line,) = lines(tare_here("clean"), dead.campaign)
         assert "it is user nobody's" in line
         assert other.poll() is None
 
@@ -294,7 +296,7 @@ class TestOtherPlaces:
         assert not folder.exists()
         assert held.wait(10) == -signal.SIGKILL
 
-    def test_a_run_in_a_container_lives(self, tare: Tare) -> None:
+    def test_a_run_in_a_container_lives(self, tare_here: Tare) -> None:
         campaign = f"contained{time.monotonic_ns()}"
         script = (
             "import subprocess, os; from tare.plugins.backends.ownership.sessions import new_session; "
@@ -313,8 +315,8 @@ class TestOtherPlaces:
         ]
         with subprocess.Popen(contained) as outside:
             try:
-                wait_for(lambda: bool(lines(tare("clean", "--dry-run"), campaign)))
-                done = tare("clean")
+                wait_for(lambda: bool(lines(tare_here("clean", "--dry-run"), campaign)))
+                done = tare_here("clean")
                 told = "".join(lines(done, campaign))
                 assert "another PID namespace, as in a container: clean up there" in told, done.stdout
                 assert outside.poll() is None
@@ -348,13 +350,13 @@ def run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_an_unreadable_record_is_no_proof(tare: Tare, state: Path, tmp_path: Path) -> None:
+def test_an_unreadable_record_is_no_proof(tare_here: Tare, state: Path, tmp_path: Path) -> None:
     folder = tmp_path / "tare-1"
     folder.mkdir()
     for mark in ("", "c", "c:4194303:1:x;"):
         put(state / "storage", records(mark, folder)["storage"])
         assert lines(
-            tare("clean"),
+            tare_here("clean"),
             f"folder {folder}: its job label was not made by this version of Tare, or is forged",
         )
     assert folder.exists()
@@ -362,12 +364,12 @@ def test_an_unreadable_record_is_no_proof(tare: Tare, state: Path, tmp_path: Pat
 
 @pytest.mark.usefixtures("root")
 def test_a_record_that_another_user_has_put_there_is_shown(
-    tare: Tare, dead: Session, state: Path, tmp_path: Path
+    tare_here: Tare, dead: Session, state: Path, tmp_path: Path
 ) -> None:
     """The state folder may be one that others write to."""
     folder = tmp_path / "tare-1"
     folder.mkdir()
     record = put(state / "storage", records(f"{dead}case/1.1;", folder)["storage"])
     os.chown(record, NOBODY, NOBODY)
-    assert lines(tare("clean"), "user nobody's, its job label user root's: changed or forged")
+    assert lines(tare_here("clean"), "user nobody's, its job label user root's: changed or forged")
     assert folder.exists()

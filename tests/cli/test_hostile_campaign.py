@@ -37,11 +37,11 @@ USERS = {
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from cli.conftest import call_tare
+    from cli.conftest import call_tare_here
 
     folder = tmp_path_factory.mktemp("measured")
     (folder / "study.yaml").write_text(STUDY)
-    ended = call_tare("run", "study.yaml", "--out", "c", cwd=folder)
+    ended = call_tare_here("run", "study.yaml", "--out", "c", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return folder / "c"
 
@@ -64,12 +64,12 @@ def attempts(campaign: Path) -> list[Path]:
 
 
 def test_a_link_in_the_place_of_the_page_is_not_written_through(
-    tare: Tare, campaign: Path, secret: Path
+    tare_here: Tare, campaign: Path, secret: Path
 ) -> None:
     (campaign / "report/charts").mkdir(parents=True)
     for name in ("index.html", "charts/value.svg"):
         (campaign / "report" / name).symlink_to(secret)
-    ended = tare("report", "c")
+    ended = tare_here("report", "c")
     assert ended.returncode == 0, ended.stderr
     assert secret.read_text() == SECRET
     assert not (campaign / "report/index.html").is_symlink()
@@ -77,18 +77,18 @@ def test_a_link_in_the_place_of_the_page_is_not_written_through(
 
 @pytest.mark.parametrize("name", ["rehearsal.json", "log.jsonl", "packet-counter.py"])
 def test_a_link_in_the_place_of_a_record_is_not_written_through(
-    tare: Tare, campaign: Path, secret: Path, name: str
+    tare_here: Tare, campaign: Path, secret: Path, name: str
 ) -> None:
     (campaign / name).unlink(missing_ok=True)
     (campaign / name).symlink_to(secret)
-    tare("run", "c", "--extend", "--blocks", "3")
+    tare_here("run", "c", "--extend", "--blocks", "3")
     assert secret.read_text() == SECRET
 
 
-def test_a_report_folder_that_is_a_link_is_refused(tare: Tare, campaign: Path, tmp_path: Path) -> None:
+def test_a_report_folder_that_is_a_link_is_refused(tare_here: Tare, campaign: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (campaign / "report").symlink_to(tmp_path / "home")
-    ended = tare("report", "c")
+    ended = tare_here("report", "c")
     assert ended.returncode == 3
     assert "report: cannot write: a symbolic link, which is not followed" in ended.stderr
     assert list((tmp_path / "home").iterdir()) == []
@@ -96,7 +96,7 @@ def test_a_report_folder_that_is_a_link_is_refused(tare: Tare, campaign: Path, t
 
 @pytest.mark.parametrize("place", ["extra.stdout", "stdout", "command.json", "."])
 def test_a_secret_behind_a_link_is_not_in_the_page(
-    tare: Tare, campaign: Path, secret: Path, place: str
+    tare_here: Tare, campaign: Path, secret: Path, place: str
 ) -> None:
     folder = attempts(campaign)[0]
     if place == ".":
@@ -107,7 +107,7 @@ def test_a_secret_behind_a_link_is_not_in_the_page(
     else:
         (folder / place).unlink()
         (folder / place).symlink_to(secret)
-    tare("report", "c", "--format", "all")
+    tare_here("report", "c", "--format", "all")
     for page in campaign.rglob("report/**/*"):
         assert not page.is_file() or SECRET not in page.read_text(errors="replace")
     assert _unpacked(campaign / "report/index.html").count(SECRET) == 0
@@ -159,10 +159,10 @@ def test_pipes_among_the_evidence_keep_nobody_waiting(tare_here: Tare, campaign:
         assert ended.returncode in (0, 1, 3), (command, ended.stderr)
 
 
-def test_telemetry_that_unpacks_to_gigabytes_is_left_out(tare: Tare, campaign: Path) -> None:
+def test_telemetry_that_unpacks_to_gigabytes_is_left_out(tare_here: Tare, campaign: Path) -> None:
     bomb = gzip.compress(b"\n" * 300_000_000, 9)
     (attempts(campaign)[0] / "telemetry.jsonl.gz").write_bytes(bomb)
-    assert tare("report", "c").returncode == 0
+    assert tare_here("report", "c").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,14 @@ def _lasting(elapsed_s: float) -> AttemptEnded:
     ],
 )
 def test_a_journal_of_other_cases_or_of_no_time_is_refused_in_a_sentence(
-    tare: Tare, campaign: Path, event: Event, told: str
+    tare_here: Tare, campaign: Path, event: Event, told: str
 ) -> None:
     path = campaign / "journal.jsonl"
     last = path.read_bytes().splitlines(keepends=True)[-1]
     with path.open("ab") as journal:
         journal.write(write_line(event) + last)  # a last line that is damaged is one that was cut
     for words in (["status"], ["report", "--format", "markdown"], ["compare"]):
-        ended = tare(words[0], str(campaign), *words[1:])
+        ended = tare_here(words[0], str(campaign), *words[1:])
         assert told in ended.stderr
         assert "Traceback" not in ended.stderr
         assert ended.returncode

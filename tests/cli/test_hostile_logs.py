@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,18 @@ def test_a_link_that_the_user_names_is_followed(tmp_path: Path) -> None:
     import_logs(tmp_path, tmp_path / "tree")
     assert len(read_campaign(tmp_path / "c").attempts) == 1
     assert [path.name for path in (tmp_path / "far").iterdir()] == ["1.out"]
+
+
+def test_a_path_with_a_nul_is_a_fault_of_its_line(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("path,nodes\n0\0.out,2\n")
+    with pytest.raises(UsageError, match=r"table\.csv:2:1: .*NUL"):
+        import_logs(tmp_path, "--table", tmp_path / "table.csv")
+
+
+def test_a_table_of_many_columns_takes_no_time_by_their_square(tmp_path: Path) -> None:
+    names = [*(f"c{number}" for number in range(50_000)), "c7"]
+    (tmp_path / "table.csv").write_text(f"path,{','.join(names)}\n")
+    began = time.monotonic()
+    with pytest.raises(UsageError, match="column 'c7' is there twice"):
+        import_logs(tmp_path, "--table", tmp_path / "table.csv")
+    assert time.monotonic() - began < 20  # it was more than two minutes

@@ -107,6 +107,18 @@ def test_a_folder_comes_with_all_its_files_and_has_the_checksum_that_everybody_c
     assert [(one.n_files, one.sha256) for one in record.inputs if one.name == "in/tab"] == [(7, digest)]
 
 
+def test_a_large_input_is_said_to_be_copied_for_each_run(
+    tare_here: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tare.app.inputs.LARGE", 2048)
+    (tmp_path / "small.dat").write_text("3\n")
+    (tmp_path / "mesh.dat").write_text("3\n" * 1024)
+    write(tmp_path, own="    inputs: {mesh.dat: mesh.dat, small.dat: small.dat}")
+    done = tare_here("run", "study.yaml", *RUN)
+    assert done.stderr.count("is copied for each run") == 1
+    assert "note: input mesh.dat of 2KiB is copied for each run" in done.stderr.replace("2 KiB", "2KiB")
+
+
 def test_a_link_back_up_is_not_followed_for_ever(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables/a").write_text("1")

@@ -85,6 +85,7 @@ def test_what_commands_print_without_a_campaign_fits_their_schemas(tmp_path: Pat
     check("tare.workloads/1", "workloads", "--json")
     check("tare.doctor/1", "doctor", "--json")
     check("tare.doctor.site/1", "doctor", "--site", "local", "--json")
+    check("tare.doctor.study/1", "doctor", study(), "--json")
     check("tare.lab.status/1", "lab", "status", "--name", "absent", "--json")
     check("tare.clean/1", "clean", "--dry-run", "--json")
     check("tare.published/1", "published", "--json")

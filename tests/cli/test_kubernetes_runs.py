@@ -88,21 +88,21 @@ def operator(api: SimulatedApiServer, tmp_path: Path) -> Operator:
     return made
 
 
-def counts(tare: Tare, folder: Path) -> Doc:
-    found: Doc = json.loads(tare("status", folder, "--json").stdout)["counts"]
+def counts(tare_here: Tare, folder: Path) -> Doc:
+    found: Doc = json.loads(tare_here("status", folder, "--json").stdout)["counts"]
     return {name: count for name, count in found.items() if count}
 
 
 def test_a_campaign_runs_in_a_cluster_and_leaves_nothing_there(
-    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+    tare_here: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
     for name in ("w1", "w2"):
         api.apply("nodes", {"metadata": {"name": name}})
     site = tmp_path / "site.yaml"
     site.write_text(site.read_text().replace("in_flight: 3", "in_flight: 1"))  # none is another's neighbour
-    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    done = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert counts(tare, tmp_path / "c") == {"done": 3}
+    assert counts(tare_here, tmp_path / "c") == {"done": 3}
     assert {kind for kind, _ in api.objects} == {"nodes"}
     (environment,) = (tmp_path / "c" / "environments").glob("*.json")
     facts = json.loads(environment.read_text())
@@ -119,29 +119,29 @@ def config_map(text: str) -> Doc:
 
 @pytest.mark.usefixtures("operator")
 def test_inputs_go_into_the_config_map_of_a_case_and_are_shown_by_the_plan(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     (tmp_path / "it's.txt").write_bytes(b"4 4\r\n")
     (tmp_path / "mesh").write_bytes(b"\xff\0")
     with (tmp_path / "study.yaml").open("a") as study:
         study.write("inputs: {in/text: it's.txt, mesh: mesh}\n")
-    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    done = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr
     manifests = (tmp_path / "c").glob("attempts/*/*/manifests.yaml")
     made = {one["metadata"]["name"]: one for one in (config_map(path.read_text()) for path in manifests)}
     assert len(made) == 1, "the runs of a case share one"
-    shown = config_map(tare("plan", tmp_path / "study.yaml", "--show").stdout)
+    shown = config_map(tare_here("plan", tmp_path / "study.yaml", "--show").stdout)
     for one in (*made.values(), shown):
         assert "4 4\r\n" in one["data"].values()
         assert [*one["binaryData"].values()] == ["/wA="]
 
 
 @pytest.mark.usefixtures("operator")
-def test_the_plan_names_inputs_that_no_config_map_holds(tare: Tare, tmp_path: Path) -> None:
+def test_the_plan_names_inputs_that_no_config_map_holds(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "mesh").write_bytes(bytes(2**20))
     with (tmp_path / "study.yaml").open("a") as study:
         study.write("inputs: {mesh: mesh}\n")
-    planned = tare("plan", tmp_path / "study.yaml")
+    planned = tare_here("plan", tmp_path / "study.yaml")
     assert (
         "trap: 1 case on pods: runs are refused: its input files are more than a ConfigMap holds "
         "(1 MiB of 900 KiB); name the ReadWriteMany claim that holds the campaigns"
@@ -149,13 +149,15 @@ def test_the_plan_names_inputs_that_no_config_map_holds(tare: Tare, tmp_path: Pa
     assert planned.stdout.rstrip().endswith("[inputs]")
 
 
-def test_a_run_whose_ranks_were_elsewhere_is_invalid(tare: Tare, operator: Operator, tmp_path: Path) -> None:
+def test_a_run_whose_ranks_were_elsewhere_is_invalid(
+    tare_here: Tare, operator: Operator, tmp_path: Path
+) -> None:
     files = record()
     operator.files = {"after.0": files["before.0"], "after.1": files["before.1"]}
-    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    done = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert done.returncode == 1
-    assert counts(tare, tmp_path / "c") == {"invalid": 3}
-    assert "the launcher started others elsewhere" in tare("status", tmp_path / "c").stdout
+    assert counts(tare_here, tmp_path / "c") == {"invalid": 3}
+    assert "the launcher started others elsewhere" in tare_here("status", tmp_path / "c").stdout
 
 
 @contextmanager
@@ -169,21 +171,21 @@ def under_way(operator: Operator, api: SimulatedApiServer, folder: Path) -> Iter
 
 
 def test_a_killed_campaign_goes_on_with_the_jobs_that_it_left(
-    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+    tare_here: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
     with under_way(operator, api, tmp_path) as first:
         os.kill(first.pid, signal.SIGKILL)
     left = api.names("mpijobs")
     operator.is_idle = False
-    done = tare("run", tmp_path / "c")
+    done = tare_here("run", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert counts(tare, tmp_path / "c") == {"done": 3}
+    assert counts(tare_here, tmp_path / "c") == {"done": 3}
     assert sorted(operator.done) == left, "nothing is run twice"
     assert api.objects == {}
 
 
 def test_an_interrupted_campaign_leaves_nothing(
-    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+    tare_here: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
     with under_way(operator, api, tmp_path) as first:
         first.send_signal(signal.SIGINT)
@@ -192,7 +194,7 @@ def test_an_interrupted_campaign_leaves_nothing(
 
 
 def test_the_api_server_may_restart_meanwhile(
-    tare: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
+    tare_here: Tare, operator: Operator, api: SimulatedApiServer, tmp_path: Path
 ) -> None:
     with under_way(operator, api, tmp_path) as first:
         api.outage(is_down=True)
@@ -201,13 +203,13 @@ def test_the_api_server_may_restart_meanwhile(
         operator.is_idle = False
         code = first.wait(timeout=_PATIENCE_S)
     assert code == 0, (tmp_path / "run.log").read_text()
-    assert counts(tare, tmp_path / "c") == {"done": 3}
+    assert counts(tare_here, tmp_path / "c") == {"done": 3}
     assert len(operator.done) == 3
     assert api.objects == {}
 
 
-def test_what_the_cluster_would_get_is_shown(tare: Tare, operator: Operator, tmp_path: Path) -> None:
-    shown = tare("plan", tmp_path / "study.yaml", "--show")
+def test_what_the_cluster_would_get_is_shown(tare_here: Tare, operator: Operator, tmp_path: Path) -> None:
+    shown = tare_here("plan", tmp_path / "study.yaml", "--show")
     kinds = [one["kind"] for one in yaml.safe_load_all(shown.stdout)]
     assert kinds == ["ConfigMap", "MPIJob"]
     assert "# trap" not in shown.stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Tare, lab_site, needs_intelmpi, standing_lab
+from cli.conftest import Tare, lab_site, needs_intelmpi
 from support.adapters import Node
 from tare.core.attempt import Attempt, Proof, State
 from tare.lab import AGENT, Lab
@@ -42,12 +42,6 @@ workloads:
 """
 VALUE = "[ $PMI_RANK = 1 ] || echo 'value: 1'"
 UCX_SAYS = "[1.2] [n1:1   :0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(rc_mlx5/mlx5_0:1)"
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with standing_lab() as up:
-        yield up
 
 
 @contextmanager
@@ -88,7 +82,7 @@ def in_node(lab: Lab, name: str, command: str) -> None:
 
 
 def run(
-    tare: Tare,
+    tare_here: Tare,
     folder: Path,
     workload: str = PINGPONG,
     *,
@@ -103,49 +97,51 @@ def run(
     study, _, rest = workload.partition("\n")
     text = STUDY.replace("WORKLOAD", study).replace("PLATFORM", platform)
     (folder / "study.yaml").write_text(text + rest)
-    ended = tare("run", folder / "study.yaml", "--out", folder / "c")
+    ended = tare_here("run", folder / "study.yaml", "--out", folder / "c")
     assert (folder / "c/plan.json").exists(), ended.stderr
     return read_campaign(folder / "c").attempts[-1]
 
 
-def test_counters_that_grow_prove_it(tare: Tare, lab: Lab, tmp_path: Path) -> None:
-    with adapters(lab, tmp_path, growth=2_500_000_000):
-        found = run(tare, tmp_path)
+def test_counters_that_grow_prove_it(tare_here: Tare, shared_lab: Lab, tmp_path: Path) -> None:
+    with adapters(shared_lab, tmp_path, growth=2_500_000_000):
+        found = run(tare_here, tmp_path)
     assert (found.state, found.proof) == (State.DONE, Proof.COUNTED), found.reason
     assert found.transport.startswith("mlx5_0:1 carried")
     assert found.traffic["n1"]["mlx5_0:1"].total_bytes > 50_000_000
-    status = json.loads(tare("status", tmp_path / "c", "--json").stdout)
+    status = json.loads(tare_here("status", tmp_path / "c", "--json").stdout)
     assert status["runs"][0]["proof"] == "counted"
-    assert "Counted on each of 1 measured run" in report(tare, tmp_path)
+    assert "Counted on each of 1 measured run" in report(tare_here, tmp_path)
 
 
 def test_counters_that_stand_still_while_tcp_carries_it_disprove_it(
-    tare: Tare, lab: Lab, tmp_path: Path
+    tare_here: Tare, shared_lab: Lab, tmp_path: Path
 ) -> None:
-    with adapters(lab, tmp_path):
-        found = run(tare, tmp_path)
+    with adapters(shared_lab, tmp_path):
+        found = run(tare_here, tmp_path)
     assert (found.state, found.check, found.proof) == (State.INVALID, "transport", None)
     assert "the network asks for verbs, which goes past it: the data took another way" in found.reason
 
 
 def test_counters_that_stand_still_and_no_word_leave_it_unproven(
-    tare: Tare, lab: Lab, tmp_path: Path
+    tare_here: Tare, shared_lab: Lab, tmp_path: Path
 ) -> None:
-    with adapters(lab, tmp_path):
-        found = run(tare, tmp_path, saying(VALUE), platform="mpich")
+    with adapters(shared_lab, tmp_path):
+        found = run(tare_here, tmp_path, saying(VALUE), platform="mpich")
     assert (found.state, found.proof) == (State.DONE, Proof.NOT_PROVEN), found.reason
     assert found.transport == "mlx5_0:1 on n1 counted nothing"
-    assert "Not proven on each of 1 measured run" in report(tare, tmp_path)
+    assert "Not proven on each of 1 measured run" in report(tare_here, tmp_path)
 
 
-def test_without_counters_the_mpis_report_is_shown_as_such(tare: Tare, lab: Lab, tmp_path: Path) -> None:
+def test_without_counters_the_mpis_report_is_shown_as_such(
+    tare_here: Tare, shared_lab: Lab, tmp_path: Path
+) -> None:
     script = f"echo '{UCX_SAYS}' >$(dirname $UCX_LOG_FILE)/ucx-$$; {VALUE}"
-    with adapters(lab, tmp_path, has_adapter=False):
-        found = run(tare, tmp_path, saying(script), platform="mpich", attest="true")
+    with adapters(shared_lab, tmp_path, has_adapter=False):
+        found = run(tare_here, tmp_path, saying(script), platform="mpich", attest="true")
     assert (found.state, found.proof) == (State.DONE, Proof.REPORTED), found.reason
     assert found.chosen == "UCX: rc_mlx5 over mlx5_0:1"
     assert found.transport == "n1 reports no counters of an adapter for verbs"
-    assert "Reported on each of 1 measured run" in report(tare, tmp_path)
+    assert "Reported on each of 1 measured run" in report(tare_here, tmp_path)
 
 
 def saying(script: str) -> str:
@@ -153,6 +149,6 @@ def saying(script: str) -> str:
     return "saying\n" + SAYING.format(script=script)
 
 
-def report(tare: Tare, folder: Path) -> str:
-    tare("report", folder / "c", "--format", "markdown", "--format", "html")
+def report(tare_here: Tare, folder: Path) -> str:
+    tare_here("report", folder / "c", "--format", "markdown", "--format", "html")
     return " ".join((folder / "c/report/index.html").read_text().split())

@@ -17,7 +17,7 @@ from tare.lab.mpi import is_installed, mpi_folder
 from tare.plugins.backends.process import control_groups, lingering
 from tare.storage.campaign import read_campaign
 
-pytestmark = [pytest.mark.lab]
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("shared_lab")]
 
 STUDY = """\
 study: lingering
@@ -45,11 +45,11 @@ def seconds() -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
-def run(tare: Tare, folder: Path, mpi: str, seconds: str, timeout: str = "5 min") -> Attempt:
+def run(tare_here: Tare, folder: Path, mpi: str, seconds: str, timeout: str = "5 min") -> Attempt:
     if not is_installed(mpi, mpi_folder()):
         pytest.skip(f"no {mpi} here; run: tare lab setup")
     (folder / "study.yaml").write_text(STUDY.format(mpi=mpi, seconds=seconds, timeout=timeout))
-    done = tare("run", "study.yaml", "--out", "c")
+    done = tare_here("run", "study.yaml", "--out", "c")
     assert (folder / "c").exists(), done.stdout + done.stderr
     (attempt,) = read_campaign(folder / "c").attempts
     assert _sleeping(seconds) == [], done.stdout + done.stderr
@@ -58,9 +58,9 @@ def run(tare: Tare, folder: Path, mpi: str, seconds: str, timeout: str = "5 min"
 
 @pytest.mark.parametrize("mpi", ["intelmpi", "mpich"])
 def test_a_launcher_does_not_wait_for_what_a_rank_left_behind(
-    tare: Tare, tmp_path: Path, mpi: str, seconds: str
+    tare_here: Tare, tmp_path: Path, mpi: str, seconds: str
 ) -> None:
-    attempt = run(tare, tmp_path, mpi, seconds)
+    attempt = run(tare_here, tmp_path, mpi, seconds)
     assert (attempt.state, attempt.check) == (State.INVALID, "lingerers"), attempt.reason
     assert f"(sleep {seconds})" in attempt.reason
     assert attempt.exit_code == 0

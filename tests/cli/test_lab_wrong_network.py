@@ -14,6 +14,7 @@ from tare.storage.campaign import read_campaign
 
 pytestmark = [
     pytest.mark.lab,
+    pytest.mark.usefixtures("shared_lab"),
     pytest.mark.skipif(
         not all(is_installed(name, mpi_folder()) for name in ("intelmpi", "mpich", "openmpi")),
         reason="not all three MPIs are here; run: tare lab setup --mpi intelmpi,mpich,openmpi",
@@ -68,10 +69,10 @@ def misled_site(folder: Path, attest: str, start: str = "mgmt0") -> str:
     return text.replace("management: [mgmt0]", f"management: [{start}]") + f"attest: {attest}\n"
 
 
-def run(tare: Tare, folder: Path, site: str, study: str = STUDY) -> list[tuple[str, Attempt]]:
+def run(tare_here: Tare, folder: Path, site: str, study: str = STUDY) -> list[tuple[str, Attempt]]:
     (folder / "site.yaml").write_text(site)
     (folder / "study.yaml").write_text(study)
-    ended = tare("run", folder / "study.yaml", "--out", folder / "c")
+    ended = tare_here("run", folder / "study.yaml", "--out", folder / "c")
     assert (folder / "c/plan.json").exists(), ended.stderr
     campaign = read_campaign(folder / "c")
     assert len(campaign.attempts) == len(campaign.plan.cases) >= 2
@@ -79,15 +80,19 @@ def run(tare: Tare, folder: Path, site: str, study: str = STUDY) -> list[tuple[s
 
 
 @pytest.mark.parametrize("attest", ["true", "placement"])
-def test_a_payload_over_another_network_is_never_a_number(tare: Tare, tmp_path: Path, attest: str) -> None:
-    for platform, one in run(tare, tmp_path, misled_site(tmp_path, attest)):
+def test_a_payload_over_another_network_is_never_a_number(
+    tare_here: Tare, tmp_path: Path, attest: str
+) -> None:
+    for platform, one in run(tare_here, tmp_path, misled_site(tmp_path, attest)):
         assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
         assert "the data took another way; " in one.reason, platform
         assert one.traffic[one.hosts[0]]["eth0"].total_bytes > 1000, platform
 
 
-def test_a_start_over_the_claimed_network_does_not_pass_for_its_payload(tare: Tare, tmp_path: Path) -> None:
-    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "net1")):
+def test_a_start_over_the_claimed_network_does_not_pass_for_its_payload(
+    tare_here: Tare, tmp_path: Path
+) -> None:
+    for platform, one in run(tare_here, tmp_path, misled_site(tmp_path, "placement", "net1")):
         assert (one.state, one.check) == (State.INVALID, "transport"), (platform, one.transport)
         crossed = one.traffic[one.hosts[0]]
         assert crossed["net1"].total_bytes > 0, f"{platform} did not start its ranks over net1"
@@ -112,26 +117,26 @@ def needed(text: str) -> float:
 
 
 def test_each_repetition_counts_so_that_a_start_over_the_claimed_network_is_too_little(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     """The start carries more than one pass over all sizes, and far less than all repetitions of it."""
-    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "net1"), REPEATED):
+    for platform, one in run(tare_here, tmp_path, misled_site(tmp_path, "placement", "net1"), REPEATED):
         assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
         started = one.traffic[one.hosts[0]]["net1"].total_bytes
         assert A_PASS < started < A_PASS * REPETITIONS / 2, (platform, started)
         assert needed(one.reason) > A_PASS * REPETITIONS, (platform, one.reason)
 
 
-def test_data_over_the_management_network_are_not_set_aside(tare: Tare, tmp_path: Path) -> None:
+def test_data_over_the_management_network_are_not_set_aside(tare_here: Tare, tmp_path: Path) -> None:
     """The claimed network carries the start, and what the site calls management the data."""
     study = REPEATED.replace(", openmpi]", "]")  # whose ranks start over one of several only
-    for platform, one in run(tare, tmp_path, misled_site(tmp_path, "placement", "net1, eth0"), study):
+    for platform, one in run(tare_here, tmp_path, misled_site(tmp_path, "placement", "net1, eth0"), study):
         assert (one.state, one.check, one.proof) == (State.INVALID, "transport", None), (platform, one)
         assert one.traffic[one.hosts[0]]["eth0"].total_bytes > A_PASS * REPETITIONS
         assert "eth0 carried" in one.reason, (platform, one.reason)
 
 
-def test_the_right_network_carried_all_repetitions(tare: Tare, tmp_path: Path) -> None:
-    for platform, one in run(tare, tmp_path, lab_site("", "") + "attest: placement\n", REPEATED):
+def test_the_right_network_carried_all_repetitions(tare_here: Tare, tmp_path: Path) -> None:
+    for platform, one in run(tare_here, tmp_path, lab_site("", "") + "attest: placement\n", REPEATED):
         assert (one.state, one.proof) == (State.DONE, Proof.COUNTED), (platform, one)
         assert needed(one.transport) > A_PASS * REPETITIONS, (platform, one.transport)

@@ -58,7 +58,7 @@ def test_a_campaign_that_is_removed_while_it_runs_ends_in_a_sentence(study: Stud
 
 
 def test_a_campaign_that_is_moved_while_it_runs_goes_on_where_it_is(
-    tare: Tare, study: Study, tmp_path: Path
+    tare_here: Tare, study: Study, tmp_path: Path
 ) -> None:
     campaign, moved = tmp_path / "campaign", tmp_path / "elsewhere" / "moved"
     moved.parent.mkdir()
@@ -66,14 +66,14 @@ def test_a_campaign_that_is_moved_while_it_runs_goes_on_where_it_is(
     campaign.rename(moved)
     code, said = end(runner)
     assert code == 3, said
-    done = tare("run", moved)
+    done = tare_here("run", moved)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all_are_done_once(moved, 6)
-    assert tare("verify", moved).returncode == 0
+    assert tare_here("verify", moved).returncode == 0
 
 
 def test_a_campaign_that_is_moved_between_sessions_is_resumed_and_reported(
-    tare: Tare, study: Study, tmp_path: Path
+    tare_here: Tare, study: Study, tmp_path: Path
 ) -> None:
     campaign, moved = tmp_path / "campaign", tmp_path / "moved"
     runner = start(study(SLOW, repeats=3), campaign)
@@ -81,12 +81,12 @@ def test_a_campaign_that_is_moved_between_sessions_is_resumed_and_reported(
     end(runner)
     wait_for(lambda: not is_held(campaign / JOURNAL))
     campaign.rename(moved)
-    done = tare("run", moved)
+    done = tare_here("run", moved)
     assert done.returncode == 0, done.stdout + done.stderr
     assert all_are_done_once(moved, 6)
     assert f"tare report {moved}" in done.stdout
     for words in (("verify",), ("compare",), ("report",)):
-        told = tare(*words, moved)
+        told = tare_here(*words, moved)
         assert told.returncode == 0, told.stdout + told.stderr
     assert (moved / "report" / "index.html").exists()
     assert not campaign.exists()
@@ -94,7 +94,7 @@ def test_a_campaign_that_is_moved_between_sessions_is_resumed_and_reported(
 
 @pytest.mark.parametrize("how", ["changed", "removed"])
 def test_a_study_that_is_changed_or_removed_while_it_runs_changes_nothing_of_that_run(
-    tare: Tare, study: Study, tmp_path: Path, how: str
+    tare_here: Tare, study: Study, tmp_path: Path, how: str
 ) -> None:
     campaign = tmp_path / "campaign"
     path = study(SLOW, repeats=3)
@@ -107,8 +107,8 @@ def test_a_study_that_is_changed_or_removed_while_it_runs_changes_nothing_of_tha
     attempts = read_campaign(campaign).attempts
     assert {value for one in attempts for series in one.series for value in series.values} == {1.0}
     assert {one.state for one in attempts} == {State.DONE}
-    assert tare("run", campaign).returncode == 0, "the campaign has its own copy of the study"
-    again = tare("run", path, "--out", campaign)
+    assert tare_here("run", campaign).returncode == 0, "the campaign has its own copy of the study"
+    again = tare_here("run", path, "--out", campaign)
     assert again.returncode == 2, "the study of today is another one"
     assert ("that the study no longer has" if how == "changed" else "cannot be read") in again.stderr
 

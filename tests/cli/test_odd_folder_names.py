@@ -20,7 +20,7 @@ ODD = [
 
 @pytest.mark.parametrize("name", ODD)
 def test_a_campaign_in_a_folder_of_an_odd_name_is_run_and_reported(
-    tare: Tare, tmp_path: Path, name: str
+    tare_here: Tare, tmp_path: Path, name: str
 ) -> None:
     study = tmp_path / name / "study.yaml"
     study.parent.mkdir()
@@ -31,7 +31,7 @@ def test_a_campaign_in_a_folder_of_an_odd_name_is_run_and_reported(
         ("compare", str(folder)),
         ("report", str(folder)),
     ):
-        ended = tare(*words, cwd=study.parent)
+        ended = tare_here(*words, cwd=study.parent, is_hostile=True)
         assert ended.returncode == 0, (words, ended.stderr)
         assert "\x1b" not in ended.stdout + ended.stderr
     assert not list(tmp_path.rglob("forged"))

@@ -119,8 +119,8 @@ def test_files_of_a_known_workload_lie_in_folders_of_their_own(scratch: Path, tm
     assert list(scratch.iterdir()) == []
 
 
-def test_plan_shows_the_folder(tare: Tare, scratch: Path, tmp_path: Path) -> None:
-    shown = tare("plan", write(tmp_path, INLINE), "--show").stdout
+def test_plan_shows_the_folder(tare_here: Tare, scratch: Path, tmp_path: Path) -> None:
+    shown = tare_here("plan", write(tmp_path, INLINE), "--show").stdout
     assert f"# {scratch}/tare-{{run}} is made for each run alone, and removed after it" in shown
     assert f"sh '{scratch}/tare-{{run}}'" in shown
 
@@ -140,8 +140,8 @@ workloads:
 """
 
 
-def test_jobs_of_slurm_at_once_have_folders_of_their_own(tare: Tare, tmp_path: Path) -> None:
-    shown = tare("plan", write(tmp_path, QUEUED), "--show").stdout
+def test_jobs_of_slurm_at_once_have_folders_of_their_own(tare_here: Tare, tmp_path: Path) -> None:
+    shown = tare_here("plan", write(tmp_path, QUEUED), "--show").stdout
     assert "make_own_folder '/dev/shm/tare-{run}'" in shown
     assert "w '/dev/shm/tare-{run}/data'" in shown
 
@@ -159,7 +159,9 @@ def test_what_a_killed_run_left_is_removed(scratch: Path, tmp_path: Path) -> Non
     wait_for(lambda: list(scratch.iterdir()) == [neighbour])
 
 
-def test_clean_finds_what_even_the_guard_could_not_remove(tare: Tare, scratch: Path, state: Path) -> None:
+def test_clean_finds_what_even_the_guard_could_not_remove(
+    tare_here: Tare, scratch: Path, state: Path
+) -> None:
     records = state / "storage"
     records.mkdir(parents=True)
     left, other = scratch / "tare-0a1b-c-1.1", scratch / "tare-ffff-c-1.1"
@@ -173,8 +175,8 @@ def test_clean_finds_what_even_the_guard_could_not_remove(tare: Tare, scratch: P
         "folder": str(left),
     }
     (records / "1.json").write_text(json.dumps(gone))
-    assert f"would remove folder {left}\n" in tare("clean", "--dry-run").stdout
+    assert f"would remove folder {left}\n" in tare_here("clean", "--dry-run").stdout
     assert left.exists()
-    assert f"removed folder {left}\n" in tare("clean").stdout
+    assert f"removed folder {left}\n" in tare_here("clean").stdout
     assert not left.exists()
     assert other.exists(), "nobody has it on record"

@@ -81,19 +81,21 @@ FAULTS = {
 }
 
 
-def test_an_option_that_psij_does_not_hand_on_is_a_fault_of_the_site(tare: Tare, tmp_path: Path) -> None:
+def test_an_option_that_psij_does_not_hand_on_is_a_fault_of_the_site(tare_here: Tare, tmp_path: Path) -> None:
     study = local_study(tmp_path, "echo value: 1")
     wrong = "".join(f"  p{n}: {{backend: psij, psij: {text}}}\n" for n, text in enumerate(FAULTS))
     (tmp_path / "queue.yaml").write_text(f"{SITE}{wrong}  none: {{backend: psij}}\n")
-    done = tare("plan", study)
+    done = tare_here("plan", study)
     assert done.returncode == 2, done
     for message in (*FAULTS.values(), "name the batch system: 'psij: {executor: …}'"):
         assert message in done.stderr
 
 
-def test_a_batch_system_that_psij_does_not_know_is_a_fault_of_the_site(tare: Tare, tmp_path: Path) -> None:
+def test_a_batch_system_that_psij_does_not_know_is_a_fault_of_the_site(
+    tare_here: Tare, tmp_path: Path
+) -> None:
     study = local_study(tmp_path, "echo value: 1")
     (tmp_path / "queue.yaml").write_text(SITE.replace("executor: local", "executor: torque"))
-    done = tare("plan", study)
+    done = tare_here("plan", study)
     assert done.returncode == 2, done
     assert "torque" in done.stderr

@@ -64,6 +64,7 @@ def test_json_has_quality_warnings_and_variability_under_the_documented_keys(tmp
     assert set(doubt) == {
         *("case", "at", "fom", "unit", "suspicion", "is_serious", "may_wander", "finding"),
         *("blocks", "n_blocks", "size", "levels", "p", "is_of_ratio", "labels"),
+        *("n_alike", "n_cases", "is_beside_others"),
     }
     assert (doubt["suspicion"], doubt["blocks"], doubt["at"]["network"]) == ("warm-up", [1], "overlay")
     assert [one["fom"] for one in found["variability"]] == ["latency", "bandwidth"]

@@ -43,8 +43,10 @@ def install(folder: Path, text: str = "#!/bin/sh\necho value: 1\n", mode: int = 
     return path
 
 
-def test_a_program_that_is_not_there_is_reported_once_and_nothing_is_run(tare: Tare, tmp_path: Path) -> None:
-    done = tare("run", write(tmp_path), "--out", "c")
+def test_a_program_that_is_not_there_is_reported_once_and_nothing_is_run(
+    tare_here: Tare, tmp_path: Path
+) -> None:
+    done = tare_here("run", write(tmp_path), "--out", "c")
     assert done.returncode == 2
     assert done.stderr.count("on platform") == 1
     assert (
@@ -54,11 +56,11 @@ def test_a_program_that_is_not_there_is_reported_once_and_nothing_is_run(tare: T
     assert not list((tmp_path / "c").glob("attempts/*/*"))
 
 
-def test_when_it_is_mended_the_same_command_goes_on(tare: Tare, tmp_path: Path) -> None:
+def test_when_it_is_mended_the_same_command_goes_on(tare_here: Tare, tmp_path: Path) -> None:
     study = write(tmp_path)
-    assert tare("run", study, "--out", "c").returncode == 2
+    assert tare_here("run", study, "--out", "c").returncode == 2
     install(tmp_path)
-    done = tare("run", study, "--out", "c")
+    done = tare_here("run", study, "--out", "c")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "c/rehearsal.json").read_text())["findings"]
     assert {"solver-1.2", "storage s"} <= {one["subject"] for one in found}
@@ -66,22 +68,22 @@ def test_when_it_is_mended_the_same_command_goes_on(tare: Tare, tmp_path: Path) 
 
 
 def test_a_study_that_is_corrected_before_its_first_run_goes_on_in_its_folder(
-    tare: Tare, tare_here: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     wrong = write(tmp_path, "solver-1.3")
     install(tmp_path)
-    assert tare("run", wrong, "--out", "c").returncode == 2
+    assert tare_here("run", wrong, "--out", "c").returncode == 2
     study = write(tmp_path)
     assert "--extend" not in tare_here("plan", study, "--out", "c").stdout
-    done = tare("run", study, "--out", "c")
+    done = tare_here("run", study, "--out", "c")
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(read_campaign(tmp_path / "c").attempts) == 9
-    refused = tare("run", write(tmp_path, "solver-1.3"), "--out", "c")
+    refused = tare_here("run", write(tmp_path, "solver-1.3"), "--out", "c")
     assert "c holds 3 cases that the study no longer has" in refused.stderr, "now runs have begun"
 
 
-def test_it_may_be_left_out_and_then_the_runs_show_the_fault(tare: Tare, tmp_path: Path) -> None:
-    done = tare("run", write(tmp_path), "--out", "c", "--no-rehearsal")
+def test_it_may_be_left_out_and_then_the_runs_show_the_fault(tare_here: Tare, tmp_path: Path) -> None:
+    done = tare_here("run", write(tmp_path), "--out", "c", "--no-rehearsal")
     assert done.returncode == 1
     attempts = read_campaign(tmp_path / "c").attempts
     assert {one.state for one in attempts} == {State.FAILED}
@@ -89,14 +91,14 @@ def test_it_may_be_left_out_and_then_the_runs_show_the_fault(tare: Tare, tmp_pat
 
 
 def test_runs_that_fail_alike_end_after_one_block_with_what_stood_on_stdout(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     """As those of ior and mdtest do, which tell their errors there; no look from outside could see it."""
     study = write(tmp_path)
     said = "Began: today\\nERROR: cannot create x: Read-only file system, (aiori.c:4)"
     frame = "--------\\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\\n"
     install(tmp_path, f"#!/bin/sh\nprintf '{said}\\n'; printf -- '{frame}' >&2; exit 1\n")
-    done = tare("run", study, "--out", "c")
+    done = tare_here("run", study, "--out", "c")
     assert done.returncode == 1
     attempts = read_campaign(tmp_path / "c").attempts
     assert [one.block for one in attempts] == [1, 1, 1], "and not nine of them"
@@ -119,35 +121,35 @@ def test_runs_that_fail_alike_end_after_one_block_with_what_stood_on_stdout(
     ],
 )
 def test_a_program_that_the_kernel_would_refuse_is_reported(
-    tare: Tare, tmp_path: Path, content: str | bytes, fault: str
+    tare_here: Tare, tmp_path: Path, content: str | bytes, fault: str
 ) -> None:
     study = write(tmp_path)
     install(tmp_path).write_bytes(content.encode() if isinstance(content, str) else content)
-    done = tare("run", study, "--out", "c")
+    done = tare_here("run", study, "--out", "c")
     assert done.returncode == 2
     assert f"solver-1.2 {fault} on this machine; " in done.stderr
     assert done.stderr.count("on platform") == 1
 
 
-def test_a_program_that_may_not_be_executed_is_reported(tare: Tare, tmp_path: Path) -> None:
+def test_a_program_that_may_not_be_executed_is_reported(tare_here: Tare, tmp_path: Path) -> None:
     study = write(tmp_path)
     path = install(tmp_path, mode=0o644)
     write(tmp_path, program=str(path))
-    assert f"{path} cannot be executed on this machine; make it executable" in tare("run", study).stderr
+    assert f"{path} cannot be executed on this machine; make it executable" in tare_here("run", study).stderr
 
 
-def test_a_folder_in_a_programs_place_is_reported(tare: Tare, tmp_path: Path) -> None:
+def test_a_folder_in_a_programs_place_is_reported(tare_here: Tare, tmp_path: Path) -> None:
     (tmp_path / "solver").mkdir()
     study = write(tmp_path, program=str(tmp_path / "solver"))
-    assert f"{tmp_path / 'solver'} is a folder on this machine; name the" in tare("run", study).stderr
+    assert f"{tmp_path / 'solver'} is a folder on this machine; name the" in tare_here("run", study).stderr
 
 
 def test_a_storage_path_that_is_not_there_is_reported_with_the_systems_words(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     study = write(tmp_path, storage="/nowhere/scratch")
     install(tmp_path)
-    said = tare("run", study, "--out", "c").stderr
+    said = tare_here("run", study, "--out", "c").stderr
     assert "  c/site.yaml:4:11: solver on platform bare: storage 's' cannot be written to" in said
     assert "storage 's' cannot be written to: mkdir: cannot create directory" in said
     assert "No such file or directory" in said
@@ -156,7 +158,7 @@ def test_a_storage_path_that_is_not_there_is_reported_with_the_systems_words(
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no compiler here")
 @pytest.mark.parametrize("is_led", [False, True])
 def test_a_library_is_lacking_only_where_nothing_else_may_name_its_folder(
-    tare: Tare, tmp_path: Path, *, is_led: bool
+    tare_here: Tare, tmp_path: Path, *, is_led: bool
 ) -> None:
     """A launcher or the stage itself may: to refuse what would run is worse than to say nothing."""
     study = write(tmp_path)
@@ -171,7 +173,7 @@ def test_a_library_is_lacking_only_where_nothing_else_may_name_its_folder(
     if is_led:
         env = f"    env: {{LD_LIBRARY_PATH: {tmp_path}/lib}}\n"
         study.write_text(study.read_text().replace("    parameters:", f"{env}    parameters:"))
-    done = tare("run", study, "--out", "c")
+    done = tare_here("run", study, "--out", "c")
     assert done.stderr.count("needs libfar.so" if is_led else "the libraries libfar.so") == 1
     if is_led:
         assert done.returncode == 0, done.stderr
@@ -184,12 +186,12 @@ def test_a_library_is_lacking_only_where_nothing_else_may_name_its_folder(
         assert "solver-1.2 lacks the libraries libfar.so on this machine; install them" in done.stderr
 
 
-def test_what_ran_well_is_not_looked_at_again(tare: Tare, tmp_path: Path) -> None:
+def test_what_ran_well_is_not_looked_at_again(tare_here: Tare, tmp_path: Path) -> None:
     study = write(tmp_path)
     path = install(tmp_path)
-    assert tare("run", study, "--out", "c").returncode == 0
+    assert tare_here("run", study, "--out", "c").returncode == 0
     path.unlink()
-    assert tare("run", study, "--out", "c").returncode == 0
+    assert tare_here("run", study, "--out", "c").returncode == 0
 
 
 OF_EACH_NODE = """\
@@ -202,7 +204,7 @@ sed "s:{scratch}:{scratch}-$TARE_TEST_HOST:g" | sh -c "$*"
 
 
 def test_storage_that_each_node_has_of_its_own_is_no_place_for_a_file_of_all(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     scratch, agent = tmp_path / "scratch", tmp_path / "agent"
     agent.write_text(OF_EACH_NODE.format(scratch=scratch))
@@ -214,7 +216,7 @@ def test_storage_that_each_node_has_of_its_own_is_no_place_for_a_file_of_all(
         f"storage: {{local: {scratch}}}\n"
     )
     (tmp_path / "study.yaml").write_text("study: s\nsite: site.yaml\nworkload: ior\nnodes: 2\nrepeats: 3\n")
-    said = tare("run", "study.yaml", "--out", "c").stderr
+    said = tare_here("run", "study.yaml", "--out", "c").stderr
     assert f"storage 'local' is each node's own: what n1 makes in {scratch} is not seen on n2" in said
     assert "use a storage path that nodes share, or nodes: 1" in said
     assert "ior is not found on n1, n2" in said

@@ -113,3 +113,11 @@ def test_curves_prints_the_line_of_each_side(tmp_path: Path) -> None:
 def test_a_campaign_without_curves_is_explained(folder: Path) -> None:
     result = CliRunner().invoke(curves.command, [str(folder)], catch_exceptions=False)
     assert result.stdout.startswith("No curves here")
+
+
+@pytest.mark.parametrize(("blocks", "is_said"), [(2, False), (5, True), (19, True), (20, False)])
+def test_intervals_of_few_blocks_state_what_they_assume(blocks: int, is_said: bool, tmp_path: Path) -> None:
+    folder = write_campaign(make_application({"host": usl()}, blocks=blocks), tmp_path / "campaign")
+    text = f"Intervals hold if the blocks of a side are independent of each other, which {blocks} blocks"
+    assert (text in " ".join(run(folder).split())) is is_said
+    assert ("Intervals hold if" in run(folder)) is is_said

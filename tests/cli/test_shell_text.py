@@ -137,7 +137,7 @@ def test_a_program_that_is_called_like_a_word_of_the_shell_is_started(tmp_path: 
             place.unlink()
 
 
-def test_what_is_shown_is_what_runs(tare: Tare, recorder: Path, tmp_path: Path) -> None:
+def test_what_is_shown_is_what_runs(tare_here: Tare, recorder: Path, tmp_path: Path) -> None:
     words = [one.replace("{", "") for one in HOSTILE if one]
     study = {
         "study": "hostile",
@@ -154,10 +154,10 @@ def test_what_is_shown_is_what_runs(tare: Tare, recorder: Path, tmp_path: Path) 
         },
     }
     (tmp_path / "study.yaml").write_text(json.dumps(study))
-    ended = tare("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    ended = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     argv, environ = recorded(recorder)
-    shown = tare("plan", tmp_path / "study.yaml", "--show")
+    shown = tare_here("plan", tmp_path / "study.yaml", "--show")
     assert shown.returncode == 0, shown.stderr
     folder = tmp_path / "by-hand"
     folder.mkdir()

@@ -47,10 +47,10 @@ def write_campaign(folder: Path, began_at: float) -> list[Attempt]:
     return attempts
 
 
-def test_statistics_of_a_site_are_cut_to_the_runs(tare: Tare, tmp_path: Path) -> None:
+def test_statistics_of_a_site_are_cut_to_the_runs(tare_here: Tare, tmp_path: Path) -> None:
     first, second = write_campaign(tmp_path / "c", NOON)
     (tmp_path / "n1.json").write_text(SADF % ",".join(STATISTIC % (s, s) for s in range(1, 13)))
-    done = tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json", "--host", "node1", "--json")
+    done = tare_here("telemetry", "import", tmp_path / "c", tmp_path / "n1.json", "--host", "node1", "--json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert (body["n_readings"], body["n_runs"], body["n_points"]) == (12, 2, 5)
@@ -84,12 +84,12 @@ def test_each_run_is_shown_with_what_it_took_and_what_others_took(tare_here: Tar
     assert told["runs"] == [{"attempt": one.folder, **one.telemetry} for one in runs[:2]]
 
 
-def test_importing_twice_changes_nothing(tare: Tare, tmp_path: Path) -> None:
+def test_importing_twice_changes_nothing(tare_here: Tare, tmp_path: Path) -> None:
     first, _ = write_campaign(tmp_path / "c", NOON)
     (tmp_path / "n1.json").write_text(SADF % (STATISTIC % (2, 2)))
-    tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
+    tare_here("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
     once = read_imported(SafeFolder(tmp_path / "c" / first.folder))
-    tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
+    tare_here("telemetry", "import", tmp_path / "c", tmp_path / "n1.json")
     assert read_imported(SafeFolder(tmp_path / "c" / first.folder)) == once
     assert once.tracks
 
@@ -107,37 +107,37 @@ def test_a_host_is_known_with_its_domain_and_without(tmp_path: Path, name: str, 
 
 
 def test_a_host_that_no_run_had_is_reported_and_does_not_count_beside_those_that_had(
-    tare: Tare, tmp_path: Path
+    tare_here: Tare, tmp_path: Path
 ) -> None:
     first, _ = write_campaign(tmp_path / "c", NOON)
     for name, user in (("n1", 2), ("store", 80)):
         (tmp_path / "n1.json").write_text((SADF % (STATISTIC % (2, user))).replace('"n1"', f'"{name}"'))
-        done = tare("telemetry", "import", "c", "n1.json")
+        done = tare_here("telemetry", "import", "c", "n1.json")
         assert ("No run had a host of the name store; --host" in done.stdout) == (name == "store")
     (imported,) = (one.imported for one in read_campaign(tmp_path / "c").attempts if one.case == first.case)
     assert imported["cpu_user"] == 2.0
 
 
-def test_what_was_imported_is_a_figure_like_any_other(tare: Tare, tmp_path: Path) -> None:
+def test_what_was_imported_is_a_figure_like_any_other(tare_here: Tare, tmp_path: Path) -> None:
     first, second = write_campaign(tmp_path / "c", NOON)
     (tmp_path / "n1.json").write_text(SADF % ",".join(STATISTIC % (s, s) for s in range(1, 13)))
-    assert tare("telemetry", "import", tmp_path / "c", tmp_path / "n1.json").returncode == 0
+    assert tare_here("telemetry", "import", tmp_path / "c", tmp_path / "n1.json").returncode == 0
     found = {(one.case, one.block): one.imported for one in read_campaign(tmp_path / "c").attempts}
     assert found[first.case, first.block]["cpu_user"] == 2.0  # of 1, 2 and 3
     assert found[second.case, second.block]["cpu_user"] == 11.5
-    rows = tare("export", tmp_path / "c").stdout.splitlines()
+    rows = tare_here("export", tmp_path / "c").stdout.splitlines()
     assert [row.rpartition("telemetry.")[2] for row in rows if "imported.cpu_user" in row] == [
         "imported.cpu_user,%,,2.0",
         "imported.cpu_user,%,,11.5",
     ]
     rule = "value(telemetry.imported.cpu_user) > 1 %"
-    assert "undecided" in tare("check", tmp_path / "c", "--fail-if", rule).stdout  # of one run each
+    assert "undecided" in tare_here("check", tmp_path / "c", "--fail-if", rule).stdout  # of one run each
 
 
-def test_a_file_that_is_no_statistics_is_refused_with_the_cure(tare: Tare, tmp_path: Path) -> None:
+def test_a_file_that_is_no_statistics_is_refused_with_the_cure(tare_here: Tare, tmp_path: Path) -> None:
     write_campaign(tmp_path / "c", NOON)
     (tmp_path / "x").write_text("hello")
-    done = tare("telemetry", "import", tmp_path / "c", tmp_path / "x")
+    done = tare_here("telemetry", "import", tmp_path / "c", tmp_path / "x")
     assert done.returncode == 2
     assert "sadf -j" in done.stderr
 
@@ -172,12 +172,12 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
     shutil.which("prometheus") is None, reason="no prometheus here; on Debian: apt install prometheus"
 )
 def test_series_of_a_sites_prometheus_are_cut_to_the_runs(
-    tare: Tare, tmp_path: Path, prometheus: str
+    tare_here: Tare, tmp_path: Path, prometheus: str
 ) -> None:
     until(lambda: query(prometheus, 'count_over_time(up{job="node"}[10s]) >= 4'), within_s=30)
     (first, _) = write_campaign(tmp_path / "c", time.time() - 4)
     queries = ("--query", 'answers=up{job="node"}', "--query", 'twice=2*up{job="node"}')
-    done = tare("telemetry", "import", tmp_path / "c", prometheus, *queries)
+    done = tare_here("telemetry", "import", tmp_path / "c", prometheus, *queries)
     assert done.returncode == 0, done.stderr
     (track,) = read_imported(SafeFolder(tmp_path / "c" / first.folder)).tracks
     assert track.host == "127.0.0.1"
@@ -185,6 +185,6 @@ def test_series_of_a_sites_prometheus_are_cut_to_the_runs(
     assert set(track.values["twice"]) == {2.0}
     assert first.started_at is not None
     assert all(first.started_at <= at <= first.started_at + 4 for at in track.at)
-    refused = tare("telemetry", "import", tmp_path / "c", prometheus, "--query", "x=sum(")
+    refused = tare_here("telemetry", "import", tmp_path / "c", prometheus, "--query", "x=sum(")
     assert refused.returncode == 2
     assert "parse error" in refused.stderr

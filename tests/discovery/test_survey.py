@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from discovery.test_slurm import SLURM, RecordedCommands
+from tare.app.init.draft import make_draft
+from tare.app.init.files import site_text
 from tare.app.init.survey import Wishes, survey
-from tare.core.errors import BackendError
+from tare.core.errors import BackendError, UsageError
 from tare.discovery.commands import Output
 
 SILENT = Output(124, "", "sinfo did not answer within 60 s")
@@ -77,3 +79,32 @@ def test_a_slurm_without_a_configuration_is_said_before_this_machine_is_taken(tm
     )
     with pytest.raises(BackendError, match="does not answer: sinfo --version"):
         survey(commands, Wishes(folder=tmp_path, partition="lab"), Listener())
+
+
+@pytest.mark.parametrize("clusters", ["mars,venus", "all"])
+def test_several_clusters_of_slurm_are_not_replaced_by_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clusters: str
+) -> None:
+    """`scontrol` refuses them, so that nothing of a cluster would be known."""
+    monkeypatch.setenv("SLURM_CLUSTERS", clusters)
+    with pytest.raises(UsageError, match="a site is of one cluster; name one: SLURM_CLUSTERS=NAME tare init"):
+        survey(RecordedCommands(SLURM), Wishes(folder=tmp_path), Listener())
+
+
+def test_a_cluster_that_the_shell_names_is_in_the_site_so_that_other_shells_take_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CLUSTERS", "venus")
+    found = survey(RecordedCommands(SLURM), Wishes(folder=tmp_path), Listener())
+    text = site_text(make_draft(found.found, found.choice), "login1", "")
+    assert "cluster: venus" in text
+    assert "cluster venus: SLURM_CLUSTERS of your shell" in text
+
+
+def test_a_cluster_that_does_not_answer_is_not_replaced_by_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CLUSTERS", "nonesuch")
+    unknown = Output(1, "", "sinfo: error: No cluster 'nonesuch' known by database.")
+    with pytest.raises(BackendError, match="No cluster 'nonesuch' known by database"):
+        survey(RecordedCommands({**SLURM, "sinfo --version": unknown}), Wishes(folder=tmp_path), Listener())

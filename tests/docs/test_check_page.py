@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from cli.conftest import TARE
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Function, Kind, RuleSource
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Function, Kind, RuleSource
 from tare.cli.main import make_group
 
 PAGE = (Path(__file__).parents[2] / "docs" / "check.md").read_text()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from backends.kubernetes.simulated_api import packed
+from backends.kubernetes.sent_results import packed
 from fuzzing.target import CORPUS, TESTS, Target, as_text, files_of
 from tare.core.case import Layout
 from tare.core.errors import NOT_JSON, BackendError

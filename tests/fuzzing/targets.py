@@ -25,8 +25,8 @@ from fuzzing.nodes import of_batch_systems, of_nodes, of_programs
 from fuzzing.others import of_others
 from fuzzing.target import CORPUS, PROJECT, TESTS, Target, as_text, files_of
 from support.synthetic import make_campaign, write_campaign
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.cli.main import make_group
 from tare.config.site_file import site_from_text
 from tare.config.study_file import study_from_text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from backends.kubernetes.simulated_api import packed, probe
+from backends.kubernetes.sent_results import packed, probe
 from tare.plugins.backends.kubernetes import naming
 from tare.plugins.backends.kubernetes.cluster import PODS, Cluster
 from tare.plugins.backends.kubernetes.observed import SeenPod

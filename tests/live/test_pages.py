@@ -15,7 +15,7 @@ from report.html_reader import Page
 from report.studies import HOSTILE, hostile, three_networks, with_gaps
 from support.journals import unsummed
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.compare import aggregates, overview_of
+from tare.analysis.verdicts.compare import aggregates, overview_of
 from tare.core.attempt import Proof, State
 from tare.core.verdict import Verdict
 from tare.report.words.mean_cost import beside_words

@@ -12,8 +12,8 @@ from live.conftest import Serve
 from report.html_reader import Page
 from support.profiled import BASE, as_recorded, profiled_campaign, with_more
 from support.synthetic import make_campaign, write_campaign
-from tare.analysis.attribution import attributions
-from tare.analysis.correlates import explanations
+from tare.analysis.causes.attribution import attributions
+from tare.analysis.causes.correlates import explanations
 from tare.core.campaign import Campaign
 from tare.live.watch import Hub
 from tare.report.variants import lay_out

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from support.synthetic import make_case, write_campaign
 from tare import published
-from tare.analysis.compare import comparisons
-from tare.analysis.other_campaign import against
+from tare.analysis.verdicts.compare import comparisons
+from tare.analysis.verdicts.other_campaign import against
 from tare.cli.commands import compare as compare_command
 from tare.cli.commands import import_, report, status
 from tare.cli.commands import published as published_command

@@ -27,7 +27,7 @@ from published.measured_articles import (
     same,
     verdicts,
 )
-from tare.analysis.check import Outcome, check
+from tare.analysis.checking.check import Outcome, check
 from tare.core.case import Case
 from tare.core.values import Scalar
 

@@ -8,8 +8,8 @@ import msgspec
 
 from analysis.test_bounds import limited
 from report.studies import words_of
-from tare.analysis.compare import comparisons
 from tare.analysis.estimate import estimate_rows, estimates
+from tare.analysis.verdicts.compare import comparisons
 from tare.core.workload import Better
 from tare.report.charts.panels import measured_panels
 from tare.report.variants import lay_out

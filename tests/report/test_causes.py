@@ -13,7 +13,7 @@ from report.studies import HOSTILE
 from support.curves import Wire, curves_campaign, joined
 from support.profiled import BASE, profiled_campaign, with_more
 from support.synthetic import make_case
-from tare.analysis.attribution import attributions
+from tare.analysis.causes.attribution import attributions
 from tare.cli.commands import report
 from tare.cli.commands.why import command
 from tare.core.attribution import Cause, CauseKind

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.synthetic import make_campaign
-from tare.analysis.check import Check, Undecided, check
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import Check, Undecided, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.report.checks.code_quality import code_quality_json
 from tare.report.checks.junit import junit_xml
 from tare.report.checks.summary import MOST_ROWS, check_markdown, github_annotations
@@ -86,6 +86,32 @@ def test_any_name_stays_in_its_line_and_cell_of_a_summary(name: str) -> None:
     assert [line[:3] for line in lines if line.startswith("#")] == ["## ", "###"]
     assert "<b" not in check_markdown(hostile).replace("\\<b", "")
     check_markdown(hostile).encode()
+
+
+def test_gitlab_gets_hostile_names_as_text() -> None:
+    one = checked(name=HOSTILE, study=HOSTILE)
+    (issue,) = json.loads(code_quality_json(one, Undecided.WARN, f"a{HOSTILE}.yaml"))
+    assert "\x1b" not in issue["description"] + issue["check_name"] + issue["location"]["path"]
+
+
+LIVE = "@all #1 https://evil.example www.evil.example \u202eesrever\u2066"
+
+
+def test_nothing_in_a_check_mentions_links_or_reorders() -> None:
+    """GitHub makes mentions and links of text that is escaped, too; bidi overrides show another text."""
+    one = checked(name=LIVE, study=LIVE)
+    summary = check_markdown(one)
+    for live in ("@all", "#1", "://", "www."):
+        assert live not in summary
+    texts = [
+        summary,
+        junit_xml(one, Undecided.WARN),
+        *github_annotations(one, Undecided.WARN),
+        code_quality_json(one, Undecided.WARN, "study.yaml"),
+    ]
+    for text in texts:
+        assert "\u202e" not in text
+        assert "\u2066" not in text
 
 
 def test_a_summary_has_the_verdicts_and_the_worst_first() -> None:

@@ -11,8 +11,8 @@ from report.html_reader import Page
 from report.studies import answers_of, content_of, page_of, three_networks
 from support.scales import SECONDS, make_application, usl
 from support.synthetic import make_case
-from tare.analysis.common_base import common_base, scalings_over
-from tare.analysis.scaling import scalings
+from tare.analysis.scales.common_base import common_base, scalings_over
+from tare.analysis.scales.scaling import scalings
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.study import Scaling

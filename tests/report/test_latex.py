@@ -15,7 +15,7 @@ from report.studies import answers_of, hostile, three_networks
 from support.synthetic import make_campaign
 from tare.core.campaign import Campaign
 from tare.report.content import content
-from tare.report.formats.escaping import latex
+from tare.report.escaping import latex
 from tare.report.formats.latex import render_latex
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\[\\{}$&#%_,]|[{}&~]|[^\\{}&~$#%_^\"<>|`\n]|\n|``|`")

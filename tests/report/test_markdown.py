@@ -18,7 +18,7 @@ from tare.core.campaign import Campaign
 from tare.core.verdict import verdicts
 from tare.report.charts import palette
 from tare.report.content import content
-from tare.report.formats.escaping import markdown
+from tare.report.escaping import markdown
 from tare.report.formats.markdown import render_markdown
 from tare.report.words.numbers import visible
 

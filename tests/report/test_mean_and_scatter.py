@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from support.profiled import BASE, profiled_campaign, with_more
-from tare.analysis.attribution import attributions
+from tare.analysis.causes.attribution import attributions
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
 from tare.report.content import content

@@ -9,7 +9,7 @@ import pytest
 
 from report.studies import plain
 from support.scales import Law, make_application, usl
-from tare.analysis.scaling import scalings
+from tare.analysis.scales.scaling import scalings
 from tare.core.case import Case
 from tare.report.words.scaling import sentences
 
@@ -39,7 +39,7 @@ def test_without_intervals_no_peak_is_excluded() -> None:
 
 
 def falling(case: Case) -> float:
-    return 6 / case.layout.nodes**0.5
+    return 6 / math.sqrt(case.layout.nodes)
 
 
 def flat(case: Case) -> float:

@@ -14,11 +14,11 @@ from report.studies import content_of, page_of, plain
 from report.studies import said_of as said
 from support.planned import ELAPSED, RATE, about, make_planned
 from support.synthetic import make_campaign
-from tare.analysis.check import CheckedComparison, Outcome, check
-from tare.analysis.compare import aggregates
-from tare.analysis.quality import quality
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import CheckedComparison, Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.trust.quality import quality
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean

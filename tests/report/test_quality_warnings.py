@@ -8,8 +8,8 @@ import pytest
 from report.html_reader import Page
 from report.studies import content_of, page_of, part_of, three_networks
 from support.slowing import slowed
-from tare.analysis.quality import quality
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import quality
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import Source
 from tare.core.campaign import Campaign
 from tare.core.case import Case

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from report.studies import HOSTILE, answers_of, content_of, hostile, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.case_scatter import case_scatters
+from tare.analysis.trust.case_scatter import case_scatters
 from tare.cli.commands.report import command
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign

@@ -12,9 +12,9 @@ from report.html_reader import Page, unpacked
 from report.studies import content_of, page_of, part_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case
-from tare.analysis.compare import aggregates
-from tare.analysis.curves import Curves
-from tare.analysis.scaling import scalings
+from tare.analysis.scales.curves import Curves
+from tare.analysis.scales.scaling import scalings
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.campaign import Campaign
 from tare.core.curves import Saturation
 from tare.core.interval import Bounded

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from report.studies import content_of, page_of, words_of
 from support.synthetic import make_campaign, make_case, write_campaign
-from tare.analysis.compare import aggregates, comparison_rows, comparisons, overview_of
 from tare.analysis.quoted_figures import quoted
+from tare.analysis.verdicts.compare import aggregates, comparison_rows, comparisons, overview_of
 from tare.cli.main import make_group
 from tare.core.attempt import Series
 from tare.core.campaign import Campaign

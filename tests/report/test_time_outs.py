@@ -11,12 +11,12 @@ import pytest
 from report.studies import content_of, plain
 from report.studies import said_of as said
 from support.planned import ELAPSED, about, make_planned
-from tare.analysis.check import Outcome, check
-from tare.analysis.compare import aggregates
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
-from tare.analysis.scaling import scalings
-from tare.analysis.variability import variabilities
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.scales.scaling import scalings
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.scaling import ScalingCurve

@@ -15,7 +15,7 @@ from support.curves import Wire, curves_campaign, joined
 from support.profiled import BASE, profiled_campaign, with_more
 from support.synthetic import make_campaign, write_campaign
 from tare.cli.commands import predict, report, tolerance, why
-from tare.report.formats.escaping import latex, markdown
+from tare.report.escaping import latex, markdown
 from tare.report.words.numbers import number, quantity
 
 _NETWORKS = {"host": Wire(10e-6, 1e9), "overlay": Wire(60e-6, 2e8)}

@@ -16,8 +16,8 @@ from live.conftest import running
 from report.studies import content_of, page_of
 from support.generated import reference
 from support.synthetic import make_campaign, write_campaign
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.variability import variabilities
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict, differences, verdict_named, verdict_of, verdicts
 from tare.core.workload import Better

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.analysis.family_tests import judge
-from tare.analysis.judged_family import Terms
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.judged_family import Terms
 from tare.core.comparison import Correction, Finding, Mean
 from tare.core.verdict import Verdict
 from tare.core.workload import Better

@@ -78,3 +78,9 @@ def test_identical_values_are_no_evidence_of_a_difference() -> None:
     assert difference_p_values(found)[0] == pytest.approx(1.0)
     assert 0 < equivalence_p_values(found, 0.02)[0] < 1e-6
     assert 0 < difference_p_values(ratios(same, 1.5 * same))[0] < 1e-6
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e-12, 1e-15, 1e-40])
+def test_small_numbers_are_no_rounded_zeros(scale: float) -> None:
+    values = scale * np.random.default_rng(1).lognormal(0, 0.1, 6)
+    assert (printed_steps(values, values) < 1e-6 * scale).all()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.correlates import explanations
+from tare.analysis.causes.correlates import explanations
+from tare.analysis.verdicts.compare import aggregates, comparisons
 from tare.core.campaign import Campaign
 from tare.storage.campaign import read_campaign
 

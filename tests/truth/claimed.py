@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tare.analysis.check import Outcome, check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.correlates import explanations
-from tare.analysis.quality import quality
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.rule_parser import parse_rules
-from tare.analysis.rules import Kind, RuleSource
-from tare.analysis.session_changes import session_changes
-from tare.analysis.variability import variabilities
+from tare.analysis.causes.correlates import explanations
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rules
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.trust.quality import quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.trust.session_changes import session_changes
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Finding
 from tare.core.interval import Bounded

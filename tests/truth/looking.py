@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tare.analysis.family_tests import judge
-from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.judged_family import Terms
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.interim_looks import SessionEnds
+from tare.analysis.verdicts.judged_family import Terms
 from tare.core.comparison import Correction, Finding
 from tare.core.verdict import Verdict
 from tare.core.workload import Better

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tare.analysis.correlates import explanations
+from tare.analysis.causes.correlates import explanations
 from tare.stats.looks import sequential_p_values
 from tare.stats.multiplicity import holm
 from tare.stats.scatter_ratios import scatter_ratios

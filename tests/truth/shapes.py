@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tare.analysis.curves import curves
-from tare.analysis.scaling import scalings
+from tare.analysis.scales.curves import curves
+from tare.analysis.scales.scaling import scalings
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.curves import Crossover, HockneyFit, Saturation

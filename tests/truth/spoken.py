@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from report.studies import part_of
-from tare.analysis.check import check
-from tare.analysis.rule_parser import parse_rules
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rules
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.case import Case

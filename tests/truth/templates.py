@@ -40,6 +40,7 @@ NOTES = (
     r"preliminary: \d+ of \d+ blocks",
     r"look \d+",
     "the figure of merit has no direction",
+    r"(?:within the margin|so in the mean) over all of them, but (?:(?:worse|better|differs) at [^;]+)",
     r"\d+ runs? (?:of the \w+ )?(?:and \d+ runs? of the contender )?(?:was|were) ended at (?:its|their) "
     r"time-out and (?:does|do) not count",
 )
@@ -53,6 +54,8 @@ _SESSION_CHANGE = (
     r"in session \d+ next to session \d+"
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
+
+_BESIDE = "(?:next to what the others do alike, )?"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
@@ -132,12 +135,12 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
     "doubts": (
-        rf"drifts by {PERCENT} a block, over \d\d+ blocks",
-        rf"(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
+        rf"{_BESIDE}drifts by {PERCENT} a block, over \d\d+ blocks",
+        rf"{_BESIDE}(?:rises|falls) by {PERCENT} a block, or wanders: [5-9] blocks cannot tell which",
         rf"get (?:worse|better) alike by {PERCENT} a block, over \d\d+ blocks",
         rf"get (?:worse|better) alike by {PERCENT} a block, or wander alike: [5-9] blocks cannot tell which",
         rf"are (?:worse|better) alike in blocks? [\d, andto]+: by {PERCENT} next to the rest",
-        rf"blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
+        rf"{_BESIDE}blocks? [\d, andto]+ stands? apart from the rest: {PERCENT}",
         r"has two modes, at .+ and .+: blocks? [\d, andto]+ of \d+ in one",
         rf"(?:its ratio to the reference|each run) resembles the one (?:in the block )?before: "
         rf"autocorrelation "

@@ -12,11 +12,11 @@ import numpy as np
 from click.testing import CliRunner
 
 from report.studies import part_of
-from tare.analysis.check import Outcome, check
-from tare.analysis.compare import aggregates
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rules
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.analysis.quoted_figures import quoted
-from tare.analysis.rule_parser import parse_rules
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates
 from tare.cli.main import make_group
 from tare.core.campaign import Campaign
 from tare.live.charts import changes

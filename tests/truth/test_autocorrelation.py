@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tare.analysis.compare import aggregates
-from tare.analysis.quality import quality
-from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.trust.quality import quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.verdicts.compare import aggregates
 from tare.stats.autocorrelation import allow_for
 from tare.stats.ratios import ratios
 from tare.stats.trend import drift_p_values

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from report.studies import part_of
-from tare.analysis.compare import aggregates
-from tare.analysis.family_tests import judge
-from tare.analysis.interim_looks import SessionEnds
-from tare.analysis.judged_family import Terms
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.interim_looks import SessionEnds
+from tare.analysis.verdicts.judged_family import Terms
 from tare.cli.main import make_group
 from tare.core.comparison import Correction, Finding, Mean
 from tare.core.verdict import Verdict

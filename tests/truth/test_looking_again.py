@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.analysis.check import check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.headline import headlines
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.headline import headlines
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign, Session
 from tare.stats.looks import nominal_level, sequential_p_values, spent

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from report.studies import part_of
-from tare.analysis.compare import aggregates, comparisons
 from tare.analysis.quoted_figures import quoted
+from tare.analysis.verdicts.compare import aggregates, comparisons
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
 from tare.live.charts import changes

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tare.analysis.check import check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.family_tests import judge
-from tare.analysis.headline import headlines
-from tare.analysis.judged_family import Terms
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.family_tests import judge
+from tare.analysis.verdicts.headline import headlines
+from tare.analysis.verdicts.judged_family import Terms
 from tare.cli.main import make_group
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tare.analysis.compare import aggregates
-from tare.analysis.interrupted_blocks import parted
+from tare.analysis.trust.interrupted_blocks import parted
+from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.report.sections.design import design

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tare.analysis.quality import quality
-from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.trust.quality import quality
+from tare.analysis.trust.repeatability import RepeatabilityWarning
 from tare.report.content import content
 from tare.report.formats.markdown import render_markdown
 from tare.report.report_statistics import ReportStatistics

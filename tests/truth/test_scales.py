@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tare.analysis.check import Outcome, check
-from tare.analysis.curves import curves
-from tare.analysis.rule_parser import parse_rules
-from tare.analysis.rules import Kind, RuleSource
-from tare.analysis.scaling import scalings
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rules
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.scales.curves import curves
+from tare.analysis.scales.scaling import scalings
 from tare.core.scaling import Law
 from tare.report.words.scaling import sentences
 from truth.campaigns import Truth, campaign

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tare.analysis.check import Outcome, check
-from tare.analysis.rule_parser import parse_rule
-from tare.analysis.rules import Kind, RuleSource
-from tare.analysis.variability import variabilities
+from tare.analysis.checking.check import Outcome, check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.verdict import Verdict
 from truth.campaigns import TIME, Truth, campaigns
 from truth.noise import NOISES, lognormal

@@ -12,14 +12,14 @@ import pytest
 
 from support.journals import summed
 from tare.analysis.block_series import block_series
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.correlates import explanations
-from tare.analysis.headline import Headline, headlines
-from tare.analysis.quality import quality
-from tare.analysis.session_changes import session_changes
-from tare.analysis.stopping import StoppingRule
+from tare.analysis.causes.correlates import explanations
+from tare.analysis.repeats.stopping import StoppingRule
 from tare.analysis.table import tabulate
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import quality
+from tare.analysis.trust.session_changes import session_changes
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.headline import Headline, headlines
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison

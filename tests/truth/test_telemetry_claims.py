@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.analysis.correlates import explanations
+from tare.analysis.causes.correlates import explanations
 from tare.core.campaign import Campaign
 from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.stats.intervals import Floats

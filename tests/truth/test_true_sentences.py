@@ -7,8 +7,8 @@ import re
 import msgspec
 import numpy as np
 
-from tare.analysis.compare import aggregates
-from tare.analysis.headline import Headline
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.headline import Headline
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
 from tare.core.workload import Better, QuestionKind

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tare.analysis.compare import aggregates
+from tare.analysis.verdicts.compare import aggregates
 from tare.cli.main import main
 from tare.core.attempt import State
 from tare.core.verdict import Verdict

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 from report.studies import part_of
-from tare.analysis.check import check
-from tare.analysis.compare import aggregates, comparisons
-from tare.analysis.headline import headlines
-from tare.analysis.rule_parser import parse_rules
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rules
+from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.headline import headlines
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.core.verdict import Verdict

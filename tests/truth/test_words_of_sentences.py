@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tare.analysis.compare import aggregates, overview_of
-from tare.analysis.headline import headlines
 from tare.analysis.quoted_figures import quoted
+from tare.analysis.verdicts.compare import aggregates, overview_of
+from tare.analysis.verdicts.headline import headlines
 from tare.core.campaign import Campaign
 from tare.core.values import Scalar
 from tare.core.verdict import Verdict

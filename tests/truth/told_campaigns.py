@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tare.analysis.compare import aggregates, overview_of
-from tare.analysis.headline import headlines
+from tare.analysis.verdicts.compare import aggregates, overview_of
+from tare.analysis.verdicts.headline import headlines
 from tare.core.campaign import Campaign
 from tare.core.values import Scalar, Settings
 from tare.core.workload import ALL_BUT_STORAGE, Better, QuestionKind

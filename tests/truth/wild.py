@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from tare.analysis.stopping import StoppingRule
+from tare.analysis.repeats.stopping import StoppingRule
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.study import Repeats

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE
-from tare.analysis.attribution import attributions
+from tare.analysis.causes.attribution import attributions
 from tare.core.attribution import Attribution, Cause, CauseKind
 from tare.core.campaign import Campaign
 from tare.lab import storage

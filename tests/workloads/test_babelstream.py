@@ -52,6 +52,26 @@ Bandwidth (GB/s):  0.309
 """
 
 
+def test_gpu_stream_before_version_3_has_no_dot() -> None:
+    old = TABLE.replace("BabelStream\nVersion: 5.0", "GPU-STREAM\nVersion: 2.0")
+    old = old.replace("MB/s    ", "MBytes/sec")
+    old = old.replace("Running  Classic kernels 5 times in  Classic order", "Running kernels 5 times")
+    old = "".join(line for line in old.splitlines(keepends=True) if not line.startswith(("Dot", "Number of")))
+    parsed = parse(old)
+    assert (parsed.is_complete, parsed.is_end_known, parsed.problems) == (True, True, ())
+    assert {one.fom: one.value for one in parsed.measurements}["triad"] == 82882.920
+    cut = parse(old[: old.index("Triad")])
+    assert (cut.is_complete, cut.problems) == (False, ("BabelStream's table lacks triad",))
+
+
+def test_two_runs_of_gpu_stream_are_distinguished() -> None:
+    old = TABLE.replace("BabelStream\nVersion: 5.0", "GPU-STREAM\nVersion: 2.0")
+    old = "".join(line for line in old.splitlines(keepends=True) if not line.startswith("Dot"))
+    parsed = parse(old + old)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert {one.at["run"] for one in parsed.measurements} == {1, 2}
+
+
 def test_a_table_is_read() -> None:
     parsed = parse(TABLE)
     assert (parsed.is_complete, parsed.is_end_known, parsed.problems) == (True, True, ())

@@ -29,6 +29,76 @@ def test_both_versions_of_json_say_the_same(text: str) -> None:
     assert {one.at["operation"] for one in parsed.measurements} == {"read"}
 
 
+def test_the_unused_percentiles_of_version_2_are_no_doubled_names() -> None:
+    unused = ",\n  ".join(['"99.000000" : 35913', *3 * ['"0.00" : 0']])
+    text = OLD_JSON.replace('"99.000000" : 35913728', unused)
+    parsed = parse(text)
+    assert text != OLD_JSON
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed)["latency_p99"] == 35913
+
+
+def test_a_latency_that_was_not_measured_is_no_figure() -> None:
+    text = JSON.replace("7881000.5", "0.000000").replace('"50.000000" : 6258688', '"50.000000" : 0')
+    parsed = parse(text.replace('"99.000000" : 35913728', '"99.000000" : 0'))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed).keys() == {"iops", "bandwidth"}
+
+
+def test_a_latency_that_was_not_measured_is_no_figure_of_terse_output() -> None:
+    fields = TERSE.split(";")
+    fields[5 + 10] = "0.000000"  # the mean of the completion latencies of reads (--gtod_reduce)
+    assert figures(parse(TERSE)).keys() > {"iops", "bandwidth", "latency"}
+    assert figures(parse(";".join(fields))).keys() == {"iops", "bandwidth"}
+
+
+@pytest.mark.parametrize(
+    ("rates", "kib_per_s"),
+    [
+        ("BW=2088Mibit/s (2189Mbit/s)(261MiB/1000msec)", 2088 * 1024 / 8),
+        ("BW=2.04Gibit/s (2.19Gbit/s)(261MiB/1000msec)", 2.04 * 1024**2 / 8),
+        ("BW=2189Mbit/s (2088Mibit/s)(274MB/1000msec)", 2189e6 / 1024 / 8),
+    ],
+)
+def test_rates_in_bits_are_converted(rates: str, kib_per_s: float) -> None:
+    line = next(line for line in TEXT.splitlines() if "BW=" in line)
+    text = TEXT.replace(line, f"{line[: line.index('BW=')]}{rates}")
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed)["bandwidth"] == pytest.approx(kib_per_s)
+
+
+def test_the_latencies_of_both_operations_together_are_not_those_of_one() -> None:
+    """With unified_rw_reporting=both, fio prints no rates of both together (stat.c)."""
+    lines = TEXT.splitlines(keepends=True)
+    begin = next(number for number, line in enumerate(lines) if "BW=" in line)
+    end = next(number for number, line in enumerate(lines) if number > begin and "lat (nsec)   :" in line)
+    block = "".join(lines[begin:end])
+    mixed = re.sub("read: IOPS=.*", "mixed: IOPS=0, BW=0 (0)(0B/1000msec)", block).replace("43916.99", "1.00")
+    status = next(line for line in lines if "READ: bw" in line)
+    text = TEXT.replace(block, block + mixed).replace(status, status + status.replace(" READ", "MIXED"))
+    parsed = parse(text)
+    assert "mixed: IOPS=0" in text
+    assert parsed.measurements == parse(TEXT).measurements
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+
+
+def test_two_latencies_of_one_operation_are_lines_of_two() -> None:
+    """A line of rates between them is lost."""
+    latency = next(line for line in TEXT.splitlines(keepends=True) if " clat (" in line)
+    parsed = parse(TEXT.replace(latency, latency + latency.replace("43916.99", "1.00")))
+    assert len(parsed.problems) == 1
+    assert "mixed" in parsed.problems[0]
+
+
+def test_the_status_of_a_snapshot_is_not_that_of_the_result() -> None:
+    """With --status-interval, fio prints jobs and status again and again."""
+    snapshot = TEXT[TEXT.index("one: (groupid") : TEXT.index("Disk stats")]
+    text = TEXT.replace(snapshot, snapshot + snapshot)
+    assert parse(text).is_complete
+    assert not parse(text[: text.rindex("Run status")]).is_complete
+
+
 def test_text_of_version_3_is_read() -> None:
     parsed = parse(TEXT)
     assert (parsed.is_complete, parsed.problems) == (True, ())

@@ -195,6 +195,30 @@ def test_pairs_at_once_are_a_benchmark_of_their_own() -> None:
     assert parse("PingPong", text).problems[0] == "the output holds no table of PingPong"
 
 
+def test_one_pair_with_the_option_multi_has_the_columns_of_many() -> None:
+    text = f"""\
+# Intel(R) MPI Benchmarks 2021.8, MPI-1 part
+# Benchmarking PingPong
+# #processes = 2
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+            8         1000         1.10         1.50         1.20         5.33
+{FOOTER}
+"""
+    parsed = parse("Multi-PingPong", text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert only(parsed, "time_max", bytes=8) == 1.5
+    assert (
+        parse("PingPong", text)
+        .problems[0]
+        .endswith(" has the columns of IMB's option -multi; read it as imb.multi-pingpong")
+    )
+
+
+def test_a_table_of_one_pair_is_none_of_many() -> None:
+    parsed = parse("Multi-PingPong", PINGPONG)
+    assert parsed.problems == ("the output holds no table of Multi-PingPong",)
+
+
 def test_output_without_the_table_is_reported() -> None:
     parsed = parse("Alltoall", PINGPONG)
     assert (parsed.is_complete, parsed.measurements) == (False, ())

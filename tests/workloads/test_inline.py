@@ -1,46 +1,19 @@
+"""Figures of a workload that a study declares, by regex, and its checks."""
+
 from __future__ import annotations
 
-import io
-import json
-
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.core.case import Case, Layout
 from tare.core.errors import UsageError
 from tare.core.workload import (
     Better,
     Fom,
     InlineCheck,
-    InlineDefinition,
     InlineFom,
-    Parameter,
-    ParameterKind,
-    Parsed,
-    QuestionKind,
 )
-from tare.plugins.workloads.inline import InlineWorkload
-from workloads.cases import case_of
-
-
-def fom(regex: str | None = None, *, json: str | None = None, by: tuple[str, ...] = ()) -> InlineFom:
-    return InlineFom(fom=Fom(name="time", unit="s", better=Better.LOWER, by=by), regex=regex, json=json)
-
-
-def workload(*foms: InlineFom, **changes: object) -> InlineWorkload:
-    definition = InlineDefinition(name="mine", command=("run",), foms=foms)
-    return InlineWorkload(msgspec.structs.replace(definition, **changes))
-
-
-def parse(text: str, *foms: InlineFom, checks: tuple[InlineCheck, ...] = ()) -> Parsed:
-    return workload(*foms, checks=checks).parse(io.StringIO(text))
-
-
-def values(parsed: Parsed) -> list[float]:
-    return [one.value for one in parsed.measurements]
-
+from workloads.inline_workloads import fom, parse, values, workload
 
 # Figures by regex
 
@@ -155,7 +128,7 @@ def test_what_is_no_finite_number_is_a_problem_and_never_a_number(text: str) -> 
 def test_a_figure_that_is_missing_is_a_problem() -> None:
     parsed = parse("nothing\n", fom(r"t=(\S+)"))
     assert (values(parsed), parsed.is_complete) == ([], False)
-    assert parsed.problems == ("time is not in the output",)
+    assert parsed.problems == ("time is not in the output; no line matches 't=(\\S+)'",)
 
 
 @pytest.mark.parametrize("text", ["t=1 \nt=2 \n", "t=1 \nt=1 \n", "t=1 t=2 \n"])
@@ -205,76 +178,6 @@ def test_a_regex_that_cannot_be_used_is_refused_at_once(bad: InlineFom, why: str
         workload(bad)
 
 
-# Figures by JSON path
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("time", 1.5),
-        ("jobs.1.read.bw", 7.0),
-        ("jobs[0].read.bw", 6.0),
-        ("clat.99.000000", 9.0),
-        ("text", 2.5),
-    ],
-)
-def test_a_figure_is_read_by_json_path(path: str, value: float) -> None:
-    document = {
-        "time": 1.5,
-        "text": "2.5",
-        "jobs": [{"read": {"bw": 6}}, {"read": {"bw": 7}}],
-        "clat": {"99.000000": 9},
-    }
-    for indent in (None, 2):
-        assert values(parse(json.dumps(document, indent=indent), fom(json=path))) == [value]
-
-
-def test_json_lines_are_read() -> None:
-    text = '{"event": "start"}\n{"event": "end", "time": 3.5}\n'
-    assert values(parse(text, fom(json="time"))) == [3.5]
-
-
-def test_an_output_too_long_to_be_searched_for_json_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tare.plugins.workloads.inline._MOST_CHARACTERS", 1 << 20)
-    text = '{"time": 3.5}\n' + "note\n" * (1 << 18)
-    parsed = parse(text, fom(json="time"))
-    assert (values(parsed), parsed.is_complete) == ([3.5], False)
-    assert parsed.problems[0].startswith("the output is longer than 1 MiB, and JSON was sought in the first")
-
-
-def test_noise_around_json_is_passed_over() -> None:
-    text = '[n1:00042] warning: {slow}\nfio: note\n{\n "time": 3.5\n}\nbye\n'
-    parsed = parse(text, fom(json="time"))
-    assert (values(parsed), parsed.problems) == ([3.5], ())
-
-
-@pytest.mark.parametrize(
-    "value", ["true", "null", "NaN", "Infinity", "-Infinity", "[1]", '{"a": 1}', '"fast"', "1e999"]
-)
-def test_json_that_is_no_finite_number_is_a_problem_and_never_a_number(value: str) -> None:
-    parsed = parse(f'{{"time": {value}}}\n', fom(json="time"))
-    assert values(parsed) == []
-    assert len(parsed.problems) == 1
-
-
-def test_json_cut_short_is_a_problem() -> None:
-    parsed = parse('{"time": 3.5,\n "more": ', fom(json="time"))
-    assert (values(parsed), parsed.is_complete) == ([], False)
-    assert any("broken or cut short" in problem for problem in parsed.problems)
-
-
-def test_a_value_in_two_documents_is_a_problem_and_never_a_number() -> None:
-    parsed = parse('{"time": 3.5}\n{"time": 3.5}\n', fom(json="time"))
-    assert values(parsed) == []
-    assert "more than once" in parsed.problems[0]
-
-
-@pytest.mark.parametrize("path", ["nowhere", "time.deeper", "jobs.7", "jobs.x", "."])
-def test_a_path_that_leads_nowhere_is_a_problem(path: str) -> None:
-    parsed = workload(fom(json=path)).parse(['{"time": 1, "jobs": [1]}'])
-    assert (values(parsed), parsed.is_complete) == ([], False)
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_no_output_crashes_the_parser(lines: list[str]) -> None:
     both = workload(
@@ -305,122 +208,3 @@ def test_a_check_that_must_not_match_is_a_problem_when_a_line_does() -> None:
 def test_a_check_that_is_no_regex_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="is not a regex"):
         workload(fom("(1)"), checks=(InlineCheck(lacks="["),))
-
-
-# Commands
-
-
-PARAMETERS = tuple(
-    Parameter(name=name, kind=kind, default=default, summary="")
-    for name, kind, default in (
-        ("size", ParameterKind.WHOLE, 64),
-        ("rate", ParameterKind.NUMBER, 0.1),
-        ("tag", ParameterKind.TEXT, "two words"),
-        ("verify", ParameterKind.FLAG, True),
-    )
-)
-
-
-def commanded(*command: str, **changes: object) -> tuple[InlineWorkload, Case]:
-    changes.setdefault("is_mpi", True)  # or else it would have no use for its ranks
-    mine = workload(fom("(1)"), command=command, parameters=PARAMETERS, **changes)
-    layout = Layout(nodes=2, ranks=8, ranks_per_node=4, threads=3)
-    return mine, case_of(mine, layout)
-
-
-@pytest.mark.parametrize(
-    ("word", "filled"),
-    [
-        ("-n={size}", "-n=64"),
-        ("{rate}", "0.1"),
-        ("{tag}", "two words"),
-        ("{verify}", "true"),
-        ("{ranks}x{threads}", "8x3"),
-        ("{{size}}", "{size}"),
-        ("{{{size}}}", "{64}"),
-        ("awk {{print}}", "awk {print}"),
-        ("{work}/in {storage}", "{work}/in {storage}"),
-        ("plain", "plain"),
-    ],
-)
-def test_placeholders_are_filled_in(word: str, filled: str) -> None:
-    mine, case = commanded("run", word)
-    assert list(mine.faults(case)) == []
-    assert mine.stages(case)[0].argv == ("run", filled)
-
-
-def test_environment_and_files_are_filled_in_too() -> None:
-    mine, case = commanded("run", env={"SIZE": "{size}"}, files={"in.txt": "size = {size};\n"}, is_mpi=True)
-    (stage,) = mine.stages(case)
-    assert (stage.env, stage.files, stage.is_mpi) == ({"SIZE": "64"}, {"in.txt": "size = 64;\n"}, True)
-
-
-@pytest.mark.parametrize(
-    ("word", "fault"),
-    [
-        ("{sise}", "command: {sise} is neither a parameter nor a setting; did you mean {size}?"),
-        ("{network}", "command: the case has no network; set 'network' in the study, or leave {network} out"),
-        ("{a b}", "command: a single '{' stands for nothing; write '{{' for the character"),
-    ],
-)
-def test_a_placeholder_that_cannot_be_filled_is_a_fault_with_its_cure(word: str, fault: str) -> None:
-    mine, case = commanded("run", word)
-    assert fault in list(mine.faults(case))
-
-
-def test_of_thousands_of_unknown_placeholders_the_first_are_reported() -> None:
-    known = {f"parameter_{number}": number for number in range(4000)}
-    word = "".join(f"{{parameter_{number}x}}" for number in range(4000))
-    case = msgspec.structs.replace(case_of(workload(fom("x(.)"))), parameters=known)
-    reported = list(workload(fom("x(.)"), command=(word,)).faults(case))
-    faults = [one for one in reported if "placeholder" in one or "parameter_" in one]
-    assert len(faults) == 21
-    assert "did you mean {parameter_0}?" in faults[0]
-    assert faults[-1] == "command: 3980 more placeholders are neither a parameter nor a setting"
-
-
-def test_faults_say_where_they_are() -> None:
-    mine, case = commanded("run", env={"A": "{nope}"}, files={"in": "{storage}"})
-    first, second = mine.faults(case)
-    assert first.startswith("env.A: {nope}")
-    assert second.startswith("files.in: {storage} is not known when files are written")
-
-
-def test_the_digest_follows_the_definition_and_nothing_else() -> None:
-    assert workload(fom("(1)")).digest == workload(fom("(1)")).digest
-    assert workload(fom("(1)")).digest != workload(fom("(2)")).digest
-    assert (
-        workload(fom("(1)"), env={"A": "1", "B": "2"}).digest
-        == workload(fom("(1)"), env={"B": "2", "A": "1"}).digest
-    )
-
-
-def test_the_digest_is_computed_once() -> None:
-    one = workload(fom("(1)"))
-    assert one.digest is one.digest
-
-
-def test_the_digest_is_the_same_on_every_machine() -> None:
-    assert workload(fom("(1)")).digest == "461ac9ab93fb7080"
-
-
-# What is said beside how a figure is read
-
-
-def test_what_a_figure_answers_leaves_the_cases_of_older_campaigns_as_they_are() -> None:
-    definition = InlineDefinition(
-        name="mine",
-        command=("run", "{n}"),
-        parameters=(Parameter(name="n", kind=ParameterKind.WHOLE, default=3, summary="N"),),
-        foms=(
-            InlineFom(fom=Fom(name="time", unit="s", better=Better.LOWER, is_primary=True), regex="t=(.*)"),
-        ),
-    )
-    assert InlineWorkload(definition).digest == "4af7ff8a00fdf79d", "as version 0.1.0 has it"
-    answering = msgspec.structs.replace(
-        definition.foms[0],
-        fom=msgspec.structs.replace(definition.foms[0].fom, answers=(QuestionKind.STORAGE,)),
-    )
-    other = msgspec.structs.replace(definition, foms=(answering,))
-    assert InlineWorkload(other).digest == "4af7ff8a00fdf79d"
-    assert [one.answers for one in InlineWorkload(other).foms] == [(QuestionKind.STORAGE,)]

@@ -49,7 +49,10 @@ def test_a_missing_file_and_a_figure_that_is_not_in_its_file_are_problems(tmp_pa
     (tmp_path / "stdout").write_text("time: 1.5\n")
     (tmp_path / "log").write_text("nothing\n")
     parsed = parse(tmp_path, fom("t", regex=r"t: (\S+)", file="log"), fom("r", json="r", file="r.json"))
-    assert parsed.problems == ("log: t is not in the output", "the program wrote no r.json")
+    assert parsed.problems == (
+        "log: t is not in the output; no line matches 't: (\\S+)'",
+        "the program wrote no r.json",
+    )
     assert not parsed.is_complete
 
 
@@ -95,7 +98,10 @@ def test_several_rows_without_coordinates_are_a_problem_and_never_a_number() -> 
     ("text", "problem"),
     [
         ("a,seconds\n1,2,3\n", "time: a row of the table has 3 cells, and its header 2: 1,2,3"),
-        ("a,b\n1,2\n", "time is not in the output"),
+        (
+            "step seconds\n1 2\n",
+            "time is not in the output; no line of it names the column 'seconds' between commas, semicolons",
+        ),
         ("seconds,seconds\n1,2\n", "time is not in the output"),
         ("a,seconds\n1,fast\n", "time is 'fast', which is not a number"),
         ("a,seconds\n1,2", "time is not in the output, whose last line has no end"),

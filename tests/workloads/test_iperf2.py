@@ -279,3 +279,46 @@ def test_one_direction_of_two_is_not_complete(row: str) -> None:
 def test_both_directions_are_asked_for_by_d() -> None:
     (stage,) = IPERF2.stages(case_of(IPERF2, None, bidirectional=True))
     assert " ".join(stage.argv).endswith("-- iperf -c {address0} -p 5001 -t 10 -d -L 5002")
+
+
+FULL_DUPLEX = """\
+------------------------------------------------------------
+Client connecting to 127.0.0.1, TCP port 5001
+------------------------------------------------------------
+[  1] local 127.0.0.1 port 58302 connected with 127.0.0.1 port 5001 (full-duplex)
+[ ID] Interval       Transfer     Bandwidth
+[ *1] 0.0000-2.0000 sec  15.8 MBytes  66.3 Mbits/sec
+[  1] 0.0000-2.0000 sec  30.9 MBytes   130 Mbits/sec
+[SUM] 0.0000-2.0000 sec  46.6 MBytes   196 Mbits/sec
+"""
+
+
+def test_both_directions_of_a_full_duplex_test_are_told_apart() -> None:
+    """A star marks what the server sends."""
+    parsed = parse(FULL_DUPLEX)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert [(one.fom, one.value, one.at) for one in parsed.measurements] == [
+        ("throughput", 0.0663, {"direction": "server to client"}),
+        ("throughput", 0.13, {"direction": "client to server"}),
+    ]
+    assert parsed.printed["bidirectional"] == (True,)
+
+
+@pytest.mark.parametrize("lost", ["[ *1] 0", "[  1] 0"])
+def test_a_full_duplex_test_without_one_of_its_directions_is_not_complete(lost: str) -> None:
+    text = "".join(line for line in FULL_DUPLEX.splitlines(keepends=True) if not line.startswith(lost))
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.measurements) == (False, ())
+
+
+def test_a_full_duplex_test_without_its_connection_is_told_by_its_star() -> None:
+    text = "".join(line for line in FULL_DUPLEX.splitlines(keepends=True) if "duplex" not in line)
+    assert parse(text).measurements == parse(FULL_DUPLEX).measurements
+
+
+def test_the_only_row_of_sum_only_is_the_sum() -> None:
+    text = FULL_DUPLEX.replace(" (full-duplex)", "").replace("[SUM]", "[SUM-2]")
+    text = "".join(line for line in text.splitlines(keepends=True) if "1] " not in line)
+    parsed = parse(text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert [(one.fom, one.value, one.at) for one in parsed.measurements] == [("throughput", 0.196, {})]

@@ -207,6 +207,18 @@ def test_what_a_client_prints_of_its_server_is_no_test_of_its_own() -> None:
     assert (parse(json_text).measurements, parse(json_text).problems) == (parse(TEXT).measurements, ())
 
 
+@pytest.mark.parametrize("lost", ["TX-C", "RX-C"])
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_each_way_of_a_test_both_ways_needs_both_ends(lost: str, end: str) -> None:
+    sent, received = (line for line in TEXT.splitlines() if line.endswith(("sender", "receiver")))
+    rows = [row.replace("]  ", f"][{way}]", 1) for way in ("TX-C", "RX-C") for row in (sent, received)]
+    text = TEXT.replace(f"{sent}\n{received}", "\n".join(rows))
+    assert parse(text).is_complete
+    (row,) = (row for row in rows if lost in row and row.endswith(end))
+    parsed = parse(text.replace(f"{row}\n", ""))
+    assert (parsed.is_complete, parsed.problems) == (False, (f"the {end}'s row is missing",))
+
+
 def test_with_both_ways_at_once_the_servers_output_stands_between_the_clients_rows() -> None:
     sent, received = (TEXT.splitlines()[number] for number in (7, 8))
     there = "\n".join(row.replace("]  ", "][TX-C]", 1) for row in (sent, received))

@@ -193,6 +193,15 @@ def test_the_example_is_complete() -> None:
     }
 
 
+def test_rates_that_blanks_separate_are_read() -> None:
+    rates = "9263.229 tau/day, 21.443 timesteps/s, 686.176 katom-step/s"
+    old = LOG.replace(rates, "0.928 ns/day  25.862 hours/ns  21.443 timesteps/s")
+    parsed = parse(old.replace("22 Jul 2025 - Update 4", "6 Feb 2012-ICMS"))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    found = [figures(parsed, fom) for fom in ("ns_per_day", "hours_per_ns", "timesteps_per_s")]
+    assert found == [[0.928], [25.862], [21.443]]
+
+
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [("5.5 atom", 5.5e-6), ("5.5 katom", 5.5e-3), ("5.5 Matom", 5.5), ("5.5 Gatom", 5500)],

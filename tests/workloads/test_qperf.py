@@ -173,3 +173,13 @@ def test_a_decimal_comma_is_no_sign_between_thousands(number: str) -> None:
 def test_commas_between_thousands_are_read() -> None:
     parsed = QPERF.parse(io.StringIO("tcp_bw:\n    bw  =  1,234,567.5 KB/sec\n"))
     assert [one.value for one in parsed.measurements] == [1.2345675]
+
+
+@pytest.mark.parametrize("test", ["tcp_lat", "udp_lat"])
+def test_a_latency_below_the_head_of_a_bandwidth_is_of_a_lost_test(test: str) -> None:
+    text = f"tcp_bw:\n    bw  =  373 MB/sec\n{test}:\n    latency  =  13.9 us\n"
+    assert not parse(text).problems
+    (problem,) = parse(text.replace(f"{test}:\n", "")).problems
+    assert problem.endswith("tcp_bw has a latency")
+    (problem,) = parse(f"{test}:\n    latency  =  13.9 us\n    bw  =  373 MB/sec\n").problems
+    assert problem.endswith(f"{test} has a bandwidth")

@@ -23,6 +23,9 @@ sockperf: \x1b[2;35m== version #3.7-no.git == \x1b[0m
 sockperf[CLIENT] send on:sockperf: using recvfrom() to block on socket(s)
 
 [ 0] IP = 127.0.0.1       PORT = 11111 # TCP
+sockperf: Warmup stage (sending a few dummy messages)...
+sockperf: Starting test...
+sockperf: Test end (interrupted by timer)
 sockperf: Test ended
 sockperf: [Total Run] RunTime=1.000 sec; Warm up time=400 msec; SentMessages=184730; ReceivedMessages=184729
 sockperf: ========= Printing statistics for Server No: 0
@@ -207,8 +210,15 @@ def test_a_line_that_stands_there_very_often_takes_no_more_than_its_share_of_tim
     assert parsed.problems == ("the summary has dropped twice",)
 
 
-def test_a_test_that_was_interrupted_is_not_complete() -> None:
-    line = "sockperf: Test end (interrupted by user)\n"
-    assert "sockperf: Test ended\n" in PING_PONG
-    parsed = parse("ping_pong", PING_PONG.replace("sockperf: Test ended\n", line + "sockperf: Test ended\n"))
-    assert (parsed.is_complete, parsed.problems) == (False, (line.strip(),))
+@pytest.mark.parametrize("by", ["user", "signal 15"])
+def test_a_test_that_was_interrupted_is_not_complete(by: str) -> None:
+    line = f"sockperf: Test end (interrupted by {by})"
+    assert "Test end (interrupted by timer)" in PING_PONG
+    parsed = parse("ping_pong", PING_PONG.replace("sockperf: Test end (interrupted by timer)", line))
+    assert (parsed.is_complete, parsed.problems) == (False, (line,))
+
+
+def test_a_test_that_ends_when_its_time_is_over_is_complete() -> None:
+    parsed = parse("ping_pong", PING_PONG)
+    assert "Test end (interrupted by timer)" in PING_PONG
+    assert (parsed.is_complete, parsed.problems) == (True, ())

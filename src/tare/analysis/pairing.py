@@ -18,7 +18,7 @@ class Passing(NamedTuple):
     """The cases of a block that a session runs, in order, and those of them that succeeded before (`again`).
 
     `parted` is the subset of `again` that succeeded in one session with the cases they are compared with, but
-    with an interruption in between, such as a night (see `tare.analysis.interrupted_blocks`).
+    with an interruption in between, such as a night (see `tare.analysis.trust.interrupted_blocks`).
     """
 
     order: list[str]

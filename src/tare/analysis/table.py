@@ -19,7 +19,7 @@ from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.core.memo import Memo
 from tare.core.telemetry import PREFIX
-from tare.core.values import Scalar
+from tare.core.values import LEAST_FIGURE, Scalar
 from tare.core.workload import Better
 from tare.stats.intervals import MIN_BLOCKS, Floats, Moments, moments
 from tare.stats.rounding import printed_steps, rounding_shifts
@@ -198,6 +198,7 @@ def tabulate_attempts(
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:
         values[row, columns] = numbers
+    values[np.abs(values) < LEAST_FIGURE] = 0.0
     sessions = np.array([one.session for one in passes], np.int64)
     return Table(
         values, finder.columns, tuple(passes), _shifts(values, sessions, finder, attempts, workloads)
@@ -228,7 +229,8 @@ def _shifts(
     for figure, own in columns.items():
         chosen = values[:, own]
         found = moments(chosen)
-        steps = printed_steps(np.abs(found.mean), np.array(printed.get(figure, ()), np.float64))
+        written = np.array(printed.get(figure, ()), np.float64)
+        steps = printed_steps(np.abs(found.mean), written[np.abs(written) >= LEAST_FIGURE])
         if steps.any():
             shifts[own] = _largest_shifts(chosen, found, sessions, steps)
     return shifts

@@ -201,7 +201,7 @@ class Campaign:
         Raises UsageError if there is no reference or no case with these settings, or if nothing in the
         campaign has one of `foms`.
         """
-        from tare.analysis.compare import aggregates, comparisons
+        from tare.analysis.verdicts.compare import aggregates, comparisons
 
         self._require(foms)
         if margin is not None and not 0 <= margin < 1:
@@ -222,7 +222,7 @@ class Campaign:
         Speedups refer to the scale `p_ref`, by default to the smallest that all variants have. `foms` selects
         figures of merit. Raises UsageError if nothing in the campaign has one of `foms`.
         """
-        from tare.analysis.scaling import scalings
+        from tare.analysis.scales.scaling import scalings
 
         self._require(foms)
         return ScalingCurves(scalings(self._found, foms=foms, p_ref=p_ref))
@@ -233,7 +233,7 @@ class Campaign:
         It takes profiled runs (`run_study` with `profile`); without any, it is empty. A record with a
         `refusal` has no parts: it says why.
         """
-        from tare.analysis.attribution import attributions
+        from tare.analysis.causes.attribution import attributions
 
         return Attributions(attributions(self._found))
 
@@ -242,7 +242,7 @@ class Campaign:
 
         `curves` is the campaign with the networks' curves, by default this one.
         """
-        from tare.analysis.prediction import predictions
+        from tare.analysis.predictions.prediction import predictions
 
         return Predictions(predictions(self._found, _curves(curves)))
 
@@ -251,7 +251,7 @@ class Campaign:
 
         `curves` is the campaign with curves of networks to hold against it, by default this one.
         """
-        from tare.analysis.tolerance import tolerances
+        from tare.analysis.predictions.tolerance import tolerances
 
         return Tolerances(tolerances(self._found, _curves(curves)))
 

@@ -67,7 +67,7 @@ def make_executor(
         env = lab
         if env is None:
             env = stack.enter_context(
-                lab_env(loaded.composer.site, [platforms[name] for name in used], _hosts_of(loaded))
+                lab_env(loaded.composer.site, [platforms[name] for name in used], hosts_of(loaded))
             )
         executors: dict[str, Executor] = {}
         for name in dict.fromkeys(platforms[name].backend for name in used):
@@ -270,7 +270,7 @@ def lab_env(site: Site, platforms: Sequence[Platform], hosts: Sequence[str]) -> 
         yield {**running.env, **more}
 
 
-def _hosts_of(loaded: Loaded) -> list[str]:
+def hosts_of(loaded: Loaded) -> list[str]:
     """Return the hosts on which docker may start ranks: those of its cases, all if a batch system chooses."""
     composer = loaded.composer
     cases = [case for case in loaded.plan.cases if composer.site.platforms[case.platform].runtime == "docker"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,11 +14,15 @@ from tare.config.faults import format_path
 from tare.core.case import Case
 from tare.core.errors import Fault, FileFaults
 from tare.core.study import Origin
+from tare.core.units import format_bytes
 from tare.core.workload import Input
 from tare.execution.compose import Composer
 from tare.execution.inputs import Content, read_input
 from tare.storage.inputs import InputsRecord, RecordedInput, read_inputs_record
 from tare.storage.trees import printable
+
+LARGE = 256 * 1024 * 1024
+"""Bytes of an input of which a user is told; a disk needs seconds to write them."""
 
 
 def inputs_of(loaded: Loaded) -> dict[Input, Origin | None]:
@@ -76,6 +81,17 @@ def check_inputs(folder: Path, loaded: Loaded) -> InputsRecord | None:
         raise FileFaults(faults)
     place = os.fsencode(loaded.composer.study_folder).decode(errors="backslashreplace")
     return InputsRecord(folder=place, inputs=tuple(known.values()))
+
+
+def large_inputs(record: InputsRecord | None) -> Iterator[str]:
+    """Yield a sentence for each input whose copies cost time, and may disturb the runs that they precede."""
+    for one in record.inputs if record else ():
+        if one.n_bytes >= LARGE:
+            yield (
+                f"note: input {one.name} of {format_bytes(one.n_bytes)} is copied for each run, and the disk "
+                "may still be writing while the run is measured; put it on a storage path, which "
+                "commands name as {storage_path}"
+            )
 
 
 def with_checksums(loaded: Loaded, record: InputsRecord | None) -> Loaded:

@@ -211,6 +211,6 @@ def stopping_rule(plan: Plan) -> Rule | None:
     """Return the rule that says which cases continue after the minimum of blocks; None if all do."""
     if plan.repeats.until is None:
         return None
-    from tare.analysis.stopping import StoppingRule
+    from tare.analysis.repeats.stopping import StoppingRule
 
     return StoppingRule(plan)

@@ -62,19 +62,7 @@ def rehearse(
 
     `note` takes a sentence on what may go wrong. Raises UsageError with all faults.
     """
-    composer = loaded.composer
-    checked = [case for case in cases if _is_checked(composer, case)]
-    unloaded = list(find_unloaded(composer, checked, ask))
-    found = [
-        RehearsalResult(one.case.workload, one.case.platform, "software", one.hosts, one.fault, _LOADABLE)
-        for one in unloaded
-    ]
-    ready = [case for case in checked if not any(one.concerns(composer, case) for one in unloaded)]
-    found += [*_programs(composer, ready, ask), *_inputs(composer, checked, ask)]
-    found += _storage_paths(composer, checked, ask)
-    found += _mixed_mpis(composer, cases, ask)
-    hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
-    found = [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
+    found = find_faults(loaded.composer, ask, cases)
     record = msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
     with CampaignError.for_writes(folder):
         SafeFolder(folder, RECORD).replace(record, is_synced=False)
@@ -89,6 +77,22 @@ def rehearse(
             f"{count} found before the first run, without which runs would fail; nothing was run:\n{lines}\n"
             "tare run --no-rehearsal runs all the same"
         )
+
+
+def find_faults(composer: Composer, ask: Ask, cases: Sequence[Case]) -> list[RehearsalResult]:
+    """Return the result of each check of `cases` that start on hosts which `ask` reaches."""
+    checked = [case for case in cases if _is_checked(composer, case)]
+    unloaded = list(find_unloaded(composer, checked, ask))
+    found = [
+        RehearsalResult(one.case.workload, one.case.platform, "software", one.hosts, one.fault, _LOADABLE)
+        for one in unloaded
+    ]
+    ready = [case for case in checked if not any(one.concerns(composer, case) for one in unloaded)]
+    found += [*find_programs(composer, ready, ask), *_inputs(composer, checked, ask)]
+    found += _storage_paths(composer, checked, ask)
+    found += _mixed_mpis(composer, cases, ask)
+    hide = composer.pseudonyms.text  # hosts and their programs may have printed names that the site hides
+    return [msgspec.structs.replace(one, fault=hide(one.fault), cure=hide(one.cure)) for one in found]
 
 
 def _is_checked(composer: Composer, case: Case) -> bool:
@@ -148,7 +152,7 @@ def _position_of(text: str, name: str, below: str = "") -> str:
     return ""
 
 
-def _programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
+def find_programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterator[RehearsalResult]:
     """Yield a result for each program of the cases: whether its hosts find it and its libraries."""
     wanted: dict[tuple[str, str, Layers], tuple[Case, dict[str | None, None]]] = {}
     unsure = set()  # programs whose launcher or stage may still add library folders
@@ -239,8 +243,9 @@ def _finding(
         line.split()[0]: host for host, text in lines.items() for line in text if "not found" in line
     }
     if lacking:
-        cure = "install it, or name its folder in the platform's 'path' in the site file"
-        return result(tuple(lacking), f"{name} is not found", cure)
+        is_path = name.startswith("/")
+        cure = "correct its path" if is_path else "name its folder in the platform's 'path' in the site file"
+        return result(tuple(lacking), f"{name} is not found", f"install it, or {cure}")
     if denied:
         return result(tuple(denied), f"{name} cannot be executed", f"make it executable: chmod +x {name}")
     if folder:

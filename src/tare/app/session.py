@@ -14,7 +14,7 @@ from tare import __version__
 from tare.analysis.pairing import Passing
 from tare.app import planning
 from tare.app.executors import make_executor, require_independent
-from tare.app.inputs import check_inputs, with_checksums
+from tare.app.inputs import check_inputs, large_inputs, with_checksums
 from tare.app.resuming import continues_last_session, describe_repeats
 from tare.app.run_options import DEFAULT, RunOptions
 from tare.app.signals import signals_as_interrupts
@@ -121,6 +121,8 @@ def run_session(
     require_independent(loaded, options)
     _require_installed(loaded)
     inputs = check_inputs(folder, loaded)
+    for sentence in large_inputs(inputs):
+        options.note(sentence)
     with open_journal(folder) as journal:
         old = _plan_so_far(folder, loaded, journal.events) if is_campaign(folder) else loaded.plan
         try:

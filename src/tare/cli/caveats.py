@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from tare.analysis.confounding import Confounder, confounders
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
-from tare.analysis.quality import QualityWarning, quality
-from tare.analysis.variability import variabilities
+from tare.analysis.trust.quality import QualityWarning, quality
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
 from tare.terminal.output import echo, json_fields
@@ -54,7 +54,7 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
 def _print_quality_warnings(campaign: Campaign) -> None:
     """Print a line for each serious quality warning, and one with the number of outlying runs."""
     from tare.report.variants import lay_out
-    from tare.report.words.quality_warnings import finding, imprecision_words
+    from tare.report.words.quality_warnings import finding, imprecision_words, subject
     from tare.report.words.session_changes import changes_words
 
     found = quality(campaign)
@@ -63,7 +63,7 @@ def _print_quality_warnings(campaign: Campaign) -> None:
     lines += [f"  {line}" for line in changes_words(found.changes, variants.case_label)]
     for one in found.warnings:
         if one.is_serious:
-            where = "all cases" if one.case is None else f"{variants.case_label(one.case)}, {_figure(one)}"
+            where = subject(one) if one.case is None else f"{variants.case_label(one.case)}, {_figure(one)}"
             lines.append(f"  {where}: {finding(one)}")
     n_odd = len({(one.case, odd) for one in found.warnings if not one.is_serious for odd in one.passes})
     if n_odd:

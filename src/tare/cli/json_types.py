@@ -12,17 +12,17 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import msgspec
 
-from tare.analysis.calibration import Calibrated, Calibration
-from tare.analysis.check import Check, CheckedComparison, Outcome, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, Undecided
+from tare.analysis.checking.rules import Kind
 from tare.analysis.confounding import Difference
-from tare.analysis.cost import Cost
-from tare.analysis.precision import Imprecision
 from tare.analysis.proofs import Uncrossed
-from tare.analysis.quality import QualityWarning
-from tare.analysis.rules import Kind
-from tare.analysis.session_changes import SessionChange
+from tare.analysis.repeats.cost import Cost
 from tare.analysis.spans import Spans
-from tare.analysis.variability import Variability
+from tare.analysis.trust.calibration import Calibrated, Calibration
+from tare.analysis.trust.precision import Imprecision
+from tare.analysis.trust.quality import QualityWarning
+from tare.analysis.trust.session_changes import SessionChange
+from tare.analysis.verdicts.variability import Variability
 from tare.app.planned_tasks import FoundTrap
 from tare.app.remaining import Remaining
 from tare.cli.commands.parse import Completeness
@@ -302,6 +302,7 @@ OUTPUTS: Mapping[str, Keys] = {
     },
     "tare.doctor/1": {"requirements": list[Requirement], "problems": list[str]},
     "tare.doctor.site/1": {"site": str, "findings": _FINDINGS},
+    "tare.doctor.study/1": {"study": str, "findings": _FINDINGS},
     "tare.environment/1": {"where": str, "hosts": list[str], "facts": dict[str, list[str]]},
     "tare.environment.diff/1": {"a": str, "b": str, "n_same": int, "differences": list[Difference]},
     "tare.export/1": {"rows": records("Measurement", _ROW, {"type": [*_SCALAR["type"], "null"]})},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_type_hints
 
-from tare.analysis.headline import Headline
+from tare.analysis.verdicts.headline import Headline
 from tare.cli.json_types import Keys, optional, records
 from tare.core.attempt import Attempt, Proof, State
 from tare.core.attribution import Attribution

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from tare.analysis.rules import Kind, RuleSource
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.config.decode import decode
 from tare.config.document import MapNode, Node, decode_text, find, read_document
 from tare.config.faults import Faults, format_path

@@ -33,6 +33,9 @@ EpochSeconds = Annotated[float, msgspec.Meta(ge=EARLIEST_S, le=LATEST_S)]
 MOST_FIGURE = 1e60
 """A figure beyond this is no measurement in any unit, and is not read: a ratio with it need not be finite."""
 
+LEAST_FIGURE = 1e-60
+"""A figure nearer to 0 than this is no measurement in any unit, and counts as 0: it may have no inverse."""
+
 Figure = Annotated[float, msgspec.Meta(ge=-MOST_FIGURE, le=MOST_FIGURE)]
 """A measured figure of merit."""
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tare.analysis.budget import Spending
 from tare.analysis.pairing import Outstanding, Passing, compared
+from tare.analysis.repeats.budget import Spending
 from tare.core import log
 from tare.core.attempt import Attempt, State
 from tare.core.case import Pass, Run

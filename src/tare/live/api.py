@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tare.analysis.headline import Headline
+from tare.analysis.verdicts.headline import Headline
 from tare.core.attempt import State
 from tare.core.verdict import json_value
 from tare.live.campaign_state import CampaignState

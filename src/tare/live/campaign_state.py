@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from tare.analysis.accounting import account_for
-from tare.analysis.budget import Spending
 from tare.analysis.pairing import Outstanding
+from tare.analysis.repeats.budget import Spending
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Run

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from tare.analysis.equivalence_limits import withheld_words
+from tare.analysis.verdicts.equivalence_limits import withheld_words
 from tare.core.comparison import Comparison
 from tare.live.statistics import Dot
 from tare.report.charts.palette import sign_of

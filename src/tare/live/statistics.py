@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from tare.analysis.compare import aggregates, overview_of
-from tare.analysis.headline import Headline, headlines
 from tare.analysis.quoted_figures import quoted
+from tare.analysis.verdicts.compare import aggregates, overview_of
+from tare.analysis.verdicts.headline import Headline, headlines
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.live.why import Why, why_so_far

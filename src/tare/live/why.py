@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from tare.analysis.attribution import attributions, too_few_blocks
-from tare.analysis.correlates import explanations
+from tare.analysis.causes.attribution import attributions, too_few_blocks
+from tare.analysis.causes.correlates import explanations
 from tare.analysis.pairs import pairs
-from tare.analysis.prediction import predictions
-from tare.analysis.tolerance import tolerances
+from tare.analysis.predictions.prediction import predictions
+from tare.analysis.predictions.tolerance import tolerances
 from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.report.variants import Variant, Variants

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TypeVar
 
-from tare.analysis.common_base import common_base
-from tare.analysis.timed_out_runs import timed_out
+from tare.analysis.scales.common_base import common_base
+from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.report.charts.figures import DrawnFigures, Figure, drawn_figures
 from tare.report.charts.kind import ChartFacts

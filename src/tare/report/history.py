@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tare.analysis.interim_looks import looks_at
-from tare.analysis.interrupted_blocks import longest_gap_s
+from tare.analysis.trust.interrupted_blocks import longest_gap_s
+from tare.analysis.verdicts.interim_looks import looks_at
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign, Session
 from tare.core.case import Pass

@@ -6,20 +6,20 @@ import dataclasses
 import functools
 from collections.abc import Collection, Sequence
 
-from tare.analysis.attribution import attributions
-from tare.analysis.calibration import Calibration, calibration
-from tare.analysis.compare import aggregates, comparison_rows, overview_of
-from tare.analysis.comparison_rows import ComparisonRows
-from tare.analysis.correlates import Reason, explanations
-from tare.analysis.curves import Curves, curves
-from tare.analysis.distribution import Diagnosis, diagnose
+from tare.analysis.causes.attribution import attributions
+from tare.analysis.causes.correlates import Reason, explanations
 from tare.analysis.estimate import EstimateRows, estimate_rows
-from tare.analysis.headline import Headline, headlines
-from tare.analysis.prediction import predictions
-from tare.analysis.quality import Quality, quality
-from tare.analysis.scaling import scalings
-from tare.analysis.tolerance import tolerances
-from tare.analysis.variability import Variability, variabilities
+from tare.analysis.predictions.prediction import predictions
+from tare.analysis.predictions.tolerance import tolerances
+from tare.analysis.scales.curves import Curves, curves
+from tare.analysis.scales.scaling import scalings
+from tare.analysis.trust.calibration import Calibration, calibration
+from tare.analysis.trust.quality import Quality, quality
+from tare.analysis.verdicts.compare import aggregates, comparison_rows, overview_of
+from tare.analysis.verdicts.comparison_rows import ComparisonRows
+from tare.analysis.verdicts.distribution import Diagnosis, diagnose
+from tare.analysis.verdicts.headline import Headline, headlines
+from tare.analysis.verdicts.variability import Variability, variabilities
 from tare.core.attribution import Attribution
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison

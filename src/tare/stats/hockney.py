@@ -83,7 +83,8 @@ def _fitted(one: Times) -> _Line | str:
     used = np.isfinite(measured).all(axis=0) & (measured > 0).all(axis=0)
     if not len(measured) or used.sum() < MIN_SIZES:
         n_used = int(used.sum()) if len(measured) else 0
-        return f"{n_used} sizes were measured in every block; the line takes {MIN_SIZES} or more"
+        sizes = "size was" if n_used == 1 else "sizes were"
+        return f"{n_used} {sizes} measured in every block; the line takes {MIN_SIZES} or more"
     m, logs = m[used], np.log(measured[:, used])
     centre = logs.mean(axis=0)
     if refusal := _refusal(m, centre):

@@ -48,9 +48,10 @@ def _n_places(numbers: Floats) -> int | None:
 
 
 def _have_places(numbers: Floats, n_places: int) -> bool:
-    """Return whether so many decimals are enough for all of the numbers."""
+    """Return whether so many decimals are enough for all of the numbers, none of which is 0."""
     scaled = numbers * 10.0**n_places
-    return bool((np.abs(scaled - np.rint(scaled)) <= _EXACT * np.maximum(scaled, 1.0)).all())
+    nearest = np.rint(scaled)
+    return bool(((np.abs(scaled - nearest) <= _EXACT * np.maximum(scaled, 1.0)) & (nearest > 0)).all())
 
 
 def rounding_shifts(found: Moments, steps: Floats) -> Floats:

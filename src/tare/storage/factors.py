@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
 def _header_faults(names: Sequence[str]) -> Iterator[str]:
     if len(names) < 2:
         yield "the table has one column; the first is the path, and each other a setting"
-    for name in sorted({name for name in names[1:] if names[1:].count(name) > 1}):
+    for name in sorted(name for name, times in Counter(names[1:]).items() if times > 1):
         yield f"column {name!r} is there twice; rename one"
     if any(not name for name in names[1:]):
         yield "a column has no name; name it after its setting"
@@ -97,6 +98,8 @@ def _header_faults(names: Sequence[str]) -> Iterator[str]:
 def _row_fault(cells: Sequence[str], names: Sequence[str], known: FactorRow | None) -> str:
     if len(cells) != len(names):
         return f"{len(cells)} cells, but the header has {len(names)} columns"
+    if "\0" in cells[0]:
+        return "the path holds a NUL character, which no name of a file does; remove it"
     if not cells[0].strip():
         return "no path in the first column"
     if known is not None:

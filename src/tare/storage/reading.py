@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tare.core.errors import NOT_JSON, CampaignError
+from tare.core.errors import NOT_JSON, STORAGE_FAULTS, CampaignError
 from tare.core.safe_folder import SafeFolder
 
 T = TypeVar("T")
@@ -22,7 +22,9 @@ def read_json(file: SafeFolder, kind: type[T], cure: str) -> T | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise CampaignError(f"{error.filename}: cannot read: {error.strerror}; {cure}") from error
+        what = f"{error.filename}: cannot read: {error.strerror}"
+        # A disk that fails for a moment is no reason to delete, for example, the words to hide.
+        raise CampaignError(what if error.errno in STORAGE_FAULTS else f"{what}; {cure}") from error
     except RecursionError as error:
         raise CampaignError(f"{file.path}: damaged (nested too deeply); {cure}") from error
     except NOT_JSON as error:

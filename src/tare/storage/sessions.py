@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tare.analysis.interrupted_blocks import SHORTEST_S, parted
+from tare.analysis.trust.interrupted_blocks import SHORTEST_S, parted
 from tare.core.attempt import Attempt
 from tare.core.campaign import Session
 from tare.storage.journal import AttemptBegan, AttemptEnded, BlockBegan, Event, SessionBegan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed, probe
+from backends.kubernetes.sent_results import packed, probe
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import BASE, Situation
 from tare.core.scheduler import JobResult, Task
 from tare.plugins.backends.kubernetes.cluster import Cluster
@@ -19,6 +21,10 @@ from tare.plugins.backends.kubernetes.naming import object_name
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
 PATIENCE_S = 20.0
+
+Make = Callable[..., Task]
+Tell = Callable[..., None]
+_numbers = itertools.count(1)
 
 
 class Happenings:
@@ -158,6 +164,35 @@ def task(situation: Situation, tmp_path: Path) -> Callable[..., Task]:
         return of._replace(options=options).task(folder)
 
     return make
+
+
+@pytest.fixture
+def tell(api: SimulatedApiServer) -> Tell:
+    """Let an event happen, about the one job unless another thing is named."""
+
+    def tell_one(
+        reason: str, message: str, kind: str = "MPIJob", name: str = "", of: str = "Warning"
+    ) -> None:
+        job = (api.names("mpijobs") or api.names("jobs"))[0]
+        about = {"kind": kind, "name": name or job}
+        meta = {"name": f"{job}.{next(_numbers)}"}
+        event: Doc = {"metadata": meta, "type": of, "reason": reason, "message": message}
+        api.apply("events", {**event, "involvedObject": about})
+
+    return tell_one
+
+
+@pytest.fixture
+def reports(scheduler: KubernetesScheduler) -> list[str]:
+    """What the scheduler reports of waits, in order."""
+    found: list[str] = []
+    scheduler.report_waits(lambda names, reason: found.append(reason))
+    return found
+
+
+def forbidden(why: str) -> str:
+    """Return the message of a job whose worker is refused."""
+    return f'worker pod created failed: pods "x-worker-0" is forbidden: {why}'
 
 
 def wait_for(scheduler: KubernetesScheduler, count: int = 1) -> list[JobResult]:

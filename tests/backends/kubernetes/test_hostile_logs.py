@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.kubernetes.simulated_api import listed, piece, sent_lines, tarred
+from backends.kubernetes.sent_results import listed, piece, sent_lines, tarred
 from tare.plugins.backends.kubernetes.framing import parse, parse_manifest
 from tare.plugins.backends.kubernetes.receiving import Receiver
 

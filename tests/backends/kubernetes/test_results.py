@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from backends.kubernetes.conftest import Clock, Happenings, begin, over, record, wait_for, wait_until
-from backends.kubernetes.simulated_api import SimulatedApiServer, listed, packed, piece, sent_lines, tarred
+from backends.kubernetes.sent_results import listed, packed, piece, sent_lines, tarred
+from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task

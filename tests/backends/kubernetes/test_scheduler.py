@@ -16,7 +16,8 @@ from backends.kubernetes.conftest import (
     wait_for,
     wait_until,
 )
-from backends.kubernetes.simulated_api import SimulatedApiServer, packed, probe
+from backends.kubernetes.sent_results import packed, probe
+from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import PAIR, SITUATIONS, Situation
 from tare.core.case import Layout
 from tare.core.errors import BackendError

@@ -17,7 +17,8 @@ from backends.kubernetes.conftest import (
     wait_for,
     wait_until,
 )
-from backends.kubernetes.simulated_api import Doc, SimulatedApiServer, packed, probe
+from backends.kubernetes.sent_results import packed, probe
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from backends.kubernetes.conftest import Clock, Happenings, begin, over, record, wait_for, wait_until
-from backends.kubernetes.simulated_api import SimulatedApiServer, packed, piece, stamped
+from backends.kubernetes.sent_results import packed, piece
+from backends.kubernetes.simulated_api import SimulatedApiServer, stamped
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 

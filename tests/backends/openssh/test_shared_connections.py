@@ -16,6 +16,7 @@ from support.waiting import until
 from tare.plugins.backends.hosts.openssh import OpenSsh
 from tare.plugins.backends.ownership import process_labels
 from tare.plugins.backends.process.backend import ProcessBackend
+from tare.plugins.backends.process.orphans import look
 
 
 def test_connections_are_shared_and_closed_at_the_end(
@@ -85,6 +86,7 @@ with ProcessBackend(label="1:2:3:", agent={agent!r}, hosts=["one"]) as backend:
         assert _sharing(folder), "who lives keeps its connections"
         os.kill(guard, signal.SIGKILL)
         killed.kill()
+    until(lambda: (seen := look(guard)) is None or seen.state == "Z")  # until then it holds the lock
     assert _sharing(folder)
     OpenSsh(agent).close(os.environ)
     until(lambda: not folder.exists() and not _sharing(folder))

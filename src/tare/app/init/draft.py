@@ -28,6 +28,7 @@ _SMALL_KIB = 4 << 20
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What was chosen of what was found: a partition, an account, and the folder where nodes keep files.
 
+    `cluster` is one of several of Slurm; empty for this host's own.
     With `kubernetes`, the runs are in the cluster that was found.
     `limits` are those of one job in the partition. `origins` say where account and QoS come from.
     """
@@ -35,6 +36,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     partition: Partition | None = None
     account: str = ""
     qos: str = ""
+    cluster: str = ""
     limits: JobLimits = JobLimits()
     origins: tuple[str, ...] = ()
     staging: str = ""
@@ -89,7 +91,9 @@ def _request(found: Found, choice: Choice) -> Request:
     """Return what Slurm's jobs ask for; nothing where there are none."""
     if found.slurm is None or choice.partition is None:
         return Request(options={})
-    return request_of(found.slurm, choice.partition, choice.limits, choice.account, choice.qos)
+    return request_of(
+        found.slurm, choice.partition, choice.limits, choice.account, choice.qos, choice.cluster
+    )
 
 
 def _minutes(limits: JobLimits) -> int:

@@ -24,16 +24,27 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def request_of(
-    slurm: SlurmFacts, partition: Partition, limits: JobLimits, account: str = "", qos: str = ""
+    slurm: SlurmFacts,
+    partition: Partition,
+    limits: JobLimits,
+    account: str = "",
+    qos: str = "",
+    cluster: str = "",
 ) -> Request:
     """Return what the jobs of a site ask for: nodes of the class that was chosen, one job at a time.
 
     They ask for whole nodes where the partition grants these.
     """
     kind, constraint, _ = node_class(partition)
-    wanted = {"partition": partition.name, "account": account, "qos": qos, "constraint": constraint}
+    wanted = {
+        "cluster": cluster,
+        "partition": partition.name,
+        "account": account,
+        "qos": qos,
+        "constraint": constraint,
+    }
     options: dict[str, object] = {key: value for key, value in wanted.items() if value}
-    origins = []
+    origins = [f"cluster {cluster}: SLURM_CLUSTERS of your shell"] if cluster else []
     n_nodes = len(class_nodes(partition))
     for key, value, origin in (*_of_limits(limits, n_nodes), *_of_nodes(slurm, partition, kind)):
         options[key] = value

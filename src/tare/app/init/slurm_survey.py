@@ -78,7 +78,11 @@ class SlurmSurvey:
         if limits.max_minutes:
             minutes = min(minutes, limits.max_minutes.value)
         asked = {key: str(request.options[key]) for key in _ASKED if key in request.options}
-        options = {**asked, "mem": probe_memory(slurm, partition)}
+        options = {
+            "clusters": str(request.options.get("cluster", "")),
+            **asked,
+            "mem": probe_memory(slurm, partition),
+        }
         command = srun_command(n_nodes, options, self._wait_s, minutes, self._job)
         why = f" ({limits.why(wanted)})" if limits.why(wanted) else ""
         self._dialogue.say(

@@ -24,7 +24,7 @@ from tare.app.init.node_choice import node_class
 from tare.app.init.slurm_choice import Submitter, account_of, partition_of, qos_of
 from tare.app.init.slurm_request import request_of
 from tare.app.init.slurm_survey import SlurmSurvey
-from tare.core.errors import BackendError, CampaignError, UsageError
+from tare.core.errors import BackendError, CampaignError, UsageError, shown
 from tare.discovery.allocations import find_allocation
 from tare.discovery.batch_systems import find_batch_systems
 from tare.discovery.commands import Commands
@@ -36,6 +36,7 @@ from tare.discovery.node_probe import probe_script
 from tare.discovery.nodes import ask_this_machine
 from tare.discovery.slurm import find_slurm
 from tare.lab.mpi import DISTRIBUTIONS, is_installed, mpi_folder
+from tare.plugins.backends.slurm.variables import cluster_of, is_one_cluster
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
 _STAGING = "/var/tmp"  # noqa: S108  # where hosts get copies; each has a folder of its own there
@@ -83,6 +84,7 @@ class _Surveyor:
         self.commands, self.wishes, self.dialogue = commands, wishes, dialogue
         self.notes: list[str] = []
         self.user = _user()
+        self.cluster = cluster_of(os.environ)
         self.folders, self.prefixes = _folders(self.user), _prefixes()
         self.origins: Mapping[str, str] = self.folders | self.prefixes
 
@@ -109,6 +111,11 @@ class _Surveyor:
 
     def _slurm(self) -> SlurmFacts | None:
         """Return the Slurm that is here. Raises BackendError if the user means one that does not answer."""
+        if not is_one_cluster(self.cluster):
+            raise UsageError(
+                f"SLURM_CLUSTERS is {shown(self.cluster)}, and a site is of one cluster; "
+                "name one: SLURM_CLUSTERS=NAME tare init ('sacctmgr show cluster' lists them)"
+            )
         n_known = len(self.notes)
         slurm = find_slurm(self.commands, self.user, self.notes.append)
         if slurm and any(one.is_up and one.nodes for one in slurm.partitions):
@@ -120,7 +127,7 @@ class _Surveyor:
             why = f"Slurm is installed here, and does not answer: {reasons}"
             if slurm:
                 why = f"Slurm has no partition for runs: {reasons}"
-            if self.wishes.partition or self.wishes.account or self.wishes.qos:
+            if self.wishes.partition or self.wishes.account or self.wishes.qos or self.cluster:
                 raise BackendError(f"{why}; does scontrol ping answer?")
             self.dialogue.say(f"         {why}")
         return None
@@ -201,7 +208,12 @@ class _Surveyor:
         limits = limits_of(slurm, partition, node_class(partition)[0], account.value, qos.value)
         origins = tuple(filter(None, (why, account.origin, qos.origin)))
         return Choice(
-            partition=partition, account=account.value, qos=qos.value, limits=limits, origins=origins
+            partition=partition,
+            account=account.value,
+            qos=qos.value,
+            cluster=self.cluster,
+            limits=limits,
+            origins=origins,
         )
 
     def _looked(
@@ -228,7 +240,7 @@ class _Surveyor:
         partition = choice.partition
         if partition is None:
             return (), "", False
-        request = request_of(slurm, partition, choice.limits, choice.account, choice.qos)
+        request = request_of(slurm, partition, choice.limits, choice.account, choice.qos, choice.cluster)
         survey = SlurmSurvey(
             self.commands, self.dialogue, self._may, self.origins, self.notes, self.wishes.wait_s
         )

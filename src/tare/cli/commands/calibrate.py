@@ -21,7 +21,7 @@ from tare.terminal.output import echo, json_option, print_json, print_table
 from tare.terminal.progress import make_progress
 
 if TYPE_CHECKING:
-    from tare.analysis.calibration import Calibrated, Calibration
+    from tare.analysis.trust.calibration import Calibrated, Calibration
     from tare.execution.loop_interface import LoopState
 
 
@@ -54,8 +54,8 @@ def command(
       tare report campaigns/demo-aa
     """
     from tare.analysis.accounting import account
-    from tare.analysis.calibration import calibration
-    from tare.analysis.stop_reason import stop_reason
+    from tare.analysis.repeats.stop_reason import stop_reason
+    from tare.analysis.trust.calibration import calibration
 
     loaded = _load(study, site, blocks)
     is_going_on = study is not None and study.is_dir() and loaded.study.is_aa

@@ -16,8 +16,8 @@ from tare.core.errors import CampaignError, UsageError
 from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.analysis.check import Check, CheckedComparison, Undecided
-    from tare.analysis.rules import Rule
+    from tare.analysis.checking.check import Check, CheckedComparison, Undecided
+    from tare.analysis.checking.rules import Rule
     from tare.core.campaign import Campaign
 
 _CODE_QUALITY = "gl-code-quality-report.json"
@@ -111,7 +111,7 @@ def command(
       tare check campaigns/demo --rules rules.yaml --junit check.xml --summary github
       tare check campaigns/demo --pass-if 'overhead(network=macvlan) < 10 %' --undecided fail
     """
-    from tare.analysis.check import RuleFamily, check
+    from tare.analysis.checking.check import RuleFamily, check
     from tare.storage.pseudonymous import PseudonymousView, read_shown
 
     settings = _settings(fail_if, pass_if, rules_file, undecided, family, require_complete=require_complete)
@@ -147,9 +147,9 @@ def _settings(
     *,
     require_complete: bool,
 ) -> _CheckSettings:
-    from tare.analysis.check import Undecided
-    from tare.analysis.rule_parser import parse_rules
-    from tare.analysis.rules import Kind, RuleSource
+    from tare.analysis.checking.check import Undecided
+    from tare.analysis.checking.rule_parser import parse_rules
+    from tare.analysis.checking.rules import Kind, RuleSource
 
     sources = [RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if") for text in fail_if]
     sources += [RuleSource(text=text, kind=Kind.PASS_IF, where="--pass-if") for text in pass_if]
@@ -171,7 +171,7 @@ def _settings(
 
 
 def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
-    from tare.analysis.check import Outcome
+    from tare.analysis.checking.check import Outcome
     from tare.report.checks.words import headline, judging_words
     from tare.report.words.mean_cost import averaged_words, misasked_words
 

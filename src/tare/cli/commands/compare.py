@@ -84,8 +84,8 @@ def command(
       tare compare campaigns/demo --reference network=overlay --margin 5%
       tare compare campaigns/ours --against published:hpcc-fabrics/ib-100g
     """
-    from tare.analysis.compare import aggregates, comparisons
     from tare.analysis.quoted_figures import quoted
+    from tare.analysis.verdicts.compare import aggregates, comparisons
     from tare.cli.caveats import caveats_body, print_caveats
     from tare.storage.pseudonymous import read_shown
 
@@ -125,7 +125,7 @@ def _compare_against(
     *,
     as_json: bool,
 ) -> None:
-    from tare.analysis.other_campaign import against
+    from tare.analysis.verdicts.other_campaign import against
 
     theirs = _read_against(text)
     require_known(foms, campaign)
@@ -201,7 +201,7 @@ def _read_against(text: str) -> Campaign:
 def _print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison], text: str) -> None:
     """Print one row for each figure that both have, and the settings that differ."""
     if not found:
-        from tare.analysis.other_campaign import apart
+        from tare.analysis.verdicts.other_campaign import apart
 
         if reasons := apart(ours, theirs):
             echo(f"Nothing that is alike: {'; '.join(reasons)}.")

@@ -35,7 +35,8 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
       tare curves campaigns/network-tools
       tare curves campaigns/storage --margin 10%
     """
-    from tare.analysis.curves import SATURATION_MARGIN, curves
+    from tare.analysis.scales.curves import SATURATION_MARGIN, curves
+    from tare.report.words.assumed import assumed_of_intervals
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
@@ -52,6 +53,13 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
     _print_hockney(found.hockney, campaign.plan)
     _print_crossovers(found.crossovers, campaign.plan)
     _print_saturations(found.saturations, campaign.plan)
+    n_blocks = [
+        *(one.n_blocks for one in found.hockney),
+        *(one.n_blocks for one in found.crossovers),
+        *(one.n_blocks for one in found.saturations),
+    ]
+    if text := assumed_of_intervals(n_blocks):
+        echo("", text)
 
 
 def _print_hockney(found: Sequence[HockneyFit], plan: Plan) -> None:

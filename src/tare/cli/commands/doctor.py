@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +22,7 @@ _MISSING_EXIT_CODE = 3
 
 
 @click.command()
+@click.argument("study", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--site", metavar="SITE", help="Check this site instead of the machine: a site file, lab or local."
 )
@@ -34,22 +37,34 @@ _MISSING_EXIT_CODE = 3
 )
 @json_option
 @log_options
-def command(site: str | None, platforms: tuple[str, ...], wait: float | None, as_json: bool) -> None:
+def command(
+    study: Path | None, site: str | None, platforms: tuple[str, ...], wait: float | None, as_json: bool
+) -> None:
     """Check what this machine needs for the lab: what is missing, why it matters and how to get it.
+
+    With STUDY, a study file or a campaign folder, check whether its programs can start: whether the hosts
+    find them, their interpreters and shared libraries, load their software, and have inputs and storage
+    paths. It starts no job: programs of Slurm and other queues are looked for on this machine.
 
     With --site, check a site: whether its hosts respond, clocks agree, the working folder and storage can
     be written, interfaces and addresses exist, and batch systems accept jobs. Each platform starts two
     ranks of one program on two nodes, and the MPI and network that they used are shown. Run this command
     in the folder where campaigns will be.
 
-    Exits with 3 if something is missing that the lab or the site needs.
+    Exits with 3 if something is missing that the lab, the study or the site needs.
 
     \b
     Examples:
       tare doctor
+      tare doctor study.yaml
       tare doctor --site venus.yaml
       tare doctor --site lab --platform mpich --platform slurm
     """
+    if study is not None:
+        if site is not None or platforms:
+            raise click.UsageError("a study names its site; leave out --site and --platform")
+        _check_study(study, as_json=as_json)
+        return
     if site is not None:
         _check_site(site, platforms, wait, as_json=as_json)
         return
@@ -92,15 +107,28 @@ def _check_site(name: str, platforms: tuple[str, ...], wait_s: float | None, *, 
         if not as_json:
             echo(redact_text(line))
 
+    findings = examine(config.read_site(name), platforms, patience=Patience(wait_s, say))
+    _tell(findings, "tare.doctor.site/1", {"site": name}, as_json=as_json)
+
+
+def _check_study(study: Path, *, as_json: bool) -> None:
+    from tare.app import planning
+    from tare.app.study_doctor import examine_study
+
+    _tell(examine_study(planning.load(study)), "tare.doctor.study/1", {"study": str(study)}, as_json=as_json)
+
+
+def _tell(found: Iterable[Finding], schema: str, subject: dict[str, str], *, as_json: bool) -> None:
+    """Print the findings, and exit with 3 if one is a fault."""
     findings = []
-    for raw in examine(config.read_site(name), platforms, patience=Patience(wait_s, say)):
+    for raw in found:
         hidden = {"found": redact_text(raw.found), "cure": redact_text(raw.cure)}
         finding = msgspec.structs.replace(raw, **hidden)
         findings.append(finding)
         if not as_json:
             echo(*finding_lines(finding))
     if as_json:
-        print_json("tare.doctor.site/1", {"site": name, "findings": findings})
+        print_json(schema, {**subject, "findings": findings})
     if any(one.is_met is False for one in findings):
         sys.exit(_MISSING_EXIT_CODE)
 

@@ -102,6 +102,7 @@ def command(
     from tare.app.init.survey import Wishes, survey
     from tare.app.init.trial import how_tried
     from tare.discovery.commands import OwnCommands
+    from tare.plugins.backends.slurm.variables import cluster_of
 
     targets = _targets(folder, is_forced=force)
     dialogue = _Terminal(is_silent=as_json, agrees=yes)
@@ -117,7 +118,9 @@ def command(
         allows_jobs=not no_jobs,
         wait_s=round(wait),
     )
-    found = survey(OwnCommands(), wishes, dialogue)
+    cluster = cluster_of(os.environ)
+    commands = OwnCommands({"SLURM_CLUSTERS": cluster} if cluster else {})
+    found = survey(commands, wishes, dialogue)
     draft, findings = _tried(found, folder, dialogue, wishes.wait_s)
     tried = how_tried(draft, findings)
     where = f"{found.found.host}, {time.strftime('%Y-%m-%d')}"

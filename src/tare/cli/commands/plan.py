@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.analysis.budget import describe_budget
+from tare.analysis.repeats.budget import describe_budget
 from tare.app import planned_tasks, planning
 from tare.app.inputs import missing_inputs
 from tare.cli import shell_text
@@ -30,7 +30,7 @@ from tare.storage.pseudonyms import read_pseudonyms
 from tare.terminal.output import echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
-    from tare.analysis.cost import Amount, Cost
+    from tare.analysis.repeats.cost import Amount, Cost
     from tare.app.remaining import Remaining
     from tare.core.workload import Stage
     from tare.execution.compose import Composer
@@ -190,7 +190,7 @@ def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options:
 
 
 def _cost(loaded: planning.Loaded, like: Path | None) -> Cost:
-    from tare.analysis.cost import cost
+    from tare.analysis.repeats.cost import cost
 
     n_hosts = _n_hosts(loaded)
     if like is None:

@@ -34,8 +34,8 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare predict campaigns/gromacs --curves campaigns/network-tools
       tare predict campaigns/all-in-one --json
     """
-    from tare.analysis.prediction import predictions, why_no_predictions
-    from tare.analysis.profiled_programs import profiled_programs
+    from tare.analysis.predictions.prediction import predictions, why_no_predictions
+    from tare.analysis.predictions.profiled_programs import profiled_programs
     from tare.cli.network_records import prediction_records
     from tare.report.words.network_need import prediction_sentence
     from tare.report.words.numbers import visible

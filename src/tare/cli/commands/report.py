@@ -189,7 +189,7 @@ def _base(campaign: Campaign, texts: Sequence[str]) -> Settings | None:
     """Return the settings that `texts` name. Raises UsageError if no case has them."""
     if not texts:
         return None
-    from tare.analysis.common_base import is_of
+    from tare.analysis.scales.common_base import is_of
 
     base = read_reference(campaign, [*map(campaign.pseudonyms.only, texts)], option="--base") or {}
     if not any(is_of(case.settings, base) for case in campaign.plan.cases):

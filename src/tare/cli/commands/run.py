@@ -33,7 +33,7 @@ from tare.terminal.progress import make_progress
 
 if TYPE_CHECKING:
     from tare.analysis.accounting import Accounting
-    from tare.analysis.stop_reason import StopReason
+    from tare.analysis.repeats.stop_reason import StopReason
 
 
 _MOST_RUNS_UNASKED = 10_000
@@ -155,7 +155,7 @@ def command(
       tare run study.yaml -v                           print what is sent where, as in the log
     """
     from tare.analysis.accounting import account
-    from tare.analysis.stop_reason import stop_reason
+    from tare.analysis.repeats.stop_reason import stop_reason
 
     loaded = planning.load(study, blocks, like=out)
     if study.is_dir() and blocks is None and not extend:
@@ -237,8 +237,8 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) 
     for reason, count in packet_faults(folders).most_common(3):
         echo_or_drop(f"  {count} × packets not all counted: {reason}")
     if campaign.plan.reference and accounting.n_done:
-        from tare.analysis.compare import aggregates
         from tare.analysis.quoted_figures import quoted
+        from tare.analysis.verdicts.compare import aggregates
         from tare.cli.commands.compare import print_other_figures
         from tare.cli.comparison_table import print_comparisons
 

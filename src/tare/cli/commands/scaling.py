@@ -35,8 +35,9 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
       tare scaling campaigns/gromacs-networks --p-ref 2 --fom ns_per_day
       tare published openfoam-fabrics --out /tmp/fabrics && tare scaling /tmp/fabrics
     """
-    from tare.analysis.scaling import scalings
+    from tare.analysis.scales.scaling import scalings
     from tare.cli.commands.compare import require_known
+    from tare.report.words.assumed import assumed_of_intervals
     from tare.storage.pseudonymous import read_shown
 
     campaign = read_shown(folder)
@@ -55,6 +56,8 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
         if index:
             echo()
         _print(group, campaign.plan)
+    if text := assumed_of_intervals(point.n_blocks for curve in found for point in curve.points):
+        echo("", text)
 
 
 def _groups(found: Sequence[ScalingCurve]) -> list[list[ScalingCurve]]:

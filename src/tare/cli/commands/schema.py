@@ -8,11 +8,11 @@ from tare.terminal.output import echo
 
 INPUTS = ("study", "site")
 OUTPUTS = (
-    *("calibrate", "check", "claims", "clean", "compare", "curves", "doctor", "doctor.site", "environment"),
-    *("environment.diff", "export", "import", "init", "lab.rootfs", "lab.status", "log", "metrics", "parse"),
-    *("plan", "predict", "published", "report", "scaling", "seal", "serve", "serve.campaign"),
-    *("serve.campaigns", "serve.log", "serve.run", "serve.runs", "status", "telemetry.import"),
-    *("telemetry.show", "tolerance", "verify", "why", "workloads"),
+    *("calibrate", "check", "claims", "clean", "compare", "curves", "doctor", "doctor.site", "doctor.study"),
+    *("environment", "environment.diff", "export", "import", "init", "lab.rootfs", "lab.status", "log"),
+    *("metrics", "parse", "plan", "predict", "published", "report", "scaling", "seal", "serve"),
+    *("serve.campaign", "serve.campaigns", "serve.log", "serve.run", "serve.runs", "status"),
+    *("telemetry.import", "telemetry.show", "tolerance", "verify", "why", "workloads"),
 )
 """The contracts of `tare.cli.json_schemas`, which takes long to import, without `tare.` and the version."""
 

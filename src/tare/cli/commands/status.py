@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from tare.analysis.budget import describe_budget
+from tare.analysis.repeats.budget import describe_budget
 from tare.analysis.spans import spans_of
 from tare.cli.logs import moment, print_log
 from tare.core.attempt import State
@@ -24,8 +24,8 @@ _VAGUE = 10.0
 
 if TYPE_CHECKING:
     from tare.analysis.accounting import Accounting, PlannedRun
-    from tare.analysis.stop_reason import StopReason
-    from tare.analysis.stopping import CasePrecision
+    from tare.analysis.repeats.stop_reason import StopReason
+    from tare.analysis.repeats.stopping import CasePrecision
 
 
 @click.command()
@@ -59,7 +59,7 @@ def command(
       tare status campaigns/demo --log --since 1h --level warning
     """
     from tare.analysis.accounting import account
-    from tare.analysis.stop_reason import stop_reason
+    from tare.analysis.repeats.stop_reason import stop_reason
     from tare.storage.pseudonymous import read_shown
 
     if is_log:

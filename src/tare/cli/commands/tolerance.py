@@ -30,8 +30,8 @@ def command(folder: Path, curves: Path | None, as_json: bool) -> None:
       tare tolerance campaigns/openfoam
       tare tolerance campaigns/openfoam --curves campaigns/network-tools
     """
-    from tare.analysis.profiled_programs import why_no_programs
-    from tare.analysis.tolerance import tolerances
+    from tare.analysis.predictions.profiled_programs import why_no_programs
+    from tare.analysis.predictions.tolerance import tolerances
     from tare.cli.network_records import tolerance_records
     from tare.report.words.network_need import bandwidth_words, latency_words, tolerance_sentence
     from tare.report.words.numbers import number, percent, scaled, visible

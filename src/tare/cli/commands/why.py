@@ -42,11 +42,11 @@ def command(folder: Path, as_json: bool) -> None:
       tare why campaigns/gromacs-networks
       tare why campaigns/gromacs-networks --json
     """
-    from tare.analysis.attribution import attributions
-    from tare.analysis.prediction import predictions
-    from tare.analysis.profiled_programs import why_no_programs
-    from tare.analysis.profiles import profiles
-    from tare.analysis.tolerance import tolerances
+    from tare.analysis.causes.attribution import attributions
+    from tare.analysis.causes.profiles import profiles
+    from tare.analysis.predictions.prediction import predictions
+    from tare.analysis.predictions.profiled_programs import why_no_programs
+    from tare.analysis.predictions.tolerance import tolerances
     from tare.cli.network_records import network_lines, prediction_records, tolerance_records
     from tare.report.words.numbers import visible
     from tare.storage.pseudonymous import read_shown
@@ -74,7 +74,7 @@ def command(folder: Path, as_json: bool) -> None:
 
 
 def _told(campaign: Campaign, found: Sequence[Attribution]) -> Iterator[_Told]:
-    from tare.analysis.correlates import explanations
+    from tare.analysis.causes.correlates import explanations
     from tare.report.variants import lay_out
     from tare.report.words.causes import cause_sentence
     from tare.report.words.mean_and_scatter import mean_and_scatter_sentence

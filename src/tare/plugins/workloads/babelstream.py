@@ -29,6 +29,8 @@ from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import figure
 
 _CLASSIC = ("copy", "mul", "add", "triad", "dot")
+_GPU_STREAM = ("copy", "mul", "add", "triad")
+"""The kernels before version 3, when it was called GPU-STREAM."""
 _ALL = (*_CLASSIC, "nstream")
 
 _UNITS = {
@@ -122,13 +124,12 @@ class _Log(LogParser):
     def __init__(self, foms: Iterable[Fom]) -> None:
         super().__init__(foms)
         self._runs: list[_Run] = []
-        self._has_banner = False
 
     def read(self, line: str) -> None:
         """Read one line: banner, setting, head, row, or something else."""
-        if line == "BabelStream":
-            self._has_banner = True
-            self._begin()
+        if line in {"BabelStream", "GPU-STREAM"}:
+            run = self._begin()
+            run.kernels = _GPU_STREAM if line == "GPU-STREAM" else None
         elif line.startswith("Running ") and (running := _RUNNING.fullmatch(line)) is not None:
             self._read_kernels(running[1], line)
         elif line.startswith(("Number of elements: ", "Precision: ")):
@@ -163,7 +164,8 @@ class _Log(LogParser):
         if "triad" in line:  # version 4 and before
             return
         names = {"All": _ALL, "Classic": _CLASSIC, None: _CLASSIC}
-        self._open().kernels = names.get(which) or (str(which).lower(),)
+        run = self._open()
+        run.kernels = run.kernels or names.get(which) or (str(which).lower(),)
 
     def _read_fact(self, line: str) -> None:
         name, _, value = line.partition(": ")

@@ -21,7 +21,8 @@ _N_REST = 5 + 7 + 22
 _N_FIELDS = {3: 41, 4: 41, 5: 47}
 """How many fields each operation has, by version of the format."""
 _OPERATIONS = {3: ("read", "write"), 4: ("read", "write", "trim"), 5: ("read", "write", "trim")}
-_FIGURES: Mapping[int, str] = {1: "bandwidth", 2: "iops", 10: "latency"}
+_LATENCY = 10
+_FIGURES: Mapping[int, str] = {1: "bandwidth", 2: "iops", _LATENCY: "latency"}
 """The index of each figure among the fields of an operation: KiB/s, operations per second, microseconds."""
 _RUNTIME = 3
 """The index of the run time in milliseconds among the fields of an operation."""
@@ -79,6 +80,8 @@ def _is_snapshot(one: Job, other: Job) -> bool:
 
 
 def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:
+    if figure(fields[_LATENCY]) == 0:  # fio measured none (gtod_reduce, disable_clat)
+        fields = [*fields[:_LATENCY], *[""] * (len(fields) - _LATENCY)]
     for column, fom in _FIGURES.items():
         if (value := figure(fields[column])) is not None:
             yield fom, value

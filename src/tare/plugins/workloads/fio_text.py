@@ -15,7 +15,9 @@ _JOB = re.compile(
     r"(?:<\S+> )?(.*): \(groupid=([0-9]+), jobs=([0-9]{1,9})\): err=\s*([0-9]+)\b.*: pid=([0-9]*)"
 )
 _DIRECTION = re.compile(r"\s+(read|write|trim|mixed)\s*: ")
-_RATES = re.compile(r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?B)/s (?:\(([0-9.]+)([kMGT]?B)/s\))?")
+_RATES = re.compile(
+    r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?(?:B|bit))/s (?:\(([0-9.]+)([kKMGT]?i?(?:B|bit))/s\))?"
+)
 _OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
 _RUNTIME = re.compile(r"(?:/|runt= *)([0-9]{1,12})msec")
 _ISSUED = re.compile(r"\s+issued\b[^:]*: total=([rwd=/,0-9]+)")
@@ -41,6 +43,8 @@ _KIBIBYTES = {
     "TB": 1e12 / 1024,
     "TiB": 1024.0**3,
 }
+_KIBIBYTES |= {f"{unit[:-1]}bit": factor / 8 for unit, factor in _KIBIBYTES.items()}
+"""Bits are the units of rates with unit_base=1."""
 _OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
 """Up to 2.x, KB means 1024 bytes (HOWTO: kb_base)."""
 
@@ -89,7 +93,8 @@ class TextReader:
             jobs = self._runs[-1]
             self._n_jobs += 1
             process = (job.pid, name, match[2]) if job.pid else (str(self._n_jobs),)
-            jobs.pop(process, None)
+            if jobs.pop(process, None):
+                self._statuses[-1].pop(group, None)
             self._last = jobs[process] = job
             self._findings.begin()
             self._figures = None
@@ -143,7 +148,8 @@ class TextReader:
             iops, bandwidth = (match[1], match[2]), (match[3], _KIBIBYTES.get(match[4]))
         elif match := _OLD_RATES.search(line):
             iops, bandwidth = (match[3], match[4]), (match[1], _OLD_KIBIBYTES[match[2]])
-        else:
+        else:  # those of reads and writes together are not printed (unified_rw_reporting=both)
+            self._figures = None
             return
         figures = {"iops": number(iops[0]) * _THOUSANDS[iops[1]]}
         if runtime := _RUNTIME.search(line):
@@ -169,6 +175,8 @@ class TextReader:
 
     def _read_latency(self, figures: dict[str, float], line: str) -> None:
         if match := _LATENCY.match(line):
+            if "latency" in figures:
+                self._findings.mixed("two latencies of one operation")
             figures["latency"] = number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
         elif match := _PERCENTILE_HEAD.match(line):
             self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
@@ -195,7 +203,8 @@ class TextReader:
         for jobs, statuses in zip(self.runs, self._statuses, strict=True):
             for group, operations in sorted(_operations(jobs).items()):
                 missing = operations - statuses.get(group, set())
-                strays = statuses.get(group, set()) - operations
+                both = {"mixed"} if operations else set()  # the sum of the others
+                strays = statuses.get(group, set()) - operations - both
                 if strays:
                     yield f"fio's text lacks the figures of the {', '.join(sorted(strays))}s of group {group}"
                 if missing or group not in statuses:

@@ -125,6 +125,8 @@ class ImbLog(LogParser):
         self._limits: dict[str, int] = {}
         self._tables: list[_Table] = []
         self._open: _Table | None = None
+        self._is_named = True
+        """Whether the title of the open table has the name of the benchmark, with ``Multi-``."""
         self._run = 0
         self._megabyte: float | None = None
         self._finished_runs: set[int] = set()
@@ -159,7 +161,10 @@ class ImbLog(LogParser):
             if any(table.run == self._run for table in self._tables):
                 self._findings.mixed("the sizes of a run come after its tables")
         elif header["benchmark"]:
-            self._open = self._new_table() if header["benchmark"] == self._workload.benchmark else None
+            # With one pair of ranks, IMB leaves `Multi-` out of the title; only the columns show the option.
+            names = {self._workload.benchmark, self._workload.benchmark.removeprefix(MULTIPLE)}
+            self._open = self._new_table() if header["benchmark"] in names else None
+            self._is_named = header["benchmark"] == self._workload.benchmark
         elif header["asked_mode"]:
             self._asked_modes[self._run] = header["asked_mode"].upper().replace("_", "-")
         elif self._open is not None:
@@ -186,8 +191,17 @@ class ImbLog(LogParser):
         return table
 
     def _read_columns(self, table: _Table, line: str) -> None:
-        if tuple(line.split()) == self._workload.columns:
+        columns = tuple(line.split())
+        if columns == self._workload.columns:
             table.width = len(line)
+        elif not self._is_named:
+            self._tables.remove(table)
+            self._open = None
+        elif "t_avg[usec]" in columns and self._workload.benchmark in {"PingPong", "PingPing"}:
+            self._findings.problem(
+                f"{self._name(table)} has the columns of IMB's option -multi; "
+                f"read it as imb.{MULTIPLE.lower()}{self._workload.benchmark.lower()}"
+            )
         else:
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
 

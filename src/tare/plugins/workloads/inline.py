@@ -51,6 +51,7 @@ class InlineWorkload:
         self.epilogue = definition.epilogue
         self._definition = definition
         own = [one for one in definition.foms if one.file in {None, self.output}]
+        self._sought = {one.fom.name: _sought(one) for one in own}
         self._own = tuple(one.fom for one in own)
         self._regexes = [_FomRegex(self.name, one, one.regex) for one in own if one.regex]
         self._columns = [_FomColumn(one.fom, one.csv) for one in own if one.csv]
@@ -142,7 +143,7 @@ class InlineWorkload:
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the figures and make the checks (see core.workload.Workload.parse)."""
         findings = Findings(self._own, is_any_number_possible=True)
-        figures = {fom.name: DeclaredFigure(fom, findings) for fom in self._own}
+        figures = {fom.name: DeclaredFigure(fom, findings, self._sought[fom.name]) for fom in self._own}
         unmet = list(self._must)
         document = _Document()
         torn: list[str] = []
@@ -192,6 +193,16 @@ def _lasting(value: object) -> object:
 
 
 # Figures
+
+
+def _sought(one: InlineFom) -> str:
+    """Return what an output without the figure lacks."""
+    if one.regex:
+        return f"no line matches '{shown(one.regex)}'"
+    if one.json:
+        return f"no JSON in it has {one.json!r}"
+    columns = " and ".join(map(repr, (one.csv, *one.fom.by)))
+    return f"no line of it names the column {columns} between commas, semicolons or tabs"
 
 
 class _FomRegex:

@@ -217,7 +217,8 @@ class IorLog(LogParser):
         for test, at in self._points():
             self._findings.record_facts(**test.facts)
             self._measure(test, at)
-        return self._findings.parsed(is_complete=not faults)
+        is_end_known = not any(run.is_library and not run.is_finished for run in runs)
+        return self._findings.parsed(is_complete=not faults, is_end_known=is_end_known)
 
     def _points(self) -> Iterator[tuple[_Test, dict[str, Scalar]]]:
         """Yield every test with its coordinates: settings that differ, and numbers if settings repeat."""

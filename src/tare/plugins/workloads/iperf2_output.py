@@ -70,6 +70,7 @@ class _Run:
     is_server: bool = False
     is_csv: bool | None = None
     has_head: bool = False
+    has_duplex_head: bool = False
     is_mixed: bool = False
     ports: dict[bool, str] = dataclasses.field(default_factory=dict)
     """The port that it connects to (False), and the port that it listens on (True)."""
@@ -94,15 +95,28 @@ class _Run:
         return is_first
 
     @property
+    def is_full_duplex(self) -> bool:
+        """Whether both ends send over one connection (--full-duplex), as ``[  1]`` and ``[ *1]``."""
+        streams = {stream for _, stream in self.flows}
+        is_starred = any(stream[0] == "*" and stream[1:].strip() in streams for stream in streams)
+        return self.has_duplex_head or is_starred
+
+    @property
     def directions(self) -> dict[str, str]:
-        """The direction of each stream; the client of the test is the end that connected first."""
+        """The direction of each stream; the client of the test is the end that connected first.
+
+        On one connection, a star marks the stream that the server sends.
+        """
+        if self.is_full_duplex:
+            streams = [stream for _, stream in self.flows if stream != "SUM"]
+            return {stream: _REVERSE if stream[0] == "*" else _FORWARD for stream in streams}
         first = next(iter(self.ways.values()), False)
         return {stream: _FORWARD if way == first else _REVERSE for stream, way in self.ways.items()}
 
     @property
     def is_bidirectional(self) -> bool:
-        """Whether both ends send at once (-d): then the client also listens."""
-        return self.is_client and self.is_server
+        """Whether both ends send at once; with -d, the client also listens."""
+        return self.is_full_duplex or (self.is_client and self.is_server)
 
     @property
     def has_rows(self) -> bool:
@@ -127,8 +141,8 @@ class _Run:
     def both_ways(self, time_s: float | None) -> dict[str, IntervalRow]:
         """Return the row of the whole test by direction, if both ends sent with one stream each."""
         found: dict[str, IntervalRow] = {}
-        for (_, stream), flow in self.flows.items():
-            row = flow.whole(0.0 if self.is_closed else _SHORT_S)
+        for (is_sent, stream), flow in self.flows.items():
+            row = None if is_sent else flow.whole(0.0 if self.is_closed else _SHORT_S)
             if stream in self.directions and row is not None and row.end_s > 0.9 * (time_s or 0):
                 found[self.directions[stream]] = row
         streams = {stream for _, stream in self.flows if stream != "SUM"}
@@ -167,7 +181,7 @@ def _facts(run: _Run) -> dict[str, Scalar]:
 
 
 _ROW = re.compile(
-    r"\[ *\*?(?P<id>[0-9]{1,5}|SUM)\]\s+"
+    r"\[ *\*?(?P<id>[0-9]{1,5}|SUM(?:-[0-9]{1,5})?)\]\s+"
     r"(?P<start>[0-9]{1,9}\.[0-9]{1,4})- *(?P<end>[0-9]{1,9}\.[0-9]{1,4}) sec\s+" + RESULT + r"(?=\s|$)"
     r"(?:\s+(?P<jitter>[0-9]{1,9}\.[0-9]{3}) ms\s+"
     r"(?P<lost>[0-9]{1,15})/ *[0-9]{1,15} \((?P<loss>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)%\))?"
@@ -239,11 +253,14 @@ class Iperf2Log(LogParser):
             if not self._runs:
                 self._add(_Run())
             run = self._runs[-1]
-            if run.add(line[1 : line.find("]")].strip(" *"), line, is_sent=run.is_udp and "%)" not in line):
+            name = line[1 : line.find("]")].strip()
+            stream = "SUM" if name.startswith("SUM") else name  # SUM-2 with --sum-only, of two streams
+            if run.add(stream, line, is_sent=run.is_udp and "%)" not in line):
                 self._findings.keep()
         elif " connected with " in line:
             run = self._begin()
             run.n_connections += 1
+            run.has_duplex_head |= " (full-duplex)" in line
             if ends := _CONNECTION.match(line):
                 is_far = ends["far"] == run.ports.get(False)
                 if is_far != (ends["near"] == run.ports.get(True)):

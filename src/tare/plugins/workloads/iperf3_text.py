@@ -152,7 +152,9 @@ class TextRun:
             yield self._failure
         totals = {(end, way) for end, way, _ in self._totals()}
         ends = {end for end, _ in totals}
-        n_ways = len({way for _, way in totals}) or 1
+        ways = {way for _, way in totals}
+        lost = {(end, way) for end in ("sender", "receiver") for way in ways} - totals
+        n_ways = len(ways) or 1
         n_streams = max(len(self._streams), self._n_connections)
         if "both" in self.ends and len(self.ends) > 1:
             yield "the row of an interval stands in the summary"
@@ -162,7 +164,7 @@ class TextRun:
             yield f"the summary of {n_streams} streams has no sum"
         elif self._is_client and not self.is_done:
             yield "the client's closing line 'iperf Done.' is missing"
-        elif self._is_client and len(ends) == 1 and ends < {"sender", "receiver"}:
-            yield f"the {'receiver' if 'sender' in ends else 'sender'}'s row is missing"
+        elif self._is_client and "both" not in ends and lost:
+            yield f"the {min(lost)[0]}'s row is missing"
         elif self._is_client is None and not self.is_done and ends == {"sender"}:
             yield "the receiver's row is missing"

@@ -50,6 +50,8 @@ _SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
 _VERSION = re.compile(r"LAMMPS \((?:[0-9]{1,2} )?\w+ ?([0-9]{4})\b.*\)")
 _LOOP = re.compile(r"Loop time of (\S+) on \d+ procs(?: \(.*\))? for (\d+) steps with (\d+) atoms")
 _USE = re.compile(r"([0-9]+\.[0-9]+)% CPU use with (\d+) MPI tasks x (no|\d+) OpenMP threads")
+_SEPARATOR = re.compile(r", | {2,}")
+"""What separates the rates of a run; blanks in the ICMS versions of 2011 to 2014."""
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _FIRST_WITH_WALL_TIME = 2014
 _DIGITS = 0.01
@@ -186,7 +188,7 @@ class LammpsLog(ApplicationLog):
             self._findings.mixed("the performance of no run")
             return
         self._loop.has_performance = True
-        for part in line.removeprefix("Performance: ").split(", "):
+        for part in _SEPARATOR.split(line.removeprefix("Performance: ")):
             value, _, unit = part.partition(" ")
             rate = figure(value)
             if unit in _RATES and rate is not None:

@@ -192,6 +192,10 @@ class _Log(LogParser):
             figures = [fom for fom, _ in result.figures]
             if len(set(figures)) < len(figures):
                 findings.mixed(f"{result.test} has two values of one kind")
+            if result.test.endswith("_bw") and "latency" in figures:
+                findings.mixed(f"{result.test} has a latency")
+            if result.test.endswith("_lat") and "bandwidth" in figures:
+                findings.mixed(f"{result.test} has a bandwidth")
         if asked and not faults and [one.test for one in self._results] != list(asked):
             findings.mixed(f"the tests are not those that were asked for, {' '.join(asked)}, in their order")
         found = {result.facts["bytes"] for result in self._results if "bytes" in result.facts}

@@ -166,7 +166,11 @@ class _Log(LogParser):
         return findings.parsed(is_complete=not faults, payload_bytes=payload_bytes or None)
 
 
-_FAILURES = ("ERROR", "No messages were received", "No valid observations", "Test end (interrupted by")
+_FAILURES = (
+    "ERROR", "No messages were received", "No valid observations",
+    "Test end (interrupted by user)", "Test end (interrupted by signal",
+)  # fmt: skip
+"""The timer (``interrupted by timer``) ends every test of a given time; it is no failure."""
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
 _END = re.compile(r"\[ *[0-9]+\] IP = .*# (TCP|UDP)\b")
 """The other end, as the client prints it before a run."""

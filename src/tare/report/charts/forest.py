@@ -9,7 +9,7 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from tare.analysis.comparison_rows import Figure
+from tare.analysis.verdicts.comparison_rows import Figure
 from tare.core.comparison import Comparison
 from tare.core.margins import margin_ends
 from tare.report.charts import palette

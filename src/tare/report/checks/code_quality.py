@@ -9,7 +9,8 @@ import hashlib
 
 import msgspec
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.core.visible_text import visible_line
 from tare.report.checks.words import case_words, limit_words, measured_words
 
 _SEVERITY = {Undecided.PASS: "info", Undecided.WARN: "minor", Undecided.FAIL: "major"}
@@ -49,9 +50,9 @@ def _body(
 ) -> dict[str, object]:
     # The fingerprint has no numbers in it: the same comparison is the same issue in the next pipeline.
     return {
-        "description": description,
-        "check_name": name,
+        "description": visible_line(description),
+        "check_name": visible_line(name),
         "fingerprint": hashlib.sha256((key or name).encode("utf-8", "replace")).hexdigest(),
         "severity": severity,
-        "location": {"path": file, "lines": {"begin": line}},
+        "location": {"path": visible_line(file), "lines": {"begin": line}},
     }

@@ -6,15 +6,12 @@ The format has no standard. This module uses the subset on which Jenkins, GitLab
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.core.visible_text import visible
 from tare.report.checks.words import case_words, limit_words, measured_words, reference_words, why_words
 from tare.report.words.assumed import assumed_brief
-
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot contain, not even escaped (https://www.w3.org/TR/xml/#charsets)."""
 
 _COMPLETE = "every planned run is done"
 
@@ -41,10 +38,10 @@ def junit_xml(check: Check, undecided: Undecided) -> str:
 
 
 def _suite(root: ElementTree.Element, check: Check, verdict: RuleVerdict, undecided: Undecided) -> None:
-    suite = ElementTree.SubElement(root, "testsuite", name=_legal(verdict.rule.name))
+    suite = ElementTree.SubElement(root, "testsuite", name=visible(verdict.rule.name))
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in (("rule", verdict.rule.words), ("verdict", str(verdict.outcome))):
-        ElementTree.SubElement(properties, "property", name=name, value=_legal(value))
+        ElementTree.SubElement(properties, "property", name=name, value=visible(value))
     for one in verdict.judged:
         case = _case(suite, check, case_words(one))
         if one.outcome is Outcome.FAIL or (one.outcome is Outcome.UNDECIDED and undecided is Undecided.FAIL):
@@ -52,16 +49,16 @@ def _suite(root: ElementTree.Element, check: Check, verdict: RuleVerdict, undeci
         elif one.outcome is Outcome.UNDECIDED and undecided is Undecided.WARN:
             _add_result(case, "skipped", f"undecided: {_details(one, check.confidence)}")
         else:
-            ElementTree.SubElement(case, "system-out").text = _legal(_details(one, check.confidence))
+            ElementTree.SubElement(case, "system-out").text = visible(_details(one, check.confidence))
 
 
 def _case(suite: ElementTree.Element, check: Check, name: str) -> ElementTree.Element:
-    group = _legal(f"{check.study}@{check.site}")
-    return ElementTree.SubElement(suite, "testcase", classname=group, name=_legal(name), time="0")
+    group = visible(f"{check.study}@{check.site}")
+    return ElementTree.SubElement(suite, "testcase", classname=group, name=visible(name), time="0")
 
 
 def _add_result(case: ElementTree.Element, kind: str, message: str) -> None:
-    result = ElementTree.SubElement(case, kind, message=_legal(message))
+    result = ElementTree.SubElement(case, kind, message=visible(message))
     if kind == "failure":
         result.set("type", "tare.check")
 
@@ -85,7 +82,3 @@ def _count(element: ElementTree.Element, suites: list[ElementTree.Element]) -> N
     ):
         element.set(name, str(sum(len(suite.findall(kind)) for suite in suites)))
     element.set("errors", "0")
-
-
-def _legal(text: str) -> str:
-    return _ILLEGAL.sub("", text)

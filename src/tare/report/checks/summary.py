@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from tare.analysis.check import Check, CheckedComparison, Outcome, Undecided
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, Undecided
+from tare.core.visible_text import visible_line
 from tare.report.checks.words import (
     case_words,
     headline,
@@ -14,28 +13,27 @@ from tare.report.checks.words import (
     measured_words,
     why_words,
 )
+from tare.report.escaping import markdown
 
 MOST_ROWS = 500
 """The most rows of the tables, since GitHub refuses a job summary of more than 1 MiB."""
 
 _SIGNS = {Outcome.PASS: "✅ pass", Outcome.FAIL: "❌ fail", Outcome.UNDECIDED: "❔ undecided"}
-_MARKS = re.compile(r"([\\`*_{}\[\]()#+!|<>~&@:])")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _WORST_FIRST = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.PASS)
 
 
 def check_markdown(check: Check) -> str:
     """Return the check as GitHub-flavoured Markdown: one table per rule, with failed comparisons first."""
-    lines = [f"## {_plain(check.study)} at {_plain(check.site)}: {_plain(headline(check))}", ""]
+    lines = [f"## {markdown(check.study)} at {markdown(check.site)}: {markdown(headline(check))}", ""]
     if not check.completeness.is_complete:
-        lines += [f"⚠️ {_plain(str(check.completeness))}.", ""]
+        lines += [f"⚠️ {markdown(str(check.completeness))}.", ""]
     for note in check.notes:
-        lines += [f"⚠️ {_plain(note)}", ""]
+        lines += [f"⚠️ {markdown(note)}", ""]
     left = MOST_ROWS
     for verdict in check.verdicts:
         rule = verdict.rule
-        named = f"**{_plain(rule.name)}** – " if rule.name != rule.text else ""
-        lines += [f"### {_SIGNS[verdict.outcome]}: {named}{_plain(rule.words)}", ""]
+        named = f"**{markdown(rule.name)}** – " if rule.name != rule.text else ""
+        lines += [f"### {_SIGNS[verdict.outcome]}: {named}{markdown(rule.words)}", ""]
         lines += [
             "| case | measured | in compare | limit | runs | verdict | why |",
             "| --- | ---: | --- | ---: | ---: | --- | --- |",
@@ -46,7 +44,7 @@ def check_markdown(check: Check) -> str:
             lines.append(f"| … and {len(rows) - left} more | | | | | | |")
         left = max(left - len(rows), 0)
         lines.append("")
-    return "\n".join([*lines, _plain(judging_words(check)), ""])
+    return "\n".join([*lines, markdown(judging_words(check)), ""])
 
 
 def github_annotations(check: Check, undecided: Undecided) -> list[str]:
@@ -78,17 +76,12 @@ def _row(one: CheckedComparison, check: Check) -> str:
         _SIGNS[one.outcome],
         why_words(one, check.confidence),
     )
-    return f"| {' | '.join(map(_plain, cells))} |"
-
-
-def _plain(text: str) -> str:
-    """Return `text` escaped for Markdown, on one line."""
-    return _MARKS.sub(r"\\\1", _CONTROL.sub(" ", text))
+    return f"| {' | '.join(map(markdown, cells))} |"
 
 
 def _data(text: str) -> str:
     """Escape the message of a workflow command (actions/toolkit, packages/core/src/command.ts)."""
-    return _CONTROL.sub(" ", text).replace("%", "%25")
+    return visible_line(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tare.analysis.check import Check, CheckedComparison, Outcome, RuleFamily
-from tare.analysis.rules import Function
+from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleFamily
+from tare.analysis.checking.rules import Function
 from tare.core.attempt import State
 from tare.core.values import Settings
 from tare.report.words.assumed import assumed_mark, footnote

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tare.core.verdict import Verdict, verdicts
 from tare.report.content import Content
+from tare.report.escaping import latex
 from tare.report.formats.changes import change_rows
-from tare.report.formats.escaping import latex
 from tare.report.formats.templates import Plain, text_environment
 from tare.report.sections.environment import Surroundings
 from tare.report.sections.overview import HeatMapCell, Overview

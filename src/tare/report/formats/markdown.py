@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tare.report.charts.palette import sign_of
 from tare.report.content import Content
+from tare.report.escaping import markdown
 from tare.report.formats.changes import change_rows
-from tare.report.formats.escaping import markdown
 from tare.report.formats.templates import text_environment
 from tare.report.sections.overview import Overview
 from tare.report.sections.trust import ResultQuality

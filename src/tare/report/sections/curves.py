@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tare.analysis.curves import Curves
+from tare.analysis.scales.curves import Curves
 from tare.core.curves import Crossover, HockneyFit, Saturation
 from tare.core.units import format_bytes
 from tare.core.values import Settings

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from tare.analysis.interrupted_blocks import SHORTEST_S
 from tare.analysis.pairs import pairs
-from tare.analysis.session_changes import session_changes
 from tare.analysis.spans import Quartiles, platform_spans
+from tare.analysis.trust.interrupted_blocks import SHORTEST_S
+from tare.analysis.trust.session_changes import session_changes
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.units import format_seconds

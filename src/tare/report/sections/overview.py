@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tare.analysis.quoted_figures import quoted
+from tare.analysis.verdicts.row_notes import NOT_AT_EACH
 from tare.core.comparison import Comparison, Mean
 from tare.core.verdict import Claim, Verdict
 from tare.report.section import SectionFacts, own_section
@@ -262,6 +263,8 @@ def _settling(one: Comparison) -> str:
         return f"needs {MIN_BLOCKS} blocks"
     if one.rounding_hides:
         return "needs more digits"
+    if NOT_AT_EACH in one.note:
+        return "differs from size to size" if one.over == ("bytes",) else "differs from point to point"
     if one.mean is Mean.MEDIAN:
         return "needs more blocks"
     return f"+{count(one.more_blocks, 'block')}" if one.more_blocks is not None else "needs another design"

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from tare.analysis.calibration import Calibration
 from tare.analysis.estimate import EstimateRows
 from tare.analysis.proofs import Weakness, uncrossed
+from tare.analysis.trust.calibration import Calibration
 from tare.core.attempt import Attempt, Proof
 from tare.core.campaign import Campaign
 from tare.report.charts.panels import shown_by_case

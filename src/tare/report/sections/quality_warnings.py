@@ -6,16 +6,24 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from tare.analysis.quality import CaseScatter, Quality, QualityWarning
-from tare.analysis.repeatability import RepeatabilityWarning
-from tare.analysis.variability import Variability
+from tare.analysis.trust.quality import CaseScatter, Quality, QualityWarning
+from tare.analysis.trust.repeatability import RepeatabilityWarning
+from tare.analysis.verdicts.variability import Variability
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
 from tare.report.variants import Variants
 from tare.report.words.changes import labelled
 from tare.report.words.numbers import NARROW, SPACE, listed, percent, ratio, ratio_bounds, visible, words
-from tare.report.words.quality_warnings import brief, cure, cure_of_noise, finding, imprecision_words, tested
+from tare.report.words.quality_warnings import (
+    brief,
+    cure,
+    cure_of_noise,
+    finding,
+    imprecision_words,
+    subject,
+    tested,
+)
 from tare.report.words.session_changes import CURE, changes_words
 
 _MOST_ALTERED = 3
@@ -130,7 +138,7 @@ def _changed(quality: Quality) -> tuple[str, ...]:
 def _row(alike: Sequence[QualityWarning], campaign: Campaign, variants: Variants) -> QualityWarningRow:
     first = alike[0]
     return QualityWarningRow(
-        where=_where(first.case, variants),
+        where=subject(first).capitalize() if first.case is None else variants.case_label(first.case),
         foms=_foms(alike),
         finding=finding(first),
         cure=cure(first, campaign.plan.warmup),
@@ -146,7 +154,7 @@ def _odd_runs(
     case = first.case or ""
     return [
         OddRun(
-            where=_where(case, variants),
+            where=variants.case_label(case),
             foms=_foms(alike),
             block=one.block,
             finding=finding(first),
@@ -164,10 +172,6 @@ def odd_runs(quality: Quality) -> frozenset[tuple[str, Pass]]:
         if warning.case is not None and warning.kind is RepeatabilityWarning.OUTLIERS
         for one in warning.passes
     )
-
-
-def _where(case: str | None, variants: Variants) -> str:
-    return "All cases" if case is None else variants.case_label(case)
 
 
 def _foms(alike: Iterable[QualityWarning]) -> str:

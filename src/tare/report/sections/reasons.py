@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.analysis.correlates import Reason
+from tare.analysis.causes.correlates import Reason
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.telemetry import PREFIX

@@ -10,7 +10,7 @@ import dataclasses
 import enum
 from collections.abc import Sequence
 
-from tare.analysis.distribution import Diagnosis
+from tare.analysis.verdicts.distribution import Diagnosis
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Mean
 from tare.core.plan import Plan

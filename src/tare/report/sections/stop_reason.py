@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.analysis.budget import describe_budget
-from tare.analysis.stop_reason import StopReason, stop_reason
-from tare.analysis.timed_out_runs import timed_out
+from tare.analysis.repeats.budget import describe_budget
+from tare.analysis.repeats.stop_reason import StopReason, stop_reason
+from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.study import Budget
 from tare.report.history import History

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tare.analysis.row_notes import is_without_ratio
+from tare.analysis.verdicts.row_notes import is_without_ratio
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.verdict import Claim

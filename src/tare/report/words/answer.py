@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from tare.analysis.aspects import Sizes
-from tare.analysis.headline import Headline
-from tare.analysis.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
+from tare.analysis.verdicts.headline import Headline
+from tare.analysis.verdicts.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants

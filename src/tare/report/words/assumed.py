@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Union
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.stats.autocorrelation import ASSUMED_CORRELATION
+from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.looks import SHOWING_BLOCKS
 
 if TYPE_CHECKING:
-    from tare.analysis.check import CheckedComparison
+    from tare.analysis.checking.check import CheckedComparison
 
 MARK = "†"
 """The mark of a verdict that rests on an assumption which so few blocks cannot test."""
@@ -36,6 +37,15 @@ def assumed_brief(one: Drawn) -> str:
 def footnote(found: Iterable[Drawn]) -> str:
     """Return what the mark means; empty if no result has it."""
     return FOOTNOTE if any(map(assumed_mark, found)) else ""
+
+
+def assumed_of_intervals(numbers_of_blocks: Iterable[int]) -> str:
+    """Return the assumption of intervals without a verdict; empty if all have enough blocks to test it."""
+    few = [n_blocks for n_blocks in numbers_of_blocks if MIN_BLOCKS <= n_blocks < SHOWING_BLOCKS]
+    if not few:
+        return ""
+    independent = "the blocks of a side are independent of each other"
+    return f"Intervals hold if {independent}, which {min(few)} blocks cannot show."
 
 
 def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str:

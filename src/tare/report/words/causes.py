@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.correlates import Reason
+from tare.analysis.causes.correlates import Reason
 from tare.core.attribution import Attribution, Cause, CauseKind, ScatterCause
 from tare.core.interval import Bounded
 from tare.core.profile import function_name

@@ -12,8 +12,8 @@ import functools
 from collections.abc import Sequence
 
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
-from tare.analysis.headline import Headline
-from tare.analysis.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST, is_without_ratio
+from tare.analysis.verdicts.headline import Headline
+from tare.analysis.verdicts.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST, is_without_ratio
 from tare.core.units import format_bytes, seconds_in
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better

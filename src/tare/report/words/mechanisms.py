@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.correlates import Reason
+from tare.analysis.causes.correlates import Reason
 from tare.core.attribution import Cause, CauseKind
 from tare.report.words.numbers import scaled
 

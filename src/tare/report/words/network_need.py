@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.analysis.prediction import LEAST_UNCOVERED
-from tare.analysis.tolerance import EAGER_BYTES, latencies_each
+from tare.analysis.predictions.prediction import LEAST_UNCOVERED
+from tare.analysis.predictions.tolerance import EAGER_BYTES, latencies_each
 from tare.core.interval import Bounded
 from tare.core.prediction import Limit, Network, Prediction, Tolerance
 from tare.core.profile import function_name

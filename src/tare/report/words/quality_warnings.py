@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.precision import Imprecision
-from tare.analysis.quality import Quality, QualityWarning
-from tare.analysis.repeatability import RepeatabilityWarning
+from tare.analysis.trust.precision import Imprecision
+from tare.analysis.trust.quality import Quality, QualityWarning
+from tare.analysis.trust.repeatability import RepeatabilityWarning
 from tare.report.words.numbers import count, exact_percent, listed, number, percent, quantity
+from tare.stats.autocorrelation import LEAST_BLOCKS
 from tare.stats.modes import MIN_FOR_MODES
 from tare.stats.series import MIN_SERIES
 from tare.stats.warmup import MIN_FOR_WARM_UP
@@ -28,6 +29,16 @@ def finding(warning: QualityWarning) -> str:
     """
     if warning.case is None:
         return _shared_finding(warning)
+    beside = "next to what the others do alike, " if warning.is_beside_others else ""
+    return f"{beside}{_own_finding(warning)}"
+
+
+def subject(warning: QualityWarning) -> str:
+    """Return which cases a warning about several cases concerns: ``all cases``, ``5 of 6 cases``."""
+    return "all cases" if warning.is_of_all else f"{warning.n_alike} of {count(warning.n_cases, 'case')}"
+
+
+def _own_finding(warning: QualityWarning) -> str:
     if warning.may_wander:
         way, share = "rises" if warning.size > 0 else "falls", percent(abs(warning.size), is_signed=False)
         return f"{way} by {share} a block, or wanders: {count(warning.n_blocks, 'block')} cannot tell which"
@@ -97,8 +108,12 @@ def cure(warning: QualityWarning, warmup: int) -> str:
 
     `warmup` is the number of warm-up blocks that the study already has.
     """
+    if warning.kind is RepeatabilityWarning.DRIFT and warning.is_beside_others:
+        return _DRIFT_BESIDE_OTHERS
     if warning.kind is RepeatabilityWarning.DRIFT:
-        return _DRIFT_OF_ALL if warning.case is None else _DRIFT
+        if warning.case is None:
+            return _DRIFT_OF_ALL if warning.is_of_all else _DRIFT_OF_MOST
+        return _DRIFT
     if warning.kind is RepeatabilityWarning.WARM_UP:
         return (
             f"It looks like warm-up: write “warmup: {warmup + len(warning.blocks)}” into the study and run "
@@ -107,7 +122,7 @@ def cure(warning: QualityWarning, warmup: int) -> str:
     if warning.kind is RepeatabilityWarning.MODES:
         return _step(warning) or _MODES
     if warning.kind is RepeatabilityWarning.AUTOCORRELATION:
-        return _AUTOCORRELATION
+        return f"Such runs tell less than as many independent ones{_allowance(warning)}."
     return (
         f"{_OUTLIERS} {_FIRST}"
         if warning.blocks[0] == 1 and warning.n_blocks < MIN_FOR_WARM_UP
@@ -119,6 +134,14 @@ _DRIFT_OF_ALL = (
     "Ratios are paired by block, so they hold; the values themselves are of their hour. Look for what "
     "changes with time: clock frequency, temperature, other jobs, a file system that fills."
 )
+_DRIFT_OF_MOST = (
+    "Ratios of these cases to each other are paired by block, so they hold; ratios to the other cases mix "
+    "early and late. Look for what changes with time in these cases and not in the others."
+)
+_DRIFT_BESIDE_OTHERS = (
+    "It does not change with time as the others do, so its ratios to them mix early and late, although they "
+    "are paired by block. Look for what changes with time in them and not here, or here and not in them."
+)
 _DRIFT = (
     "Its mean mixes early and late. Look for what changes with time in this case and not in the others, "
     "such as a cache or a file system that fills."
@@ -127,12 +150,18 @@ _MODES = (
     "The mean lies where hardly any run does. Look at what differs between the runs of either mode, such as "
     "the placement of ranks, the route, or the clock frequency."
 )
-_AUTOCORRELATION = (
-    "Such runs tell less than as many independent ones, so the interval is too narrow. Take more blocks, "
-    "or wait between them."
-)
 _OUTLIERS = "It counts like any other run; its evidence may say what happened."
 _FIRST = f"Whether a slow first block is warm-up or chance can be told from {MIN_FOR_WARM_UP} blocks on."
+
+
+def _allowance(warning: QualityWarning) -> str:
+    """Return what follows from autocorrelation: ratios allow for it, or have no verdict; values do not."""
+    cure = "Take more blocks, or wait between them"
+    if not warning.is_of_ratio:
+        return f", so the interval is too narrow. {cure}"
+    if warning.n_blocks >= LEAST_BLOCKS:
+        return f"; the interval of the ratio is wider for it. {cure}"
+    return f", and {count(warning.n_blocks, 'block')} do not show how much less. {cure}"
 
 
 def _step(warning: QualityWarning) -> str:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tare.analysis.timed_out_runs import timed_out_words
+from tare.analysis.verdicts.timed_out_runs import timed_out_words
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
 from tare.core.values import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tare.analysis.session_changes import SessionChange
+from tare.analysis.trust.session_changes import SessionChange
 from tare.report.words.changes import factor, labelled, shares
 from tare.report.words.numbers import count, is_manifold
 

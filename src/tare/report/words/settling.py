@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.row_notes import is_without_ratio, least_blocks
+from tare.analysis.verdicts.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
 from tare.core.comparison import Finding
 from tare.core.verdict import Verdict
 from tare.report.words.numbers import count
@@ -21,7 +21,7 @@ def settles(comparisons: Sequence[Finding]) -> str:
     """Return what would settle the undecided ones of `comparisons`; empty if there are none."""
     undecided = [one for one in comparisons if one.verdict is Verdict.UNDECIDED and not one.is_within]
     few = [one for one in undecided if _lacks_blocks(one)]
-    able = [one for one in undecided if one.low is not None and not any(one.timed_out)]
+    able = [one for one in undecided if one.low is not None and not _has_own_reason(one)]
     hidden = [one for one in able if one.rounding_hides]
     wide = [one for one in able if not one.rounding_hides]
     parts = []
@@ -33,6 +33,11 @@ def settles(comparisons: Sequence[Finding]) -> str:
     if wide:
         parts.append(_more_blocks(wide, len(hidden) + len(wide)))
     return " ".join(parts)
+
+
+def _has_own_reason(one: Finding) -> bool:
+    """Return whether a note says why it is undecided, for a reason that blocks do not settle."""
+    return any(one.timed_out) or NOT_AT_EACH in one.note
 
 
 def _lacks_blocks(one: Finding) -> bool:

@@ -81,16 +81,23 @@ class CommandBackend(JobBackend[OptionsT]):
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
         """Yield the scheduler that puts tasks into the queue (see BatchBackend)."""
+        scheduler = self.scheduler(self.queue_of(session), session.facts)
+        yield scheduler
+        with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
+            scheduler.close()
+
+    def queue_of(self, session: Session) -> CommandQueue:
+        """Return the queue for the platforms of a session. Raises UsageError if they name several."""
+        return self.queue(session.site.agent, self.login_of(session), session.env)
+
+    def login_of(self, session: Session) -> str | None:
+        """Return the host of the commands. Raises UsageError if platforms name several."""
         logins = {self.options_of(platform).login for platform in session.platforms.values()}
         if len(logins) > 1:
             raise UsageError(
                 f"platforms of one study name different login hosts of {self.title}; give them the same one"
             )
-        queue = self.queue(session.site.agent, logins.pop(), session.env)
-        scheduler = self.scheduler(queue, session.facts)
-        yield scheduler
-        with suppress(BackendError):  # jobs that cannot be queried now are listed by `tare clean`
-            scheduler.close()
+        return logins.pop()
 
     def show(self, planned: PlannedTask) -> str:
         """Return the job's script (see BatchBackend)."""

@@ -59,8 +59,16 @@ def keep(
 
 
 def _write(file: SafeFolder, documents: Sequence[object]) -> None:
-    text: str = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
-    file.replace(text.encode(errors="replace"), is_synced=False)
+    try:
+        text = _dumped(documents, _Dumper)
+    except UnicodeEncodeError:  # a lone surrogate, as of a folder's name; libyaml does not escape it
+        text = _dumped(documents, yaml.SafeDumper)
+    file.replace(text.encode(), is_synced=False)
+
+
+def _dumped(documents: Sequence[object], dumper: type[yaml.SafeDumper]) -> str:
+    text: str = yaml.dump_all(documents, Dumper=dumper, sort_keys=False, width=10_000)
+    return text
 
 
 def _write_lines(file: SafeFolder, lines: Iterable[str]) -> None:

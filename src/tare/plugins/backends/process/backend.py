@@ -183,7 +183,7 @@ class ProcessBackend:
         try:
             with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
                 process = self._start(job, argv, group)
-                self._orphans.begin(process.pid, job.label)
+                self._orphans.begin(process.pid, job.label, job.folder)
         except BaseException:
             if process is not None:
                 self._give_up(process, group, job)

@@ -3,7 +3,8 @@
 Orphans become children of this process, because it is their subreaper (prctl(2)). An orphan in a job's
 process group or session, or with a job's label, belongs to that job. An orphan may have none of these, with a
 session of its own and an empty environment. It belongs to a job if only that job, of all running jobs, began
-before the orphan. If several jobs began before it, the last of them to end ends the orphan.
+before the orphan. If several jobs began before it, it belongs to the one in whose folder it works. If it
+works in none of theirs, the last of them to end ends the orphan.
 """
 
 from __future__ import annotations
@@ -54,6 +55,20 @@ def command_of(pid: int) -> str:
     return " ".join(word.decode(errors="replace") for word in words if word)[:120] or name
 
 
+def _works_in(pid: int) -> str:
+    """Return the working folder of `pid`; empty if it cannot be read."""
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")  # noqa: PTH115  # a string is what is compared
+    except OSError:
+        return ""
+
+
+class _Begun(NamedTuple):
+    label: str
+    folder: str
+    start: int
+
+
 class Orphans:
     """The children of this process that come from jobs.
 
@@ -67,7 +82,7 @@ class Orphans:
         self._kin: set[int] = set()
         self._own: set[int] = set()
         self._session = os.getsid(0)
-        self._under_way: dict[int, tuple[str, int]] = {}
+        self._under_way: dict[int, _Begun] = {}
         self._lock = threading.Lock()
 
     def adopt(self) -> None:
@@ -83,10 +98,10 @@ class Orphans:
         with open(self._children, "rb") as file:  # noqa: PTH123  # pathlib doubles its cost in this hot path
             return {int(pid) for pid in file.read().split()}
 
-    def begin(self, pid: int, label: str) -> None:
-        """Record that the job with this label has begun and that `pid` is its first process."""
+    def begin(self, pid: int, label: str, folder: Path) -> None:
+        """Record that the job with this label and folder has begun and that `pid` is its first process."""
         seen = look(pid)
-        self._under_way[pid] = (label, seen.start if seen else 0)
+        self._under_way[pid] = _Begun(label, os.path.realpath(folder), seen.start if seen else 0)
 
     def forget(self, pid: int) -> None:
         """Record that the job with the first process `pid` has ended, together with all its processes."""
@@ -139,7 +154,6 @@ class Orphans:
         self.reap(self._own | (self.children() - self._kin if with_new else set()))
 
     def _is_of(self, pid: int, child: int, seen: Process) -> bool:
-        label, _ = self._under_way.get(pid, ("", 0))
         if seen.state == _ZOMBIE:
             return True
         for one in (seen.group, seen.session):  # a boosted job shares its starter's session
@@ -147,15 +161,19 @@ class Orphans:
                 return one == pid
         own_label = process_labels.label_of(child)
         if own_label:
-            return own_label == label
+            return pid in self._under_way and own_label == self._under_way[pid].label
         if seen.session == self._session:  # no job's process can enter it: we started this one
             return False
         if self._is_own(child):
             self._kin.add(child)
             self._own.add(child)
             return False
-        may_have = [one for one, (_, start) in self._under_way.items() if start <= seen.start]
-        return may_have == [pid]
+        may_have = {one: job for one, job in self._under_way.items() if job.start <= seen.start}
+        if len(may_have) > 1:
+            place = f"{_works_in(child)}/"
+            at_work = [one for one, job in may_have.items() if place.startswith(f"{job.folder}/")]
+            return at_work == [pid]
+        return [*may_have] == [pid]
 
 
 class Survivors:

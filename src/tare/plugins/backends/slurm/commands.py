@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tare.core.errors import BackendError
+from tare.core.errors import BackendError, shown
 from tare.core.units import whole_number
 from tare.plugins.backends.batch.commands import CommandQueue
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
 from tare.plugins.backends.slurm.states import is_out, phase_of
-from tare.plugins.backends.slurm.variables import FILTERS, overriding
+from tare.plugins.backends.slurm.variables import FILTERS, cluster_of, is_one_cluster, overriding
 
 _MOST_IDS = 500  # in one command line of scancel
 _FORMAT = "%i|%T|%j|%r|%k"
@@ -28,9 +28,30 @@ class Slurm(CommandQueue):
     system = "Slurm"
     cancel_command = "scancel"
 
-    def __init__(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, agent: Sequence[str], login: str | None, env: Mapping[str, str], cluster: str | None = None
+    ) -> None:
+        """Open the queue of `cluster`; without it, of the environment's cluster, or of the host's own."""
         super().__init__(agent, login, env)
+        self._cluster = cluster or (None if login else cluster_of(self._reach.env)) or None
         self._has_accounting = True
+
+    @property
+    def ambiguity(self) -> str:
+        """Return what is wrong with the environment's cluster, and the cure; empty if it is one."""
+        if self._cluster is None or is_one_cluster(self._cluster):
+            return ""
+        return (
+            f"SLURM_CLUSTERS or SBATCH_CLUSTERS is {shown(self._cluster)}, and jobs of several clusters have "
+            "the same numbers; name one cluster, there or with 'slurm: {cluster: NAME}' in the site"
+        )
+
+    def _call(self, argv: Sequence[str], *, name: str = "", unset: Sequence[str] = ()) -> str:
+        """Return the output of a command, which asks the queue's own cluster (see CommandQueue)."""
+        if self.ambiguity:
+            raise BackendError(self.ambiguity)
+        own = ["env", f"SLURM_CLUSTERS={self._cluster}"] if self._cluster else []
+        return super()._call([*own, *argv], name=name or argv[0], unset=unset)
 
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds the request; return the id of its job (see Queue)."""
@@ -72,11 +93,11 @@ class Slurm(CommandQueue):
         if not ids or not self._has_accounting:
             return []
         wanted = ",".join(_sorted(ids))
-        columns = "--format=JobIDRaw,State,JobName"
+        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobIDRaw,State,JobName"]
+        if self._cluster:  # sacct(1) does not read SLURM_CLUSTERS
+            command.append(f"--clusters={self._cluster}")
         try:
-            output = self._call(
-                ["sacct", "--allocations", "--noheader", "--parsable2", columns, f"--jobs={wanted}"]
-            )
+            output = self._call([*command, f"--jobs={wanted}"])
         except BackendError as error:
             self._has_accounting = not any(words in str(error) for words in _NO_ACCOUNTING)
             return []

@@ -14,8 +14,10 @@ from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import shown
 from tare.core.fields import Count, Word
 from tare.plugins.backends.batch.options import JobOptions
+from tare.plugins.backends.slurm.variables import is_one_cluster
 
-_VALUES = ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres")
+_OF_CLUSTERS = re.compile(r"--clusters?\b|-M")
+_VALUES = ("cluster", "partition", "account", "qos", "constraint", "reservation", "licenses", "gres")
 
 
 class SlurmOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,6 +26,9 @@ class SlurmOptions(JobOptions, frozen=True, kw_only=True, forbid_unknown_fields=
     mpi: Annotated[Word | None, Meta(description="The type for srun --mpi.", examples=["pmix", "pmi2"])] = (
         None
     )
+    cluster: Annotated[
+        Word | None, Meta(description="Cluster, where Slurm has several (sbatch -M).", examples=["venus"])
+    ] = None
     partition: Annotated[Word | None, Meta(description="Partition.", examples=["compute"])] = None
     account: Annotated[Word | None, Meta(description="Account to charge.", examples=["proj42"])] = None
     qos: Annotated[Word | None, Meta(description="Quality of service.", examples=["benchmark"])] = None
@@ -77,10 +82,14 @@ def check_options(options: SlurmOptions, reader: OptionsReader) -> SlurmOptions:
         if not line.startswith("-") or not line.isprintable():
             wrong = f"{shown(line)} is not an option of sbatch"
             reader.fault(f"{wrong}; write it as after #SBATCH: '--switches=1'", "lines", number)
+        elif _OF_CLUSTERS.match(line):  # other commands than sbatch would ask another cluster
+            reader.fault(f"{shown(line)} is for sbatch alone; write 'cluster: NAME' instead", "lines", number)
     for name in _VALUES:
         value = getattr(options, name)
         if value is not None and not value.isprintable():  # a newline would end sbatch's comment line
             reader.fault(f"{shown(value)} is no value of sbatch; use one line", name)
+    if options.cluster and not is_one_cluster(options.cluster):
+        reader.fault(f"{shown(options.cluster)} is not one cluster; name one, as sacctmgr does", "cluster")
     fewest, most = options.min_nodes, options.max_nodes
     if fewest and most and fewest > most:
         reader.fault(f"jobs of {fewest} nodes or more, and of {most} or fewer; correct one", "min_nodes")

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tare.core.backend_plugin import CheckContext, OptionsReader
+from tare.core.backend_plugin import CheckContext, OptionsReader, Session
 from tare.core.checks import Finding
-from tare.core.errors import BackendError
+from tare.core.errors import BackendError, UsageError
 from tare.core.scheduler import Task
 from tare.plugins.backends.batch.plugin import CommandBackend
 from tare.plugins.backends.slurm.options import SlurmOptions, check_options
@@ -32,11 +32,25 @@ class SlurmBackend(CommandBackend[SlurmOptions]):
         """Return the options of the site file after checking them (see BackendPlugin)."""
         return check_options(written, reader) if written else SlurmOptions()
 
-    def queue(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> Slurm:
+    def queue(
+        self, agent: Sequence[str], login: str | None, env: Mapping[str, str], cluster: str | None = None
+    ) -> Slurm:
         """Return Slurm's queue (see CommandBackend)."""
         from tare.plugins.backends.slurm.commands import Slurm
 
-        return Slurm(agent, login, env)
+        return Slurm(agent, login, env, cluster)
+
+    def queue_of(self, session: Session) -> Slurm:
+        """Return the queue of the cluster that the platforms name (see CommandBackend)."""
+        clusters = {self.options_of(platform).cluster for platform in session.platforms.values()}
+        if len(clusters) > 1:
+            raise UsageError(
+                "platforms of one study name different clusters of Slurm; give each its own study"
+            )
+        slurm = self.queue(session.site.agent, self.login_of(session), session.env, clusters.pop())
+        if slurm.ambiguity:
+            raise UsageError(slurm.ambiguity)
+        return slurm
 
     def render(self, tasks: Sequence[Task], options: SlurmOptions, facts: str) -> str:
         """Return the sbatch script (see JobBackend)."""
@@ -51,8 +65,12 @@ class SlurmBackend(CommandBackend[SlurmOptions]):
     def check(self, context: CheckContext) -> Iterator[Finding]:
         """Yield whether Slurm answers, has the platform's partition, and would run two ranks on two nodes."""
         options = self.options_of(context.platform)
-        slurm = self.queue(context.site.agent, options.login, context.env)
+        slurm = self.queue(context.site.agent, options.login, context.env, options.cluster)
         what = f"{context.name}: Slurm"
+        if slurm.ambiguity:
+            found, _, cure = slurm.ambiguity.partition("; ")
+            yield Finding(name=what, is_met=False, found=found, cure=cure)
+            return
         try:
             partitions = slurm.partitions()
         except BackendError as error:

@@ -35,6 +35,8 @@ def sbatch_options(tasks: Sequence[Task], options: SlurmOptions) -> Iterator[str
     yield f"--time={request.minutes}"
     yield f"--output={_quoted(request.output)}"
     yield "--no-requeue"  # Tare itself decides and records whether a run is tried again
+    if options.cluster is not None:
+        yield f"--clusters={_quoted(options.cluster)}"
     for name in ("partition", "account", "qos", "constraint", "reservation", "licenses", "gres"):
         value = getattr(options, name)
         if value is not None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping
 
 _DIRECTIVE = re.compile(r"^#SBATCH --([a-z-]+)", re.MULTILINE)
-_NEVER = ("SBATCH_ARRAY_INX", "SBATCH_WAIT", "SBATCH_ERROR", "SBATCH_INPUT")
-"""They would make an array of a job, wait for its end, or part its messages from its output."""
+_NEVER = ("SBATCH_CLUSTERS", "SBATCH_ARRAY_INX", "SBATCH_WAIT", "SBATCH_ERROR", "SBATCH_INPUT")
+"""They would send a job to a cluster that other commands do not ask, make an array of it, wait for its end,
+or part its messages from its output."""
 _OTHER_NAMES = {
     "time": ("SBATCH_TIMELIMIT",),
     "no-requeue": ("SBATCH_REQUEUE",),
@@ -23,6 +25,16 @@ FILTERS = (
     "SINFO_PARTITION",
 )
 """Those that leave out jobs or nodes."""
+
+
+def cluster_of(env: Mapping[str, str]) -> str:
+    """Return the cluster to which `env` sends jobs; empty where it names none (sbatch(1))."""
+    return env.get("SBATCH_CLUSTERS") or env.get("SLURM_CLUSTERS") or ""
+
+
+def is_one_cluster(name: str) -> bool:
+    """Return whether `name` is that of one cluster; jobs of several clusters have the same numbers."""
+    return name != "all" and "," not in name
 
 
 def overriding(script: str) -> tuple[str, ...]:

@@ -17,10 +17,14 @@ _SHOWN = 120  # characters of an output line that a problem quotes
 
 
 class DeclaredFigure:
-    """The values of one figure of merit, as text, by coordinates; None if there are several values."""
+    """The values of one figure of merit, as text, by coordinates; None if there are several values.
 
-    def __init__(self, fom: Fom, findings: Findings) -> None:
+    `sought` says what was looked for in vain, where the output has no value.
+    """
+
+    def __init__(self, fom: Fom, findings: Findings, sought: str) -> None:
         self.fom = fom
+        self._sought = sought
         self.values: dict[tuple[Scalar, ...], str | None] = {}
         self._findings = findings
         self._cut: dict[tuple[Scalar, ...], str] = {}
@@ -40,7 +44,7 @@ class DeclaredFigure:
         findings = self._findings
         if not self.values:
             torn = ", whose last line has no end and was left out: it may be cut short" if is_torn else ""
-            findings.problem(f"{self.fom.name} is not in the output{torn}")
+            findings.problem(f"{self.fom.name} is not in the output{torn}; {self._sought}")
         for coordinates, text in self.values.items():
             at = dict(zip(self.fom.by, coordinates, strict=True))
             where = "".join(f" at {name} {value}" for name, value in at.items())

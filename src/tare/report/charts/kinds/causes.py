@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.analysis.tolerance import EAGER_BYTES, narrowing, slowdown
+from tare.analysis.predictions.tolerance import EAGER_BYTES, narrowing, slowdown
 from tare.core.prediction import Tolerance
 from tare.core.units import format_bytes
 from tare.report.charts.drawing import Style

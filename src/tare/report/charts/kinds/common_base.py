@@ -10,7 +10,7 @@ import functools
 
 import msgspec
 
-from tare.analysis.common_base import is_of, scalings_over
+from tare.analysis.scales.common_base import is_of, scalings_over
 from tare.core.scaling import ScalingCurve
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart

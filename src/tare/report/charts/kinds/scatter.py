@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.analysis.answering_figures import shown_foms
-from tare.analysis.case_scatter import CaseScatter, case_scatters
+from tare.analysis.trust.case_scatter import CaseScatter, case_scatters
 from tare.core.interval import Bounded
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart

@@ -1,0 +1,1 @@
+"""Predict from curves of networks what they cost a program, and how much network it needs."""

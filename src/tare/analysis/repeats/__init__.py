@@ -1,0 +1,1 @@
+"""Decide how often to repeat, and when to stop: precision, budget and cost."""

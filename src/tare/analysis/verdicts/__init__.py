@@ -1,0 +1,1 @@
+"""Compare contenders with references, and judge all comparisons of a question together."""

@@ -1,0 +1,66 @@
+"""Explain a missing ratio: which side of a comparison has no value, and why."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+
+import msgspec
+import numpy as np
+
+from tare.analysis.pairs import Pair
+from tare.analysis.verdicts.row_notes import NOT_MEASURED
+from tare.core.attempt import State
+from tare.core.campaign import Campaign
+from tare.core.comparison import Finding
+from tare.core.values import Settings
+from tare.stats.intervals import Floats
+
+
+class MissingValues:
+    """Finds which side of a pair has no value of a figure, and why."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+
+    def explained(self, pair: Pair, found: Finding, below: Floats, above: Floats) -> Finding:
+        """Return `found` with a note on the side without values, if that is why there is no ratio.
+
+        `below` and `above` are the values of the reference and of the contender, one per pass.
+        """
+        if found.ratio is not None or found.note != NOT_MEASURED:
+            return found
+        return msgspec.structs.replace(found, note=self.words(pair, below, above) or found.note)
+
+    def words(self, pair: Pair, below: Floats, above: Floats) -> str:
+        """Return which side has no value, and why; empty if both have some."""
+        sides = (
+            (pair.reference_case.id, pair.reference, below),
+            (pair.contender_case.id, pair.contender, above),
+        )
+        parts = [
+            f"{self._name(settings)} has none, since {self._why(case)}"
+            for case, settings, values in sides
+            if not np.isfinite(values).any()
+        ]
+        return f"{NOT_MEASURED}: {' and '.join(parts)}" if parts else ""
+
+    def _name(self, settings: Settings) -> str:
+        return " ".join(self._campaign.plan.written(name, value) for name, value in settings.items())
+
+    def _why(self, case: str) -> str:
+        """Return why a case has no value of a figure."""
+        states = self._states[case]
+        if states[State.DONE]:
+            return "no run has it"
+        states_words = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
+        return f"no run counts ({states_words})" if states_words else "it has not been run"
+
+    @functools.cached_property
+    def _states(self) -> dict[str, Counter[State]]:
+        """The final states of the measured runs of each case."""
+        states: dict[str, Counter[State]] = defaultdict(Counter)
+        for run, one in self._campaign.latest().items():
+            if run.block >= 1:
+                states[run.case][one.state] += 1
+        return states

@@ -1,0 +1,61 @@
+"""The notes of rows in tables of comparisons: why there is no ratio, no interval or no verdict."""
+
+from __future__ import annotations
+
+from tare.core.comparison import Finding, Mean
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
+from tare.stats.sign_test import least_of_median
+
+WITHHELD_BY_MEAN_COST = "within the margin, but the mean of what adds up is not"
+"""The note for a row that would be equivalent by its ratio."""
+
+NOT_AT_EACH = "within the margin over all of them, but "
+"""The beginning of the note for a row of a mean over points that differ for certain."""
+
+NOT_EVERYWHERE = "so in the mean over all of them, but "
+"""The beginning of the note for a row some of whose points surely differ the other way."""
+
+WIDER = "the interval is wider for it"
+
+NOT_MEASURED = "not measured on both sides"
+
+NOT_TOGETHER = "not measured together"
+"""The note for sides that were both measured, but never in one block of one session."""
+
+NO_RATIO_TO_REFERENCE = "no ratio: the mean of the reference is zero or less"
+
+NO_RATIO_OF_CONTENDER = "no ratio: the mean of the contender is below zero"
+"""The notes for sides that were measured together, but whose values have no ratio."""
+
+UNPAIRED_BEGINS = "unpaired: "
+
+UNPAIRED = f"{UNPAIRED_BEGINS}the sides did not run together, and the machine may have changed between"
+"""The note for sides that are nevertheless compared."""
+
+
+def is_without_ratio(one: Finding) -> bool:
+    """Return whether both sides were measured together, but their values have no ratio."""
+    return one.ratio is None and one.note.startswith((NO_RATIO_TO_REFERENCE, NO_RATIO_OF_CONTENDER))
+
+
+def least_blocks(mean: Mean) -> int:
+    """Return how many blocks the interval of a ratio needs."""
+    return least_of_median(CONFIDENCE) if mean is Mean.MEDIAN else MIN_BLOCKS
+
+
+def median_lack(n_blocks: int, *, is_paired: bool) -> str:
+    """Return why a median has no interval; empty if it has enough blocks."""
+    if not is_paired:
+        return "no interval: that of a median takes blocks that both sides share"
+    least = least_of_median(CONFIDENCE)
+    if n_blocks >= least:
+        return ""
+    blocks = f"{n_blocks} block{'s'[: n_blocks > 1]}"
+    return f"{blocks}: an interval of the median at {100 * CONFIDENCE:.4g} % takes {least}"
+
+
+def unresolved_words(r: str, n_blocks: int) -> str:
+    """Return why no verdict is drawn from blocks that are correlated."""
+    return (
+        f"blocks resemble the one before (r = {r}), and {n_blocks} are too few to tell how many of them count"
+    )

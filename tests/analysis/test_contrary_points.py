@@ -1,0 +1,69 @@
+"""Means over message sizes whose points differ in opposite ways."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from report.studies import said_of
+from support.synthetic import make_attempt, make_case, make_plan
+from tare.analysis.verdicts.compare import aggregates
+from tare.core.attempt import Attempt
+from tare.core.campaign import Campaign
+from tare.core.verdict import Verdict
+
+SIZES = (1, 1024, 262144, 4194304)
+
+
+def sized(
+    factor: Callable[[int], float], *, blocks: int = 6, noise: float = 0.005, seed: int = 1
+) -> Campaign:
+    """Return a ping-pong in which overlay takes `factor` of its size times as long as host."""
+    random = np.random.default_rng(seed)
+    cases = [make_case("host"), make_case("overlay")]
+    plan = make_plan(cases, blocks=blocks)
+    attempts: list[Attempt] = []
+    for block in range(1, blocks + 1):
+        for case in plan.order(block):
+            slower = [factor(size) if case.network == "overlay" else 1.0 for size in SIZES]
+            own = np.exp(random.normal(0, noise, len(SIZES))) * slower
+            latency = (20 + np.array(SIZES) / 1000) * own
+            attempts.append(
+                make_attempt(case, block, latency.tolist(), SIZES, started_at=1e9 + len(attempts))
+            )
+    orders = {block: [case.id for case in plan.order(block)] for block in range(1, blocks + 1)}
+    return Campaign(folder=Path("sized"), plan=plan, attempts=tuple(attempts), orders=orders)
+
+
+def crossing(size: int) -> float:
+    return 1.25 if size in (1, 262144) else 0.8
+
+
+def test_a_mean_of_worse_and_better_sizes_is_not_equivalent() -> None:
+    [latency, bandwidth] = aggregates(sized(crossing))
+    for row in (latency, bandwidth):
+        assert row.ratio == pytest.approx(1.0, abs=0.01)
+        assert (row.verdict, row.more_blocks) == (Verdict.UNDECIDED, None)
+        assert "worse at 1 B and 256 KiB, better at 1 KiB and 4 MiB" in row.note
+    text = said_of(sized(crossing))
+    assert "equivalent" not in text
+    assert "within the margin over all of them, but worse at 1 B, better at 1 KiB" in text
+    assert "would settle" not in text
+
+
+def test_a_difference_of_the_mean_names_the_sizes_that_differ_the_other_way() -> None:
+    text = said_of(sized(lambda size: 1.5 if size == 1 else 0.9 if size == 1024 else 1.2))
+    assert re.search(r"worse than host in synthetic.pingpong’s latency up to 1 KiB", text)
+    assert "so in the mean over all of them, but better at 1 KiB" in text
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.01, 1.3])
+def test_sizes_that_agree_have_no_such_note(factor: float) -> None:
+    for seed in range(20):
+        for row in aggregates(sized(lambda size: factor, noise=0.003, seed=seed)):
+            assert "over all of them" not in row.note
+            assert row.verdict is not Verdict.UNDECIDED
