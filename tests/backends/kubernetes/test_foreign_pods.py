@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from backends.kubernetes.conftest import Happenings, over, record, wait_for
-from backends.kubernetes.simulated_api import SimulatedApiServer, packed
+from backends.kubernetes.sent_results import packed
+from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
 
