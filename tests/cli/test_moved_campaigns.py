@@ -46,8 +46,8 @@ def all_are_done_once(campaign: Path, n_runs: int) -> bool:
 
 def test_a_campaign_that_is_removed_while_it_runs_ends_in_a_sentence(study: Study, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign"
-    mark = campaign_hash(campaign)
     runner = start(study(SLOW), campaign)
+    mark = campaign_hash(campaign)
     campaign.rename(tmp_path / "gone")  # at once: a removal would race with what is written
     shutil.rmtree(tmp_path / "gone")
     code, said = end(runner)

@@ -60,15 +60,15 @@ def _mutation(patch: str) -> Doc:
 
 def _is_changed(lab: Lab, namespace: str) -> bool:
     """Return whether the API server applies the policy, which it has to load first."""
-    container = {"name": "launcher", "image": "i", "resources": {"limits": {"cpu": "1"}}}
+    limits = {"cpu": "1"}
+    container = {"name": "launcher", "image": "i", "resources": {"limits": limits}}
     spec = {"containers": [container], "nodeSelector": {"a": "b"}}
     meta = {"name": "probe", "namespace": namespace, "labels": {"tare/role": "launcher"}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
     words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
     made = json.loads(lab.control_plane.kubectl(*words, stdin=json.dumps(pod)))["spec"]
     is_whole = "nodeSelector" in made and "initContainers" not in made
-    limits = made["containers"][0]["resources"].get("limits")
-    return not is_whole or limits != container["resources"]["limits"]
+    return not is_whole or made["containers"][0]["resources"].get("limits") != limits
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

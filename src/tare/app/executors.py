@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -26,6 +26,7 @@ from tare.core.campaign import Environment
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.job import Backend
+from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import NodeFiles
 from tare.core.site import Platform, Site
 from tare.core.software import Layers
@@ -40,8 +41,9 @@ from tare.plugins.collectors.images import container_facts
 from tare.plugins.collectors.interfaces import read_own_records, read_traffic
 from tare.probes.records import read_records
 from tare.probes.traffic import traffic_script
-from tare.storage.campaign import store_environment
+from tare.storage.campaign import JOURNAL, store_environment
 
+_MOST_READ = 4096
 OnWait = Callable[[Attempt, str], None]
 """Called with the reason why an attempt waits, and with an empty reason when it continues."""
 
@@ -76,8 +78,15 @@ def make_executor(
 
 
 def campaign_hash(folder: Path) -> str:
-    """Return the hash that identifies the processes and jobs of the campaign in `folder`."""
-    return hashlib.blake2b(os.fsencode(folder.resolve()), digest_size=6).hexdigest()
+    """Return the hash that identifies the processes and jobs of the campaign in `folder`.
+
+    It is made of the folder and of the beginning of the journal, which has the time of the first session:
+    elsewhere, another campaign may have a folder of the same name, and jobs in the same cluster.
+    """
+    made = hashlib.blake2b(os.fsencode(folder.resolve()), digest_size=6)
+    with suppress(OSError), SafeFolder(folder, JOURNAL).reader() as journal:
+        made.update(b"\0" + journal.readline(_MOST_READ))
+    return made.hexdigest()
 
 
 def require_independent(loaded: Loaded, options: RunOptions) -> None:

@@ -52,9 +52,9 @@ def test_a_plug_in_is_told_its_version_and_its_cluster(
     api: SimulatedApiServer, edit: Callable[..., Path], version: str
 ) -> None:
     code = (
-        "import json, os; info = json.loads(os.environ['KUBERNETES_EXEC_INFO']); assert info['spec']['cluster']"
-        "['server']; assert os.environ['MORE'] == '1'; print(json.dumps({'kind': 'ExecCredential', 'apiVersion':"
-        " info['apiVersion'], 'status': {'token': 't'}}))"
+        "import json, os; info = json.loads(os.environ['KUBERNETES_EXEC_INFO']); "
+        "assert info['spec']['cluster']['server']; assert os.environ['MORE'] == '1'; "
+        "print(json.dumps({'apiVersion': info['apiVersion'], 'status': {'token': 't'}}))"
     )
     full = f"client.authentication.k8s.io/{version}"
     env = [{"name": "MORE", "value": "1"}]

@@ -41,6 +41,7 @@ _CURES = (
     ("service account|serviceaccount", "make the account, or name another one with 'service_account'"),
     ("admission webhook|ValidatingAdmissionPolicy", "mend what it names, or ask those who run that policy"),
     (" cannot create ", MISSING_RIGHT),
+    ("because it is being terminated", "name another namespace, or wait until it is gone and make it again"),
     ("namespaces? .*not found", "make the namespace, or name another one"),
 )  # fmt: skip
 _UNCHANGED = (

@@ -115,7 +115,10 @@ def never(message: str, job: Json) -> str:
     match = _EXCEEDED.search(message)
     if match is None:
         return ""
-    pods = [(role.n_pods, msgspec.convert(role.spec, SeenPodSpec)) for role in roles_of([job])]
+    pods = [
+        (role.n_pods, msgspec.json.decode(msgspec.json.encode(role.spec), type=SeenPodSpec))
+        for role in roles_of([job])
+    ]
     needed, limited = demand(pods), _quantities(match["limited"])
     for name, asked in _quantities(match["requested"]).items():
         together = max(asked, needed.get(name, asked))

@@ -346,7 +346,7 @@ class KubernetesScheduler:
         facts = self._leases.with_holders(facts, began)
         changed = facts_of_changes(job.asked, job.pods.values())
         facts = {
-            node: one | ({FACT: changed[node]} if node in changed else {}) for node, one in facts.items()
+            node: {**one, FACT: changed[node]} if node in changed else one for node, one in facts.items()
         }
         waited_s = queued_s(job.pods.values(), job.seen)
         return msgspec.structs.replace(job_result, nodes=tuple(nodes), facts=facts, queued_s=waited_s)
