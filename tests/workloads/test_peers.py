@@ -163,6 +163,7 @@ def test_mpirun_inside_srun_pty_starts_one_server_and_one_client(
     ranks = [start(stage, tmp_path, variable, rank, INSIDE_SRUN_PTY) for rank in ("0", "1")]
     try:
         output, _ = ranks[1].communicate(timeout=10)
+        assert ranks[0].wait(timeout=30) == 0  # a kill would leave the server behind
     finally:
         for one in ranks:
             one.kill()
