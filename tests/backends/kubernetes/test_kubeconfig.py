@@ -211,3 +211,15 @@ def test_a_token_file_is_found_beside_the_kubeconfig(edit: Callable[..., Path], 
     cluster = connect(edit({"tokenFile": "token"}))
     assert cluster.list_all(PODS)[0] == []
     cluster.close()
+
+
+def test_a_kubeconfig_that_has_no_end_is_refused() -> None:
+    """As a site of another person may name it."""
+    with pytest.raises(UsageError, match=r"/dev/zero cannot be read: .*a pipe, a device or the like"):
+        connect(Path("/dev/zero"))
+
+
+def test_a_certificate_that_has_no_end_is_refused(edit: Callable[..., Path]) -> None:
+    path = edit({"client-certificate": "/dev/zero", "client-key": "/dev/zero"})
+    with pytest.raises(UsageError, match="a pipe, a device or the like"):
+        connect(path)

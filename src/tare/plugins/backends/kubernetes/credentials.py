@@ -17,6 +17,7 @@ from lightkube.config.kubeconfig import SERVICE_ACCOUNT
 from lightkube.core.exceptions import ConfigError
 
 from tare.core.errors import UsageError
+from tare.core.user_files import read_given
 from tare.plugins.backends.kubernetes.exec_plugin import PlugInAuth
 from tare.plugins.backends.kubernetes.kubeconfig import (
     ClusterEntry,
@@ -52,7 +53,7 @@ class Credentials:
 
     def _chosen(self) -> Entry:
         path = self._options.kubeconfig
-        if path and not Path(path).expanduser().is_file():
+        if path and not Path(path).expanduser().exists():
             raise UsageError(f"the cluster's configuration cannot be used: {path} is not there")
         files = [Path(path).expanduser()] if path else kubeconfig_files(os.environ, Path.home())
         chosen = read_entry(files, self._options.context) or (None if path else _own_account())
@@ -113,7 +114,7 @@ def _tls(cluster: ClusterEntry, user: UserEntry) -> ssl.SSLContext:
 
 
 def _content(data: str | None, path: str | None) -> bytes:
-    return _decoded(data) if data else Path(path or "").read_bytes()
+    return _decoded(data) if data else read_given(Path(path or ""))
 
 
 def _decoded(data: str) -> bytes:

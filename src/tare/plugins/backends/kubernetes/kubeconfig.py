@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from tare.core.errors import UsageError
+from tare.core.user_files import read_given
 
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _Kind = TypeVar("_Kind")
@@ -127,7 +128,7 @@ def read_entry(files: Sequence[Path], context: str | None) -> Entry | None:
 def read_document(path: Path) -> dict[str, object] | None:
     """Return the content of a kubeconfig file; None where it is missing. Raises UsageError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_given(path).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
