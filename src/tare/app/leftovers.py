@@ -114,11 +114,11 @@ def _of_campaign(judge_session: Judge, label: str, folder: str) -> SessionFate:
     verdict = judge_session(label, None)
     if verdict.fate is not Fate.DEAD:
         return verdict
-    if parsed is None or parsed.session.campaign != campaign_hash(Path(folder)):
-        return SessionFate(Fate.UNKNOWN, f"its job label is not that of the campaign in {folder}")
     if is_held is None:
         why = f"whether its campaign still runs cannot be read in {folder} here"
         return SessionFate(Fate.UNKNOWN, f"{why}; cancel or delete it yourself if it does not")
+    if parsed is None or parsed.session.campaign != campaign_hash(Path(folder)):
+        return SessionFate(Fate.UNKNOWN, f"its job label is not that of the campaign in {folder}")
     return verdict
 
 
