@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -134,3 +135,18 @@ def test_a_pipe_that_is_full_and_does_not_block_gets_everything(tmp_path: Path) 
         with os.fdopen(reader, "rb") as pipe:
             assert pipe.read() == whole
         assert printing.wait(60) == 0
+
+
+def test_a_caller_in_the_same_process_that_redirects_the_output_gets_it(tmp_path: Path) -> None:
+    program = (
+        "import contextlib, sys\n"
+        "from tare.cli.main import main\n"
+        "sys.argv = ['tare', '--version']\n"
+        "with open('kept', 'w') as kept, contextlib.redirect_stdout(kept), contextlib.suppress(SystemExit):\n"
+        "    main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+    assert (tmp_path / "kept").read_text().startswith("tare")

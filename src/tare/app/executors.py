@@ -43,7 +43,8 @@ from tare.probes.records import read_records
 from tare.probes.traffic import traffic_script
 from tare.storage.campaign import JOURNAL, store_environment
 
-_MOST_READ = 4096
+_MOST_READ = 4096  # bytes of a journal's first line; a session's event has some hundred
+
 OnWait = Callable[[Attempt, str], None]
 """Called with the reason why an attempt waits, and with an empty reason when it continues."""
 

@@ -65,7 +65,8 @@ def _finding(one: RehearsalResult) -> Finding:
     where = f" on {', '.join(one.hosts)}" if one.hosts else ""
     if not one.fault:
         return make(is_met=True, found=f"found{where}")
-    return make(is_met=None if one.is_note else False, found=f"{one.fault}{where}", cure=one.cure)
+    fault = one.fault.removeprefix(f"{one.subject} ")  # the name has it already
+    return make(is_met=None if one.is_note else False, found=f"{fault}{where}", cure=one.cure)
 
 
 def _unsure(one: RehearsalResult) -> Finding:

@@ -88,8 +88,16 @@ def _in_the_terminals_encoding(stream: TextIO | None, descriptor: int) -> TextIO
         encoding = stream.encoding if is_chosen else _encoding()
         if codecs.lookup(encoding).name != "utf-8":
             stream.reconfigure(encoding=encoding, errors=_PLAIN)
-        return with_failures(stream, descriptor)
+        if _leads_to(stream, descriptor):  # a caller in the same process may have put another file there
+            return with_failures(stream, descriptor)
     return stream
+
+
+def _leads_to(stream: TextIO, descriptor: int) -> bool:
+    try:
+        return stream.fileno() == descriptor
+    except OSError:  # it is in memory
+        return False
 
 
 def _encoding() -> str:
