@@ -303,3 +303,12 @@ def test_the_margin_that_is_asked_about_is_that_of_the_quality_warnings(tmp_path
     assert "asked about" not in wide
     assert re.search(r"where 1\s%\swas asked about", compare(folder, "--margin", "1 %").stdout)
     assert json.loads(compare(folder, "--margin", "60 %", "--json").stdout)["imprecision"] is None
+
+
+def test_where_nothing_varies_nobody_is_asked_for_a_reference(tmp_path: Path) -> None:
+    """The cure was a reference with one of what varies: nothing."""
+    found = make_campaign([make_case()], blocks=3)
+    plan = msgspec.structs.replace(found.plan, reference={}, varied=())
+    folder = write_campaign(msgspec.structs.replace(found, plan=plan), tmp_path / "c")
+    with pytest.raises(UsageError, match="nothing varies in study synthetic, so there is nothing to compare"):
+        compare(folder)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tare.analysis.named_settings import values_of_cases
+from tare.analysis.named_settings import no_reference, values_of_cases
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError, path_fault, shown
 from tare.core.pseudonyms import fault_of_all
@@ -85,9 +85,5 @@ def reference_settings(campaign: Campaign, given: Mapping[str, Scalar] | None) -
         shown = {name: hide(value) if isinstance(value, str) else value for name, value in given.items()}
         return values_of_cases(plan, shown)
     if not plan.reference:
-        varied = ", ".join(plan.varied) or "nothing"
-        raise UsageError(
-            f"study {plan.study} names no reference; give one as reference={{KEY: VALUE}}, where KEY is "
-            f"one of what varies: {varied}"
-        )
+        raise no_reference(plan, "as reference={KEY: VALUE}")
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from tare.analysis.named_settings import values_of_cases
+from tare.analysis.named_settings import no_reference, values_of_cases
 from tare.cli.comparison_table import describe_verdict, format_ratio, print_comparisons
 from tare.cli.options import mean_option, parse_share, unpaired_option
 from tare.core.campaign import Campaign
@@ -154,10 +154,7 @@ def read_reference(
     plan = campaign.plan
     if not texts:
         if not plan.reference:
-            raise UsageError(
-                f"study {plan.study} names no reference; give one with --reference KEY=VALUE, where KEY is "
-                f"one of what varies: {', '.join(plan.varied) or 'nothing'}"
-            )
+            raise no_reference(plan, "with --reference KEY=VALUE")
         return None
     named: dict[str, Scalar] = {}
     for text in texts:
