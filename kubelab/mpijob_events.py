@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from kubelab.mpijob import API_VERSION, Doc, MpiJob
-from tare.plugins.backends.kubernetes.cluster import EVENTS, Cluster
+from tare.plugins.backends.kubernetes.api.cluster import EVENTS, Cluster
 
 SOURCE = "mpi-job-controller"
 _MOST_MESSAGE = 1024  # the longest note of an Event, in bytes

@@ -39,7 +39,7 @@ from kubelab.mpijob import (
 )
 from kubelab.mpijob_events import Recorder, Said, now
 from kubelab.mpijob_status import Launcher, Pod, begun, told
-from tare.plugins.backends.kubernetes.cluster import (
+from tare.plugins.backends.kubernetes.api.cluster import (
     CONFIG_MAPS,
     JOBS,
     MPI_JOBS,
@@ -49,8 +49,8 @@ from tare.plugins.backends.kubernetes.cluster import (
     Refusal,
     Resource,
 )
+from tare.plugins.backends.kubernetes.api.watching import Change, Interruption, News, ObjectWatch, Snapshot
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.watching import Change, Interruption, News, ObjectWatch, Snapshot
 
 _PATIENCE_S = 1.0
 _AT_ONCE = 2

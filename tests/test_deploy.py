@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from tare.config.site_file import site_from_text
-from tare.plugins.backends.kubernetes.leases import VERBS
-from tare.plugins.backends.kubernetes.naming import MANAGED_BY
+from tare.plugins.backends.kubernetes.checks.rights import RIGHTS
+from tare.plugins.backends.kubernetes.objects.naming import MANAGED_BY
 from tare.plugins.backends.kubernetes.options import options_of
-from tare.plugins.backends.kubernetes.rights import RIGHTS
+from tare.plugins.backends.kubernetes.scheduling.leases import VERBS
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASES = sorted(path.parent for path in DEPLOY.rglob("kustomization.yaml"))

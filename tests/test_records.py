@@ -9,7 +9,7 @@ import pytest
 
 from tare.core.cpu_lists import parse_cpus
 from tare.core.job_label import VARIABLE
-from tare.plugins.backends.kubernetes.control_groups import cpu_limit
+from tare.plugins.backends.kubernetes.diagnosis.control_groups import cpu_limit
 from tare.probes.records import BEGIN_RECORD, print_file, read_records
 
 

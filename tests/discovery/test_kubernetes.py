@@ -28,8 +28,8 @@ from tare.discovery.kubernetes_facts import (
     StorageClassFacts,
 )
 from tare.discovery.kubernetes_nodes import find_groups
-from tare.plugins.backends.kubernetes.mpi_operator import Operator
-from tare.plugins.backends.kubernetes.observed import SeenNode, SeenPod
+from tare.plugins.backends.kubernetes.checks.mpi_operator import Operator
+from tare.plugins.backends.kubernetes.objects.observed import SeenNode, SeenPod
 from tare.plugins.backends.kubernetes.options import KubernetesOptions, options_of
 
 HOSTILE = [

@@ -32,8 +32,7 @@ from tare.plugins.backends.batch import record
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.gridengine import commands as gridengine
 from tare.plugins.backends.gridengine import states as gridengine_states
-from tare.plugins.backends.kubernetes import (
-    attachments,
+from tare.plugins.backends.kubernetes.diagnosis import (
     control_groups,
     node_watch,
     nodes,
@@ -42,10 +41,11 @@ from tare.plugins.backends.kubernetes import (
     quotas,
     refusals,
 )
-from tare.plugins.backends.kubernetes.following import lines
-from tare.plugins.backends.kubernetes.observed import SeenEvent, SeenJob, SeenNode, SeenPod
-from tare.plugins.backends.kubernetes.receiving import Receiver
-from tare.plugins.backends.kubernetes.results import keep_failure
+from tare.plugins.backends.kubernetes.manifests import attachments
+from tare.plugins.backends.kubernetes.objects.observed import SeenEvent, SeenJob, SeenNode, SeenPod
+from tare.plugins.backends.kubernetes.scheduling.results import keep_failure
+from tare.plugins.backends.kubernetes.transfer.following import lines
+from tare.plugins.backends.kubernetes.transfer.receiving import Receiver
 from tare.plugins.backends.ownership import sessions
 from tare.plugins.backends.slurm import commands
 from tare.plugins.backends.slurm.states import is_out, phase_of

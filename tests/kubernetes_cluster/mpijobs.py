@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kubelab.mpijob import JOB_NAME, JOB_ROLE
 from support.waiting import until
-from tare.plugins.backends.kubernetes.cluster import (
+from tare.plugins.backends.kubernetes.api.cluster import (
     CONFIG_MAPS,
     EVENTS,
     JOBS,

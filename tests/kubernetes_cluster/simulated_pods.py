@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 
 from backends.kubernetes.sent_results import packed, probe
-from tare.plugins.backends.kubernetes import naming
-from tare.plugins.backends.kubernetes.cluster import PODS, Cluster
-from tare.plugins.backends.kubernetes.observed import SeenPod
+from tare.plugins.backends.kubernetes.api.cluster import PODS, Cluster
+from tare.plugins.backends.kubernetes.api.watching import Change, News, ObjectWatch, Snapshot
+from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.objects.observed import SeenPod
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.watching import Change, News, ObjectWatch, Snapshot
 
 RANKS_PER_NODE = 2
 

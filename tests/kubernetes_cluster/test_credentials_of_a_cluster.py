@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kubernetes_cluster.conftest import Lab
-from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, Outage
+from tare.plugins.backends.kubernetes.api.cluster import PODS, Cluster, Outage
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 V1 = "client.authentication.k8s.io/v1"

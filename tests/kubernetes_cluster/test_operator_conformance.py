@@ -18,7 +18,7 @@ import yaml
 from kubernetes_cluster.conftest import Lab
 from kubernetes_cluster.mpijobs import SECRETS, Doc, Operated
 from support.waiting import until
-from tare.plugins.backends.kubernetes.cluster import JOBS, MPI_JOBS, PODS, Cluster
+from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, PODS, Cluster
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 GOLDENS = Path(__file__).with_name("goldens")

@@ -9,9 +9,9 @@ from backends.kubernetes.conftest import wait_for
 from backends.kubernetes.situations import SITUATIONS
 from kubernetes_cluster.conftest import Lab
 from support.waiting import until
-from tare.plugins.backends.kubernetes.cluster import EVENTS, JOBS, MPI_JOBS, PODS, Cluster
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
-from tare.plugins.backends.kubernetes.watching import News, ObjectWatch
+from tare.plugins.backends.kubernetes.api.cluster import EVENTS, JOBS, MPI_JOBS, PODS, Cluster
+from tare.plugins.backends.kubernetes.api.watching import News, ObjectWatch
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 
 def test_a_server_is_ended_when_its_client_has_and_both_report_their_node(

@@ -20,7 +20,7 @@ from tare.discovery.kubernetes_facts import (
     StorageClassFacts,
 )
 from tare.discovery.kubernetes_nodes import find_groups
-from tare.plugins.backends.kubernetes.cluster import (
+from tare.plugins.backends.kubernetes.api.cluster import (
     ATTACHMENTS,
     CLAIMS,
     LIMIT_RANGES,
@@ -30,11 +30,11 @@ from tare.plugins.backends.kubernetes.cluster import (
     Cluster,
     Resource,
 )
-from tare.plugins.backends.kubernetes.mpi_operator import read_operator
-from tare.plugins.backends.kubernetes.nodes import read_nodes, read_pods
-from tare.plugins.backends.kubernetes.observed import SeenClaim, SeenMeta, SeenPodSpec
-from tare.plugins.backends.kubernetes.quotas import read_quotas
-from tare.plugins.backends.kubernetes.rights import missing_rights, rights_of_campaigns
+from tare.plugins.backends.kubernetes.checks.mpi_operator import read_operator
+from tare.plugins.backends.kubernetes.checks.rights import missing_rights, rights_of_campaigns
+from tare.plugins.backends.kubernetes.diagnosis.nodes import read_nodes, read_pods
+from tare.plugins.backends.kubernetes.diagnosis.quotas import read_quotas
+from tare.plugins.backends.kubernetes.objects.observed import SeenClaim, SeenMeta, SeenPodSpec
 
 _OPENSHIFT = "apis/security.openshift.io/v1"
 _SECURITY = "pod-security.kubernetes.io/enforce"

@@ -11,7 +11,7 @@ import msgspec
 from tare.core.errors import UsageError
 from tare.discovery.commands import Report
 from tare.discovery.kubernetes_facts import Context
-from tare.plugins.backends.kubernetes.kubeconfig import kubeconfig_files, read_document
+from tare.plugins.backends.kubernetes.api.kubeconfig import kubeconfig_files, read_document
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 

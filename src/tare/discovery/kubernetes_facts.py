@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tare.plugins.backends.kubernetes.mpi_operator import Operator
+from tare.plugins.backends.kubernetes.checks.mpi_operator import Operator
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

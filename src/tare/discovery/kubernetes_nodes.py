@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tare.discovery.kubernetes_facts import NodeGroup
-from tare.plugins.backends.kubernetes.nodes import milli_cpus
-from tare.plugins.backends.kubernetes.observed import SeenNode, SeenPod
-from tare.plugins.backends.kubernetes.quantity import parse_quantity
+from tare.plugins.backends.kubernetes.diagnosis.nodes import milli_cpus
+from tare.plugins.backends.kubernetes.objects.observed import SeenNode, SeenPod
+from tare.plugins.backends.kubernetes.objects.quantity import parse_quantity
 
 _HOSTNAME, _OS = "kubernetes.io/hostname", "kubernetes.io/os"
 _KINDS = ("node.kubernetes.io/instance-type", "kubernetes.io/arch")

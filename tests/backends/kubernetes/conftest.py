@@ -15,10 +15,10 @@ from backends.kubernetes.sent_results import packed, probe
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import BASE, Situation
 from tare.core.scheduler import JobResult, Task
-from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.in_flight_job import InFlightJob
-from tare.plugins.backends.kubernetes.naming import object_name
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
+from tare.plugins.backends.kubernetes.objects.naming import object_name
+from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 PATIENCE_S = 20.0
 
@@ -135,7 +135,7 @@ def make_scheduler(
     situation: Situation, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], KubernetesScheduler]]:
     # Where no news comes, as after `clock` was set forward, none is worth a second's wait.
-    monkeypatch.setattr("tare.plugins.backends.kubernetes.informer._PATIENCE_S", 0.05)
+    monkeypatch.setattr("tare.plugins.backends.kubernetes.scheduling.informer._PATIENCE_S", 0.05)
     made: list[KubernetesScheduler] = []
 
     def make() -> KubernetesScheduler:

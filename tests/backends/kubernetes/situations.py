@@ -16,7 +16,7 @@ from tare.core.workload import Stage
 from tare.execution.batch import make_task
 from tare.execution.compose import Composer
 from tare.plugins import registry
-from tare.plugins.backends.kubernetes.manifests import Json, render
+from tare.plugins.backends.kubernetes.manifests.rendering import Json, render
 from tare.plugins.backends.kubernetes.options import (
     CleanPods,
     KubernetesOptions,

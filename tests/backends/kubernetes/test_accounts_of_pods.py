@@ -19,9 +19,10 @@ import pytest
 
 from backends.kubernetes.situations import BASE
 from backends.kubernetes.test_scripts import SCRIPTS, step, task_of
-from tare.plugins.backends.kubernetes import naming, phases
-from tare.plugins.backends.kubernetes.job_result import read_result
-from tare.plugins.backends.kubernetes.observed import (
+from tare.plugins.backends.kubernetes.diagnosis import phases
+from tare.plugins.backends.kubernetes.manifests.script import render
+from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.objects.observed import (
     ContainerState,
     ContainerStatus,
     PodStatus,
@@ -29,7 +30,7 @@ from tare.plugins.backends.kubernetes.observed import (
     SeenPod,
     Terminated,
 )
-from tare.plugins.backends.kubernetes.script import render
+from tare.plugins.backends.kubernetes.scheduling.job_result import read_result
 
 UID, GROUPS = 1000650000, 1000650000
 CRI_O = "{uid}:x:{uid}:0:{uid} user:{home}:/sbin/nologin\n"

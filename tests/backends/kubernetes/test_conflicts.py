@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 BUSY = (
     'Operation cannot be fulfilled on resourcequotas "q": the object has been modified; '

@@ -13,9 +13,9 @@ from backends.kubernetes.conftest import Clock, Happenings, begin, seen, wait_fo
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, NotAnApiServer, Outage
+from tare.plugins.backends.kubernetes.api.cluster import PODS, Cluster, NotAnApiServer, Outage
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 LOGIN = "<!doctype html><html><head>\n<title>Log in &middot; Example\x1b[31m SSO</title></head></html>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tare.plugins.backends.kubernetes.control_groups import cpu_limit, throttled_share
-from tare.plugins.backends.kubernetes.nodes import milli_cpus
+from tare.plugins.backends.kubernetes.diagnosis.control_groups import cpu_limit, throttled_share
+from tare.plugins.backends.kubernetes.diagnosis.nodes import milli_cpus
 
 STAT, MAX = "/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu.max"
 SET = "/sys/fs/cgroup/cpuset.cpus.effective"

@@ -14,11 +14,11 @@ from tare.core.checks import Finding
 from tare.core.pod_network import PodNetwork
 from tare.core.scheduler import Task
 from tare.core.site import Network
-from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.doctor import check_cluster
-from tare.plugins.backends.kubernetes.leftovers import leftovers
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
+from tare.plugins.backends.kubernetes.checks.doctor import check_cluster
 from tare.plugins.backends.kubernetes.options import WorkVolume
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.leftovers import leftovers
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 DEPLOY = Path(__file__).parents[3] / "deploy" / "kubernetes"
 CRD: Doc = {

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tare.core.errors import BackendError
-from tare.plugins.backends.kubernetes.evidence import keep, keep_manifests, last_logs
-from tare.plugins.backends.kubernetes.observed import SeenPod
+from tare.plugins.backends.kubernetes.objects.observed import SeenPod
+from tare.plugins.backends.kubernetes.scheduling.evidence import keep, keep_manifests, last_logs
 
 STATES = {
     "waits": {"waiting": {"reason": "ImagePullBackOff"}},

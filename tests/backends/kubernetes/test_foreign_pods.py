@@ -8,7 +8,7 @@ from backends.kubernetes.conftest import Happenings, over, record, wait_for
 from backends.kubernetes.sent_results import packed
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 
 def test_a_copy_of_a_launcher_is_not_the_one_whose_results_count(

@@ -7,8 +7,8 @@ import pytest
 from backends.kubernetes.conftest import Clock, Happenings, Make, Tell, forbidden, seen, wait_for, wait_until
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import SITUATIONS
-from tare.plugins.backends.kubernetes import quotas
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.diagnosis import quotas
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 
 def test_a_quota_that_others_use_is_waited_for(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from backends.kubernetes.sent_results import listed, piece, sent_lines, tarred
-from tare.plugins.backends.kubernetes.framing import parse, parse_manifest
-from tare.plugins.backends.kubernetes.receiving import Receiver
+from tare.plugins.backends.kubernetes.transfer.framing import parse, parse_manifest
+from tare.plugins.backends.kubernetes.transfer.receiving import Receiver
 
 MOST = 2**20
 

@@ -15,7 +15,7 @@ import yaml
 
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from tare.core.errors import UsageError
-from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, NotAnApiServer
+from tare.plugins.backends.kubernetes.api.cluster import PODS, Cluster, NotAnApiServer
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 V1 = "client.authentication.k8s.io/v1"

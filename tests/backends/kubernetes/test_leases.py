@@ -9,9 +9,9 @@ import pytest
 
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
-from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.leases import NodeLeases
-from tare.plugins.backends.kubernetes.leftovers import remove
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
+from tare.plugins.backends.kubernetes.scheduling.leases import NodeLeases
+from tare.plugins.backends.kubernetes.scheduling.leftovers import remove
 
 
 class Time:

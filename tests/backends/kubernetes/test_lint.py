@@ -17,8 +17,8 @@ from backends.kubernetes.situations import (
     Situation,
     attached,
 )
-from tare.plugins.backends.kubernetes.lint import lint, lint_merge
-from tare.plugins.backends.kubernetes.merging import Json, merge_patch
+from tare.plugins.backends.kubernetes.manifests.lint import lint, lint_merge
+from tare.plugins.backends.kubernetes.objects.merging import Json, merge_patch
 
 
 def patched(situation: Situation, patch: object, script: tuple[str, str] = ("", "")) -> list[Json]:

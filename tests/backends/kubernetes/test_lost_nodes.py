@@ -20,7 +20,7 @@ from backends.kubernetes.conftest import (
 from backends.kubernetes.sent_results import listed, sent_lines, tarred
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 SILENT = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}

@@ -17,12 +17,12 @@ import pytest
 from backends.kubernetes.situations import BASE, MACVLAN, SITUATIONS, SOLVER
 from tare.core.case import Layout
 from tare.core.errors import UsageError
-from tare.plugins.backends.kubernetes.lint import lint
-from tare.plugins.backends.kubernetes.manifests import render, roles_of
-from tare.plugins.backends.kubernetes.merging import Json, merge_patch
-from tare.plugins.backends.kubernetes.objects import ConfigMap, PodSpec
-from tare.plugins.backends.kubernetes.script import files_of, input_keys
-from tare.plugins.backends.kubernetes.showing import as_yaml
+from tare.plugins.backends.kubernetes.manifests.lint import lint
+from tare.plugins.backends.kubernetes.manifests.rendering import render, roles_of
+from tare.plugins.backends.kubernetes.manifests.script import files_of, input_keys
+from tare.plugins.backends.kubernetes.manifests.showing import as_yaml
+from tare.plugins.backends.kubernetes.objects.created import ConfigMap, PodSpec
+from tare.plugins.backends.kubernetes.objects.merging import Json, merge_patch
 from tare.probes.placement import SCRIPT, with_files
 
 HERE = Path(__file__).parent

@@ -11,8 +11,8 @@ from backends.kubernetes.situations import Situation
 from tare.core.checks import Finding
 from tare.core.pod_network import PodNetwork
 from tare.core.site import Network
-from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.doctor import check_cluster
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
+from tare.plugins.backends.kubernetes.checks.doctor import check_cluster
 from tare.plugins.backends.kubernetes.options import (
     LauncherOptions,
     LauncherPlace,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from backends.kubernetes.simulated_api import SimulatedApiServer
-from tare.plugins.backends.kubernetes.cluster import PODS, Cluster, Outage
-from tare.plugins.backends.kubernetes.nodes import NodeFacts, Own
-from tare.plugins.backends.kubernetes.observed import SeenPod
+from tare.plugins.backends.kubernetes.api.cluster import PODS, Cluster, Outage
+from tare.plugins.backends.kubernetes.diagnosis.nodes import NodeFacts, Own
+from tare.plugins.backends.kubernetes.objects.observed import SeenPod
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 N_NODES = 40

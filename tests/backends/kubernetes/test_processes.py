@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tare.plugins.backends.kubernetes.control_groups import why_refused
-from tare.plugins.backends.kubernetes.job_result import printed_refusal
+from tare.plugins.backends.kubernetes.diagnosis.control_groups import why_refused
+from tare.plugins.backends.kubernetes.scheduling.job_result import printed_refusal
 
 
 @pytest.mark.parametrize("place", ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"])

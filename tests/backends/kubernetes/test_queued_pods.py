@@ -8,7 +8,7 @@ from backends.kubernetes.conftest import Clock, Happenings, Make, Tell, seen, wa
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from backends.kubernetes.test_scheduler_faults import unscheduled
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 FULL = (
     "0/4 nodes are available: 4 Insufficient cpu. no new claims to deallocate, preemption: 0/4 nodes are "

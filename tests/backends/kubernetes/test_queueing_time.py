@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tare.plugins.backends.kubernetes import naming
-from tare.plugins.backends.kubernetes.observed import SeenJob, SeenPod
-from tare.plugins.backends.kubernetes.queueing import queued_s
+from tare.plugins.backends.kubernetes.diagnosis.queueing import queued_s
+from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.objects.observed import SeenJob, SeenPod
 
 
 def pod(role: str, made: str, placed: str | None) -> SeenPod:

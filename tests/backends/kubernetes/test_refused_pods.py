@@ -18,7 +18,7 @@ from backends.kubernetes.conftest import (
 from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import SITUATIONS
 from backends.kubernetes.test_scheduler_faults import waiting
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 
 @pytest.mark.parametrize(

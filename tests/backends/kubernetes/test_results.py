@@ -16,10 +16,10 @@ from backends.kubernetes.simulated_api import SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.leftovers import leftovers
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
 from tare.plugins.backends.kubernetes.options import WorkVolume
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.leftovers import leftovers
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 LARGE = os.urandom(3_000_000) + bytes(3_000_000)

@@ -22,8 +22,8 @@ from backends.kubernetes.situations import PAIR, SITUATIONS, Situation
 from tare.core.case import Layout
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.naming import object_name
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.objects.naming import object_name
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 

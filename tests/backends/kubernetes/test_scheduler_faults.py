@@ -21,7 +21,7 @@ from backends.kubernetes.sent_results import packed, probe
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 

@@ -21,19 +21,28 @@ from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
 from tare.core.telemetry import Host, Span
 from tare.core.workload import Stage
 from tare.execution.placement import read_placements
-from tare.plugins.backends.kubernetes.attachments import STATUS
-from tare.plugins.backends.kubernetes.following import lines
-from tare.plugins.backends.kubernetes.framing import Sum
-from tare.plugins.backends.kubernetes.job_result import read_result
-from tare.plugins.backends.kubernetes.observed import SeenMeta, SeenPod
+from tare.plugins.backends.kubernetes.manifests.attachments import STATUS
+from tare.plugins.backends.kubernetes.manifests.script import probe_script, rank_script, render
+from tare.plugins.backends.kubernetes.objects.observed import SeenMeta, SeenPod
 from tare.plugins.backends.kubernetes.options import PhaseTimeouts
-from tare.plugins.backends.kubernetes.receiving import MissingPart, Receiver
-from tare.plugins.backends.kubernetes.script import probe_script, rank_script, render
+from tare.plugins.backends.kubernetes.scheduling.job_result import read_result
+from tare.plugins.backends.kubernetes.transfer.following import lines
+from tare.plugins.backends.kubernetes.transfer.framing import Sum
+from tare.plugins.backends.kubernetes.transfer.receiving import MissingPart, Receiver
 from tare.plugins.collectors.sampler import program, settle
 from tare.plugins.workloads.common.peers import peer_stage
 from tare.probes.placement import ASKED, with_files, with_placement_probe
 
-SCRIPTS = Path(__file__).parents[3] / "src" / "tare" / "plugins" / "backends" / "kubernetes" / "scripts"
+SCRIPTS = (
+    Path(__file__).parents[3]
+    / "src"
+    / "tare"
+    / "plugins"
+    / "backends"
+    / "kubernetes"
+    / "manifests"
+    / "scripts"
+)
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
 
 

@@ -10,7 +10,7 @@ import pytest
 from tare.app.platform_checks import plan_tasks
 from tare.config.site_file import SiteSource, read_site
 from tare.core.backend_plugin import CheckContext
-from tare.plugins.backends.kubernetes.showing import small_jobs
+from tare.plugins.backends.kubernetes.manifests.showing import small_jobs
 
 SITE = """\
 site: cluster

@@ -8,7 +8,7 @@ from backends.kubernetes.conftest import Clock, Happenings, begin, over, record,
 from backends.kubernetes.sent_results import packed, piece
 from backends.kubernetes.simulated_api import SimulatedApiServer, stamped
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 

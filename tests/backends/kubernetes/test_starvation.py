@@ -9,7 +9,7 @@ import pytest
 from backends.kubernetes.conftest import Clock, Happenings, seen, wait_for, wait_until
 from backends.kubernetes.test_scheduler_faults import unscheduled
 from tare.core.scheduler import Task
-from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
 Make = Callable[..., Task]
 KEPT_AWAY = (

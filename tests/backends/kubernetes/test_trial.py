@@ -10,12 +10,12 @@ import pytest
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import BASE, SITUATIONS, Situation
 from tare.core.checks import Finding
-from tare.plugins.backends.kubernetes.cluster import Cluster
-from tare.plugins.backends.kubernetes.dry_run import check_job
-from tare.plugins.backends.kubernetes.manifests import roles_of
-from tare.plugins.backends.kubernetes.observed import SeenPod
-from tare.plugins.backends.kubernetes.quantity import parse_quantity, show_quantity
-from tare.plugins.backends.kubernetes.quotas import Quota, check_room
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
+from tare.plugins.backends.kubernetes.checks.dry_run import check_job
+from tare.plugins.backends.kubernetes.diagnosis.quotas import Quota, check_room
+from tare.plugins.backends.kubernetes.manifests.rendering import roles_of
+from tare.plugins.backends.kubernetes.objects.observed import SeenPod
+from tare.plugins.backends.kubernetes.objects.quantity import parse_quantity, show_quantity
 
 SCC = (
     'pods "x" is forbidden: unable to validate against any security context constraint: '

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tare.plugins.backends.kubernetes.cluster import PODS, Gone, Resource
-from tare.plugins.backends.kubernetes.watching import News, ObjectWatch
+from tare.plugins.backends.kubernetes.api.cluster import PODS, Gone, Resource
+from tare.plugins.backends.kubernetes.api.watching import News, ObjectWatch
 
 EXPIRED = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}'
 BROKEN = b'{"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "etcdserver: no leader"}}'

@@ -16,8 +16,8 @@ from tare.app.init.site_draft import Block, NetworkDraft, PlatformDraft, SiteDra
 from tare.discovery.facts import NodeFacts
 from tare.discovery.kubernetes_facts import AttachmentFacts, ClaimFacts, KubernetesFacts, NodeGroup
 from tare.discovery.ranges import as_ranges
+from tare.plugins.backends.kubernetes.objects.quantity import parse_quantity
 from tare.plugins.backends.kubernetes.options import KubernetesOptions, Toleration
-from tare.plugins.backends.kubernetes.quantity import parse_quantity
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _LABEL = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]{0,250}")

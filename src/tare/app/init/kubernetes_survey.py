@@ -15,10 +15,10 @@ from tare.discovery.facts import NodeFacts
 from tare.discovery.kubernetes import find_kubernetes
 from tare.discovery.kubernetes_facts import Context, KubernetesFacts
 from tare.discovery.node_probe import probe_script, read_node
-from tare.plugins.backends.kubernetes.admission import admission, as_users
-from tare.plugins.backends.kubernetes.cluster import Cluster
+from tare.plugins.backends.kubernetes.api.cluster import Cluster
+from tare.plugins.backends.kubernetes.checks.admission import admission, as_users
+from tare.plugins.backends.kubernetes.checks.short_job import run_short_job
 from tare.plugins.backends.kubernetes.options import KubernetesOptions, Seccomp
-from tare.plugins.backends.kubernetes.short_job import run_short_job
 
 _EXAMPLE = "docker.io/mpioperator/mpi-pi:openmpi"
 _LAUNCHERS = ("openmpi4", "openmpi5", "mpich", "intelmpi")

@@ -48,8 +48,8 @@ class KubernetesBackend(BatchBackend[KubernetesOptions]):
     @contextmanager
     def open(self, session: Session) -> Iterator[Scheduler]:
         """Yield the scheduler, and delete its objects at the end (see BatchBackend)."""
-        from tare.plugins.backends.kubernetes.cluster import Cluster
-        from tare.plugins.backends.kubernetes.scheduler import KubernetesScheduler
+        from tare.plugins.backends.kubernetes.api.cluster import Cluster
+        from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
         options = _one_cluster(session)
         scheduler = KubernetesScheduler(Cluster.connect(options), session.campaign, session.facts)
@@ -60,21 +60,21 @@ class KubernetesBackend(BatchBackend[KubernetesOptions]):
 
     def show(self, planned: PlannedTask) -> str:
         """Return the manifests as YAML, below the traps that lint found (see BatchBackend)."""
-        from tare.plugins.backends.kubernetes.showing import show_manifests
+        from tare.plugins.backends.kubernetes.manifests.showing import show_manifests
 
         return show_manifests(planned)
 
     def traps(self, planned: PlannedTask) -> Iterator[str]:
         """Yield the traps that lint finds in the manifests (see BatchBackend)."""
-        from tare.plugins.backends.kubernetes.showing import task_manifests, traps_of
+        from tare.plugins.backends.kubernetes.manifests.showing import task_manifests, traps_of
 
         yield from map(str, traps_of(planned, task_manifests(planned)))
 
     def check(self, context: CheckContext) -> Iterator[Finding]:
         """Yield findings about the cluster, and about the jobs that it would get (see BackendPlugin)."""
-        from tare.plugins.backends.kubernetes.cluster import Cluster
-        from tare.plugins.backends.kubernetes.doctor import check_cluster
-        from tare.plugins.backends.kubernetes.showing import small_jobs
+        from tare.plugins.backends.kubernetes.api.cluster import Cluster
+        from tare.plugins.backends.kubernetes.checks.doctor import check_cluster
+        from tare.plugins.backends.kubernetes.manifests.showing import small_jobs
 
         options = options_of(context.platform)
         cluster = Cluster.connect(options)
@@ -85,8 +85,8 @@ class KubernetesBackend(BatchBackend[KubernetesOptions]):
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
         """Yield the objects of campaigns in the clusters of the named site (see BackendPlugin)."""
-        from tare.plugins.backends.kubernetes.cluster import Cluster
-        from tare.plugins.backends.kubernetes.leftovers import leftovers
+        from tare.plugins.backends.kubernetes.api.cluster import Cluster
+        from tare.plugins.backends.kubernetes.scheduling.leftovers import leftovers
 
         platforms = surroundings.site.platforms.values() if surroundings.site else ()
         every = [one.options for one in platforms if isinstance(one.options, KubernetesOptions)]

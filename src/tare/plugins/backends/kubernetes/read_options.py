@@ -8,8 +8,8 @@ import msgspec
 
 from tare.core.backend_plugin import OptionsReader
 from tare.core.errors import nearest, shown
-from tare.plugins.backends.kubernetes.merging import check_merge
-from tare.plugins.backends.kubernetes.naming import QUEUE
+from tare.plugins.backends.kubernetes.objects.merging import check_merge
+from tare.plugins.backends.kubernetes.objects.naming import QUEUE
 from tare.plugins.backends.kubernetes.options import KubernetesOptions, LauncherOptions, LauncherPlace
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")

@@ -1,0 +1,63 @@
+"""Wait for the end of an outage of the API server; jobs go on meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tare.core.errors import BackendError
+from tare.plugins.backends.kubernetes.api.connection import NotAnApiServer, Outage
+
+_Answer = TypeVar("_Answer")
+
+_OUTAGE_S = 600.0  # an API server that restarts, or fails over, is back within minutes
+_RETRY_S = 2.0
+
+
+class OutageWait:
+    """Waits up to ten minutes for the end of an outage.
+
+    `report` is called with its reason, and with an empty text when it is over. Refused credentials count as
+    an outage only if the server `has_answered` before: otherwise no job is running yet.
+    """
+
+    def __init__(
+        self,
+        has_answered: Callable[[], bool],
+        report: Callable[[str], None],
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._has_answered = has_answered
+        self._report = report
+        self._clock = clock
+        self._sleep = sleep
+        self._since: float | None = None
+
+    def retry(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return the result of `ask`, once the API server answers. Raises Refusal, or Outage if it lasts."""
+        while True:
+            try:
+                answer = ask()
+            except Outage as outage:
+                self.record(outage, is_final=False)
+                self._sleep(_RETRY_S)
+            else:
+                self.end()
+                return answer
+
+    def end(self) -> None:
+        """Record that the API server answers."""
+        if self._since is not None:
+            self._since = None
+            self._report("")
+
+    def record(self, error: BackendError, *, is_final: bool) -> None:
+        """Record an outage; raise `error` if it has lasted too long, or `is_final`."""
+        now = self._clock()
+        if self._since is None:
+            self._since = now
+            self._report(f"{error}; it is asked again for {_OUTAGE_S / 60:.0f} minutes")
+        is_first = isinstance(error, NotAnApiServer) and not self._has_answered()
+        if is_final or is_first or now - self._since > _OUTAGE_S:
+            raise error

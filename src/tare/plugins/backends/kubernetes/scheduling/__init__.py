@@ -1,0 +1,1 @@
+"""Tasks in a cluster, from their creation until their objects are deleted."""

@@ -1,0 +1,185 @@
+"""Hold Leases of nodes, so that campaigns notice when they use the same node (coordination.k8s.io/v1).
+
+A campaign holds the Lease of each node on which its runs are, and renews it. Another campaign that uses the
+node reads who holds the Lease, and adds that to the facts of its runs. It takes over a Lease that has
+expired. Leases are in the pods' namespace. Where they may not be created, the facts say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import msgspec
+
+from tare.core.errors import NOT_JSON
+from tare.plugins.backends.kubernetes.api.cluster import LEASES, Cluster, Outage, Refusal
+from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.objects.created import ApiObject, Manifest, Meta
+
+VERBS = ("create", "get", "patch", "deletecollection")
+"""The rights on Leases that are needed."""
+FACT = "kubernetes.lease"
+_DURATION_S, _RENEW_S, _AGAIN_S, _IDLE_S = 300, 100.0, 10.0, 5.0
+_SKEW_S = 60  # by which the clocks of two holders may differ
+_FORBIDDEN, _NOT_FOUND = 403, 404
+_LONGEST_NAME, _LONGEST_HOLDER = 253, 100
+
+
+class LeaseSpec(ApiObject, frozen=True, kw_only=True):
+    """Who holds a Lease, for how long, and since when."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    renew_time: str = ""
+
+
+class Lease(Manifest, frozen=True, kw_only=True):
+    """A Lease, which one holder has until it expires."""
+
+    API_VERSION = "coordination.k8s.io/v1"
+    KIND = "Lease"
+    spec: LeaseSpec = LeaseSpec()
+
+
+class _Holder(NamedTuple):
+    """Another campaign that held a node's Lease when it was last read, and the time of reading."""
+
+    name: str
+    at: float
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class NodeLeases:
+    """The Leases of one campaign. `clock` counts seconds; `now` is the time of day written into Leases."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        campaign: str,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        self._cluster, self._campaign, self._clock, self._now = cluster, campaign, clock, now
+        self._renewed: dict[str, float] = {}
+        self._used: dict[str, float] = {}
+        self._others: dict[str, _Holder] = {}
+        self._ask_after = 0.0
+        self._refusal = ""
+        self._has_any = False
+
+    def keep(self, nodes: Collection[str]) -> None:
+        """Hold the Leases of `nodes`, where runs are now; renew those that are due, and release idle ones."""
+        if self._refusal:
+            return
+        now = self._clock()
+        self._used |= dict.fromkeys(nodes, now)
+        if now < self._ask_after:
+            return
+        try:
+            for node in nodes:
+                self._hold(node, now)
+            for node in [one for one in self._renewed if now - self._used.get(one, now) > _IDLE_S]:
+                self._let_go(node)
+        except Outage:  # the scheduler waits until it ends
+            self._ask_after = now + _AGAIN_S
+        except Refusal as refusal:
+            self._ask_after = now + _AGAIN_S
+            if refusal.status in {_FORBIDDEN, _NOT_FOUND}:
+                self._refusal = f"not held: {refusal}"
+
+    def with_holders(
+        self, facts: Mapping[str, Mapping[str, str]], began: float
+    ) -> Mapping[str, Mapping[str, str]]:
+        """Return `facts` of nodes with the holders of their Leases, for a run that began at `began`.
+
+        `began` is a time of `clock`.
+        """
+        return {node: {**one, FACT: self._holder(node, began)} for node, one in facts.items()}
+
+    def end(self) -> None:
+        """Delete the campaign's Leases, if it has any."""
+        if not self._has_any:
+            return
+        try:
+            self._cluster.delete_all(LEASES, f"{naming.CAMPAIGN}={self._campaign}")
+        except (Outage, Refusal):
+            return  # they expire by themselves
+
+    def _holder(self, node: str, began: float) -> str:
+        other = self._others.get(node)
+        if other is not None and other.at >= began:
+            return f"held by campaign {other.name}"
+        return self._refusal or ("held by this campaign" if node in self._renewed else "not known")
+
+    def _hold(self, node: str, now: float) -> None:
+        renewed, other = self._renewed.get(node), self._others.get(node)
+        if renewed is not None and now - renewed < _RENEW_S:
+            return
+        if renewed is None and other is not None and now - other.at < _AGAIN_S:
+            return
+        lease = self._read(node) if renewed is not None or not self._create(node) else None
+        if lease is not None and self._is_anothers(lease):
+            self._renewed.pop(node, None)
+            self._others[node] = _Holder(lease.spec.holder_identity[:_LONGEST_HOLDER], now)
+            return
+        if lease is not None:
+            change = self._lease(Meta(resource_version=lease.metadata.resource_version)).as_json()
+            self._cluster.patch(LEASES, _name(node), change)
+        self._renewed[node] = now
+        self._has_any = True
+
+    def _create(self, node: str) -> bool:
+        """Create a Lease; return False if there is one already."""
+        meta = Meta(name=_name(node), namespace=self._cluster.namespace)
+        return self._cluster.create(self._lease(meta).as_json())
+
+    def _lease(self, meta: Meta) -> Lease:
+        """Return a Lease that this campaign holds from now on."""
+        labels = naming.MANAGED_BY | {naming.CAMPAIGN: self._campaign}
+        return Lease(
+            metadata=msgspec.structs.replace(meta, labels=labels),
+            spec=LeaseSpec(
+                holder_identity=self._campaign,
+                lease_duration_seconds=_DURATION_S,
+                renew_time=self._now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            ),
+        )
+
+    def _read(self, node: str) -> Lease | None:
+        content = self._cluster.get(LEASES, _name(node))
+        if content is None:
+            self._create(node)  # it was deleted meanwhile
+            return None
+        try:
+            return msgspec.json.decode(content, type=Lease)
+        except NOT_JSON:
+            return Lease()
+
+    def _is_anothers(self, lease: Lease) -> bool:
+        """Return whether another campaign still holds it, by the Lease's duration and our time of day."""
+        spec = lease.spec
+        if spec.holder_identity in {"", self._campaign}:
+            return False
+        try:
+            renewed = datetime.fromisoformat(spec.renew_time)
+        except ValueError:
+            return False
+        if renewed.tzinfo is None:
+            return False
+        patience = timedelta(seconds=min(spec.lease_duration_seconds, _DURATION_S) + _SKEW_S)
+        return self._now() - renewed <= patience
+
+    def _let_go(self, node: str) -> None:
+        """Release a Lease as client libraries do: without a holder."""
+        del self._renewed[node]
+        self._used.pop(node, None)
+        self._cluster.patch(LEASES, _name(node), {"spec": {"holderIdentity": ""}})
+
+
+def _name(node: str) -> str:
+    return f"tare-node-{node}"[:_LONGEST_NAME]
