@@ -25,10 +25,9 @@ _HERE = Path(__file__).parent
 _ALONE = (
     *(_HERE / "backends").glob("*.py"),
     _HERE / "backends/openssh",
-    *(
-        _HERE / "cli" / f"test_{name}.py"
-        for name in ("clean", "container_runs", "crash", "jobs", "slurm_runs", "ssh_runs")
-    ),
+    *(_HERE / "cli/lab" / f"test_{name}.py" for name in ("container_runs", "ssh_runs")),
+    *(_HERE / "cli/runs" / f"test_{name}.py" for name in ("clean", "crash", "jobs")),
+    _HERE / "cli/batch/test_slurm_runs.py",
     *(_HERE / name for name in ("kubernetes_cluster", "kubernetes_pods", "lab", "runtimes", "telemetry")),
     _HERE / "collectors/test_packets.py",
     _HERE / "docs/test_tutorial.py",
@@ -38,7 +37,8 @@ _ALONE = (
 _PAIRED = (
     _HERE / "backends/openssh",
     _HERE / "backends/test_contract.py",
-    *(_HERE / "cli" / f"test_{name}.py" for name in ("slurm_runs", "ssh_runs")),
+    _HERE / "cli/batch/test_slurm_runs.py",
+    _HERE / "cli/lab/test_ssh_runs.py",
     _HERE / "runtimes/test_contract.py",
 )
 """Where tests marked 'alone' are marked 'paired', since they mostly wait for programs of a cluster."""

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from cli.imported_logs import elbencho, imb, put
+from cli.imports.imported_logs import elbencho, imb, put
 from support.contracts import require_contract
 from tare.cli.main import main
 from tare.lab import Lab, find

@@ -136,7 +136,7 @@ def test_whole_nodes_are_neither_asked_for_nor_promised_where_jobs_share_them() 
 def test_slots_are_the_cpus_that_jobs_of_a_partition_get_of_a_node() -> None:
     """Slurm 22.05.8 refuses jobs with --exclusive: "Requested node configuration is not available".
 
-    Of jobs with --threads-per-core=1, it counts a CPU for each core (test_init_slurm_limits.py).
+    Of jobs with --threads-per-core=1, it counts a CPU for each core (tests/cli/init/test_slurm_limits.py).
     """
     found = found_with()
     choice = choice_of(found, THREADS, MaxCPUsPerNode="12")

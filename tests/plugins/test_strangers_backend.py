@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cli.conftest import TARE, call_tare
-from cli.test_crash import wait_for
+from cli.runs.test_crash import wait_for
 from tare.core.attempt import State
 from tare.storage.campaign import read_campaign
 

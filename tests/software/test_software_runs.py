@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backends.real_ssh import sshd
-from cli.batch_systems import SLURM, Administrator
+from cli.batch.batch_systems import SLURM, Administrator
 from cli.conftest import call_tare
 from support.modules import environment_modules, lmod, write_module
 from tare.core.attempt import State
