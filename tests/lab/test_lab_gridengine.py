@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from lab.calls import call, running_lab
+from support.sleeping import sleeping
+from support.waiting import until
 from tare.core.errors import LabError, UsageError
 from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, gridengine
@@ -85,9 +87,9 @@ def test_a_job_that_is_deleted_takes_its_processes_on_all_nodes_with_it(cluster:
     words = ["qsub", "-terse", "-V", "-S", "/bin/bash", "-o", "/dev/null", "-j", "y"]
     words += ["-pe", gridengine.PARALLEL_ENVIRONMENT, slots, str(tmp_path / "job.sh")]
     number = said(cluster, "n1", *words).strip()
-    until_asleep(length, 2)
+    until(lambda: len(sleeping(length)) == 2, within_s=30)
     said(cluster, "n1", "qdel", number)
-    until_asleep(length, 0)
+    until(lambda: len(sleeping(length)) == 0, within_s=30)
 
 
 def test_its_accounting_shows_how_a_job_ended(cluster: Lab, tmp_path: Path) -> None:
@@ -164,21 +166,3 @@ def daemons(mark: bytes) -> list[str]:
         except OSError:
             continue
     return found
-
-
-def until_asleep(length: str, count: int) -> None:
-    """Wait until so many processes sleep for `length`."""
-    deadline = time.monotonic() + 30
-    while n_asleep(length) != count:
-        assert time.monotonic() < deadline, f"{n_asleep(length)} sleep and not {count}"
-        time.sleep(0.1)
-
-
-def n_asleep(length: str) -> int:
-    count = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            count += path.read_bytes() == f"sleep\0{length}\0".encode()
-        except OSError:
-            continue
-    return count

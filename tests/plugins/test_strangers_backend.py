@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from cli.conftest import TARE, call_tare
-from cli.runs.test_crash import wait_for
+from support.waiting import until
 from tare.core.attempt import State
 from tare.storage.campaign import read_campaign
 
@@ -85,7 +85,7 @@ def kill_while_a_job_runs(folder: Path, installed: Path) -> tuple[Path, int]:
         [TARE, "run", str(study), "--out", "c"], cwd=folder, env={**os.environ, "PYTHONPATH": str(installed)}
     )
     began = folder / "began"
-    wait_for(lambda: began.exists() and len(began.read_text().split()) >= 2)
+    until(lambda: began.exists() and len(began.read_text().split()) >= 2)
     process.send_signal(signal.SIGKILL)
     process.wait()
     return folder / "c", int(began.read_text().split()[0])
@@ -168,7 +168,7 @@ def test_clean_ends_the_jobs_of_a_dead_campaign_and_then_finds_nothing(
     assert f"would cancel the spool job 1 of {campaign}" in told
     assert is_alive(pid)
     assert f"cancelled the spool job 1 of {campaign}" in tare("clean", "--site", "site.yaml").stdout
-    wait_for(lambda: not is_alive(pid))
+    until(lambda: not is_alive(pid))
     assert "the spool job" not in tare("clean", "--site", "site.yaml").stdout
 
 

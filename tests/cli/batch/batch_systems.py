@@ -12,8 +12,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from cli.conftest import TARE, standing_lab
-from cli.runs.test_crash import wait_for
 from lab.calls import call
+from support.waiting import until
 from tare.core.attempt import Attempt, State
 from tare.lab import Lab, gridengine, slurm
 from tare.storage.campaign import read_campaign
@@ -79,7 +79,7 @@ class Administrator(abc.ABC):
         """Cancel what a test that failed left in the queue."""
         for job in self.jobs():
             self.cancel(job)
-        wait_for(lambda: self.jobs() == [])
+        until(lambda: self.jobs() == [])
 
 
 class SlurmAdministrator(Administrator):
@@ -103,7 +103,7 @@ class SlurmAdministrator(Administrator):
     def calm_down(self) -> None:
         """Wait until all nodes are idle, too."""
         super().calm_down()
-        wait_for(lambda: self.call("sinfo", "--noheader", "--partition=lab", "--format=%D %t") == "2 idle\n")
+        until(lambda: self.call("sinfo", "--noheader", "--partition=lab", "--format=%D %t") == "2 idle\n")
 
 
 class GridEngineAdministrator(Administrator):

@@ -23,7 +23,8 @@ from cli.batch.batch_systems import (
     states,
 )
 from cli.conftest import ELSEWHERE, TARE, Tare
-from cli.runs.test_crash import ended_runs, wait_for
+from cli.killed_campaigns import ended_runs
+from support.waiting import until
 from tare.core.attempt import State
 from tare.lab import Lab
 from tare.storage.campaign import JOURNAL, read_campaign
@@ -61,7 +62,7 @@ def test_a_run_that_hangs_is_ended_at_its_timeout_and_its_job_with_it(
     study = system.write_study(tmp_path, "sleep 60", timeout="1 s")
     assert tare("run", study, "--out", tmp_path / "c").returncode == 1
     assert {attempt.check for attempt in read_campaign(tmp_path / "c").attempts} == {"timeout"}
-    wait_for(lambda: administrator.jobs() == [])
+    until(lambda: administrator.jobs() == [])
 
 
 def test_a_killed_tare_leaves_its_jobs_and_the_next_one_adopts_them(
@@ -69,7 +70,7 @@ def test_a_killed_tare_leaves_its_jobs_and_the_next_one_adopts_them(
 ) -> None:
     campaign = tmp_path / "c"
     runner = start(system.write_study(tmp_path, COUNTED, repeats=2), campaign)
-    wait_for(lambda: (campaign / "starts").exists())
+    until(lambda: (campaign / "starts").exists())
     runner.kill()
     runner.wait()
     assert tare("run", campaign).returncode == 0
@@ -85,13 +86,13 @@ def test_clean_cancels_the_jobs_of_a_dead_campaign_and_then_finds_nothing(
 ) -> None:
     campaign = tmp_path / "c"
     runner = start(system.write_study(tmp_path, "sleep 60; echo value: 1"), campaign)
-    wait_for(lambda: len(administrator.jobs()) == 2)
+    until(lambda: len(administrator.jobs()) == 2)
     assert f"{system.title} job" not in tare("clean", "--dry-run").stdout, "the campaign is alive"
     runner.kill()
     runner.wait()
-    wait_for(lambda: not is_held(campaign / JOURNAL))
+    until(lambda: not is_held(campaign / JOURNAL))
     assert tare("clean").stdout.count(f"cancelled {system.title} job") == 2
-    wait_for(lambda: administrator.jobs() == [])
+    until(lambda: administrator.jobs() == [])
     assert f"{system.title} job" not in tare("clean").stdout
 
 
@@ -107,10 +108,10 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
     path = administrator.submit("tare-0123456789ab-c-1.2", str(tmp_path))
     campaign = tmp_path / "c"
     runner = start(system.write_study(tmp_path, "sleep 600; echo value: 1", timeout="1200 s"), campaign)
-    wait_for(lambda: len(administrator.jobs()) == 5)
+    until(lambda: len(administrator.jobs()) == 5)
     runner.kill()
     runner.wait()
-    wait_for(lambda: not is_held(campaign / JOURNAL))
+    until(lambda: not is_held(campaign / JOURNAL))
     own = {*administrator.jobs()} - {backup, named, path}
 
     elsewhere = subprocess.run(
@@ -132,7 +133,7 @@ def test_clean_cancels_no_job_that_may_be_somebody_s(
 
     journal.rename(campaign / JOURNAL)
     assert tare("clean").stdout.count(f"cancelled {system.title} job") == 2
-    wait_for(lambda: {*administrator.jobs()} == {backup, named, path})
+    until(lambda: {*administrator.jobs()} == {backup, named, path})
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -141,10 +142,10 @@ def test_an_interrupted_tare_cancels_its_jobs(
 ) -> None:
     campaign = tmp_path / "c"
     runner = start(system.write_study(tmp_path, "sleep 60; echo value: 1"), campaign)
-    wait_for(lambda: bool(administrator.jobs()))
+    until(lambda: bool(administrator.jobs()))
     runner.send_signal(number)
     assert end(runner) == 130
-    wait_for(lambda: administrator.jobs() == [], within_s=60)  # KillWait of slurm.conf(5) is 30 s
+    until(lambda: administrator.jobs() == [], within_s=60)  # KillWait of slurm.conf(5) is 30 s
     assert states(campaign).keys() == {State.LOST}
 
 
@@ -153,7 +154,7 @@ def test_what_somebody_cancels_is_on_record_as_that_and_not_tried_again(
 ) -> None:
     campaign = tmp_path / "c"
     runner = start(system.write_study(tmp_path, "sleep 8; echo value: 1"), campaign)
-    wait_for(lambda: len(list(campaign.glob("attempts/*/1.1/progress"))) == 2)
+    until(lambda: len(list(campaign.glob("attempts/*/1.1/progress"))) == 2)
     administrator.cancel(administrator.jobs()[0])
     assert end(runner) == 1
     (cancelled,) = attempts_by(campaign, lambda one: one.state is not State.DONE)
@@ -167,7 +168,7 @@ def test_a_controller_that_is_killed_and_restarted_in_the_middle_loses_and_repea
 ) -> None:
     campaign = tmp_path / "c"
     runner = start(system.write_study(tmp_path, COUNTED.replace("sleep 3", "sleep 20")), campaign)
-    wait_for(lambda: (campaign / "starts").exists() and n_starts(campaign) == 2)
+    until(lambda: (campaign / "starts").exists() and n_starts(campaign) == 2)
     time.sleep(6)  # Slurm saves its state every 5 s
     administrator.restart()
     assert end(runner) == 0

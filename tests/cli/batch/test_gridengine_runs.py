@@ -10,8 +10,8 @@ import pytest
 
 from cli.batch.batch_systems import GRID_ENGINE, Administrator
 from cli.conftest import Tare
-from cli.runs.test_crash import wait_for
 from lab.calls import call
+from support.waiting import until
 from tare.core.attempt import State
 from tare.core.packets import read as read_packets
 from tare.lab import AGENT, Lab, gridengine
@@ -79,10 +79,10 @@ def test_a_node_whose_daemon_does_not_report_is_away(master: Administrator, shar
     assert away() == []
     call(shared_lab, "n2", "sh", "-c", "kill -9 $(cat $SGE_ROOT/spool/n2/execd.pid)")
     try:
-        wait_for(lambda: away() == ["by qstat queue lab@n2 is u"], within_s=60)  # max_unheard is 15 s
+        until(lambda: away() == ["by qstat queue lab@n2 is u"], within_s=60)  # max_unheard is 15 s
     finally:
         call(shared_lab, "n2", "/usr/sbin/sge_execd")
-    wait_for(lambda: away() == [], within_s=60)
+    until(lambda: away() == [], within_s=60)
 
 
 @pytest.mark.slow

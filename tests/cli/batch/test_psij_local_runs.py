@@ -8,7 +8,8 @@ import pytest
 
 from cli.batch.batch_systems import COUNTED, PSIJ, n_starts, start, states
 from cli.conftest import Tare
-from cli.runs.test_crash import ended_runs, wait_for
+from cli.killed_campaigns import ended_runs
+from support.waiting import until
 from tare.core.attempt import State
 from tare.storage.campaign import JOURNAL
 from tare.storage.journal import is_held
@@ -47,7 +48,7 @@ def running(script: str) -> list[int]:
 def test_a_study_on_this_machine_is_killed_and_goes_on_with_its_processes(tare: Tare, tmp_path: Path) -> None:
     campaign = tmp_path / "c"
     runner = start(local_study(tmp_path, COUNTED, repeats=2), campaign)
-    wait_for(lambda: (campaign / "starts").exists())
+    until(lambda: (campaign / "starts").exists())
     runner.kill()
     runner.wait()
     done = tare("run", campaign)
@@ -61,12 +62,12 @@ def test_a_study_on_this_machine_is_killed_and_goes_on_with_its_processes(tare: 
 def test_clean_ends_what_a_dead_campaign_runs_on_this_machine(tare: Tare, tmp_path: Path) -> None:
     campaign = tmp_path / "c"
     runner = start(local_study(tmp_path, "sleep 300; echo value: 1"), campaign)
-    wait_for(lambda: bool(list(campaign.glob("attempts/*/*/job.begun"))))
+    until(lambda: bool(list(campaign.glob("attempts/*/*/job.begun"))))
     runner.kill()
     runner.wait()
-    wait_for(lambda: not is_held(campaign / JOURNAL))
+    until(lambda: not is_held(campaign / JOURNAL))
     assert "cancelled PSI/J-local job" in tare("clean").stdout
-    wait_for(lambda: running(str(campaign)) == [], within_s=5)
+    until(lambda: running(str(campaign)) == [], within_s=5)
     assert "PSI/J-local job" not in tare("clean").stdout
 
 

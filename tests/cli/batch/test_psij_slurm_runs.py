@@ -12,7 +12,8 @@ import pytest
 from cli.batch.batch_systems import COUNTED, PSIJ, Administrator, end, n_starts, start
 from cli.batch.test_slurm_runs import ON_BOTH, ONCE
 from cli.conftest import TARE, Tare
-from cli.runs.test_crash import ended_runs, wait_for
+from cli.killed_campaigns import ended_runs
+from support.waiting import until
 from tare.core.attempt import State
 from tare.core.packets import read as read_packets
 from tare.lab import Lab, slurm
@@ -71,7 +72,7 @@ def test_a_job_whose_number_was_lost_runs_nothing(
     controller.call("scontrol", "update", "nodename=n[1-2]", "state=drain", "reason=test")
     study = PSIJ.write_study(tmp_path, COUNTED, platforms="job")
     runner = start(study, campaign)
-    wait_for(lambda: len(controller.jobs()) == 2)
+    until(lambda: len(controller.jobs()) == 2)
     runner.kill()
     runner.wait()
     for record in campaign.glob("attempts/*/*/job"):
@@ -80,7 +81,7 @@ def test_a_job_whose_number_was_lost_runs_nothing(
         entry.unlink()
     lost = controller.jobs()
     resumed = subprocess.Popen([TARE, "run", str(campaign)], cwd=tmp_path)
-    wait_for(lambda: len(controller.jobs()) == 4)
+    until(lambda: len(controller.jobs()) == 4)
     for job in lost:
         controller.call("scontrol", "update", f"jobid={job}", "nice=0", "timelimit=2")
     controller.call("scontrol", "update", "nodename=n[1-2]", "state=resume")

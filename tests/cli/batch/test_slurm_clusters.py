@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, standing_lab
-from cli.init.test_init_command import on_login_node
-from cli.init.test_slurm_limits import call, written
+from cli.init.login_node import call, on_login_node, written
 from tare.core.attempt import State
 from tare.lab import Lab, accounting, slurm
 from tare.storage.campaign import read_campaign

@@ -13,7 +13,7 @@ import pytest
 from cli.batch.batch_systems import SLURM, Administrator
 from cli.batch.test_slurm_runs import controller, pytestmark, shared_lab  # noqa: F401  # fixtures
 from cli.conftest import Tare
-from cli.runs.test_containment import _sleeping
+from support.sleeping import sleeping
 from tare.core.attempt import State
 from tare.plugins.backends.ownership import stray_processes
 from tare.storage.campaign import read_campaign
@@ -23,7 +23,7 @@ from tare.storage.campaign import read_campaign
 def seconds() -> Iterator[str]:
     seconds = f"300.{time.monotonic_ns() % 10**9}"
     yield seconds
-    for pid in _sleeping(seconds):
+    for pid in sleeping(seconds):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -39,7 +39,7 @@ def test_what_a_task_left_on_its_nodes_ends_with_it(
         study.write_text(study.read_text().replace("mpi: true", "mpi: false"))
     done = tare_here("run", study, "--out", "c", "--no-rehearsal")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert _sleeping(seconds) == []
+    assert sleeping(seconds) == []
 
 
 @pytest.mark.usefixtures("controller")

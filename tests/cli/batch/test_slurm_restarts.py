@@ -8,7 +8,8 @@ import pytest
 
 from cli.batch.batch_systems import SLURM, Administrator, end, n_starts, start, states
 from cli.batch.test_slurm_runs import controller, pytestmark, shared_lab  # noqa: F401  # fixtures
-from cli.runs.test_crash import ended_runs, wait_for
+from cli.killed_campaigns import ended_runs
+from support.waiting import until
 from tare.core.attempt import State
 
 SCRIPT = '[ "$SLURM_PROCID" = 0 ] || exit 0; echo started >> {work}/../../../starts; sleep 10; echo value: 1'
@@ -28,7 +29,7 @@ def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
 ) -> None:
     campaign = tmp_path / "c"
     runner = start(SLURM.write_study(tmp_path, SCRIPT), campaign)
-    wait_for(lambda: (campaign / "starts").exists() and n_starts(campaign) == 2)
+    until(lambda: (campaign / "starts").exists() and n_starts(campaign) == 2)
     restart_slurmd(controller)
     assert end(runner) == 0
     assert states(campaign) == {State.DONE: 2}
@@ -51,9 +52,9 @@ def test_a_controller_that_is_killed_and_restarted_loses_and_repeats_nothing(
     text = study.read_text().replace("\nnodes: 1", "").replace("  size: [1, 2]", "  nodes: [1, 2]")
     study.write_text(text)
     runner = start(study, campaign)
-    wait_for(lambda: len(controller.jobs()) >= 1 + is_running)
+    until(lambda: len(controller.jobs()) >= 1 + is_running)
     if is_running:
-        wait_for(lambda: (campaign / "starts").exists())
+        until(lambda: (campaign / "starts").exists())
     controller.call("sleep", "6")  # in the seconds after a submission Slurm itself has not saved it
     controller.restart()
     for node in away:  # what the controller had not saved by then, it has forgotten

@@ -10,7 +10,7 @@ import pytest
 
 from cli.batch.batch_systems import SLURM, Administrator, attempts_by, end, start, states
 from cli.conftest import Tare
-from cli.runs.test_crash import wait_for
+from support.waiting import until
 from tare.core.attempt import State
 from tare.core.packets import read as read_packets
 from tare.lab import AGENT, Lab, accounting, slurm
@@ -101,7 +101,7 @@ def test_a_drained_node_delays_its_runs_until_it_is_back(controller: Administrat
     campaign = tmp_path / "c"
     controller.call("scontrol", "update", "nodename=n2", "state=drain", "reason=test")
     runner = start(SLURM.write_study(tmp_path, ONCE, nodes=2), campaign)
-    wait_for(lambda: len(controller.jobs()) == 2)
+    until(lambda: len(controller.jobs()) == 2)
     assert states(campaign).keys() == {State.RUNNING}
     controller.call("scontrol", "update", "nodename=n2", "state=resume")
     assert end(runner) == 0
@@ -115,7 +115,7 @@ def test_a_node_that_fails_fails_its_run_which_is_tried_again(
         tmp_path, "test -e {work}/../1.2 || sleep 60; echo value: 1", platforms="packed"
     )
     runner = start(study, campaign)
-    wait_for(lambda: bool(list(campaign.glob("attempts/*/1.1/stdout"))))
+    until(lambda: bool(list(campaign.glob("attempts/*/1.1/stdout"))))
     for node in ("n1", "n2"):
         controller.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
     # ReturnToService=2: a node that answers is back without being told.
@@ -132,7 +132,7 @@ def test_a_preempted_run_is_tried_again(controller: Administrator, tmp_path: Pat
         tmp_path, "test -e {work}/../1.2 || sleep 60; echo value: 1", platforms="packed"
     )
     runner = start(study, campaign)
-    wait_for(lambda: bool(list(campaign.glob("attempts/*/1.1/stdout"))))
+    until(lambda: bool(list(campaign.glob("attempts/*/1.1/stdout"))))
     controller.call("srun", "--partition=urgent", "--nodes=2", "--exclusive", "true")
     assert end(runner) == 0
     first = attempts_by(campaign, lambda one: one.attempt == 1)
@@ -150,7 +150,7 @@ def test_accounting_in_the_lab_knows_what_became_of_each_job(
     jobs = {path.read_text().strip() for path in campaign.glob("attempts/*/1.1/job")}
     assert len(jobs) == 2
     slurm = Slurm([str(AGENT)], "n1", {**os.environ, **shared_lab.env})
-    wait_for(
+    until(
         lambda: {(job.id, job.state) for job in slurm.account(jobs)} == {(one, "COMPLETED") for one in jobs}
     )
 
@@ -167,7 +167,7 @@ def test_a_refused_job_has_the_message_of_slurm(
 def test_slurm_ends_with_its_lab(tmp_path: Path) -> None:
     with SLURM.lab(tmp_path) as lab:
         assert len(daemons_of(lab)) >= 4
-    wait_for(lambda: not daemons_of(lab))
+    until(lambda: not daemons_of(lab))
 
 
 def daemons_of(lab: Lab) -> list[int]:

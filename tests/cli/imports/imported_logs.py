@@ -29,6 +29,14 @@ def settings(folder: Path) -> list[dict[str, object]]:
     return [dict(case.settings) for case in read_campaign(folder).plan.cases]
 
 
+def osu(factor: float = 1.0, last: int = 1 << 20) -> str:
+    """Return a table as osu_alltoall prints it, `factor` × (10 + bytes/1000) µs."""
+    sizes = [1 << power for power in range(21) if 1 << power <= last]
+    rows = [f"{size:<10d} {factor * (10 + size / 1000):17.2f}" for size in sizes]
+    head = "# OSU MPI All-to-All Personalized Exchange Latency Test v5.6\n# Size       Avg Latency(us)\n"
+    return head + "\n".join(rows) + "\n"
+
+
 def imb(ranks: int, factor: float = 1.0) -> str:
     """Return what IMB-MPI1 prints of Alltoall on `ranks` ranks."""
     rows = "".join(

@@ -12,28 +12,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from cli.imports.imported_logs import osu, put, run
 from tare.cli.commands import compare, export, report, status
-from tare.cli.commands.import_ import command
 from tare.core.errors import FileFaults, UsageError
 from tare.storage.campaign import read_campaign
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
 PATTERN = "{platform}/{mpi}/{started}/osu_alltoall.out"
 STARTS = ("2016-01-08_13-53-05", "2016-01-09T10:00:00+01:00", "1452600000")
-
-
-def osu(factor: float = 1.0, last: int = 1 << 20) -> str:
-    """Return a table as osu_alltoall prints it, `factor` × (10 + bytes/1000) µs."""
-    sizes = [1 << power for power in range(21) if 1 << power <= last]
-    rows = [f"{size:<10d} {factor * (10 + size / 1000):17.2f}" for size in sizes]
-    head = "# OSU MPI All-to-All Personalized Exchange Latency Test v5.6\n# Size       Avg Latency(us)\n"
-    return head + "\n".join(rows) + "\n"
-
-
-def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 @pytest.fixture
@@ -44,10 +30,6 @@ def tree(tmp_path: Path) -> Path:
             text = osu(slower * (1 + number / 1000))
             put(tmp_path / "results" / platform / "ompi" / start / "osu_alltoall.out", text)
     return tmp_path / "results"
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, [*map(str, arguments)], catch_exceptions=False)
 
 
 def osu_import(tree: Path, out: Path, *options: str | Path) -> Result:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cli.imports.test_import_command import osu, put, run
+from cli.imports.imported_logs import osu, put, run
 from tare.cli.commands import compare
 from tare.storage.campaign import read_campaign
 

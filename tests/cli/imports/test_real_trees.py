@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from cli.imports.imported_logs import put
 from tare.cli.commands import compare
 from tare.cli.commands.import_ import command
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
-
-
-def put(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def imported(*arguments: str | Path) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import standing_lab
-from cli.init.test_init_command import on_login_node
-from cli.runs.test_crash import wait_for
+from cli.init.login_node import on_login_node
+from support.waiting import until
 from tare.app.init.job_limits import JobLimits, limits_of
 from tare.app.init.node_choice import node_class
 from tare.discovery.commands import Output
@@ -86,9 +86,9 @@ class LoginNode:
             said[:] = [state if state == "RUNNING" else reason]
             return state == "RUNNING" or reason not in passing
 
-        wait_for(is_known)
+        until(is_known)
         self.call("scancel", job)
-        wait_for(
+        until(
             lambda: self.call("sinfo", "--noheader", "--partition=lab", "--format=%D %t") == f"{N_NODES} idle"
         )
         return said[0]
@@ -101,7 +101,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoginNode]:
     with standing_lab("--spec", folder / "lab.yaml", "--with", "slurm") as lab:
         login = LoginNode(lab, folder)
         login.call("timeout", "120", "sh", "-ec", ENFORCED)
-        wait_for(
+        until(
             lambda: (
                 login.call("sinfo", "--noheader", "--partition=lab", "--format=%D %t") == f"{N_NODES} idle"
             )

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare, standing_lab
+from cli.init.login_node import on_login_node
 from tare.config import load_site
 from tare.core.attempt import State
 from tare.lab import Lab, accounting, slurm
@@ -18,19 +19,6 @@ from tare.plugins.backends.slurm.options import SlurmOptions
 from tare.storage.campaign import read_campaign
 
 _NOT_HERE = ("mpi", "orte", "prte", "sinfo", "srun", "scontrol", "qstat", "qconf", "lsid", "flux", "kubectl")
-
-
-def on_login_node(lab: Lab, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command on the lab's first node, with records and MPIs of the test's own."""
-    own = [f"TARE_MPI={folder / 'none'}", f"XDG_STATE_HOME={folder / 'state'}"]
-    return subprocess.run(
-        lab.command("n1", ["env", "-C", str(folder), *own, *words]),
-        env=os.environ | lab.env,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
 
 
 SPEC = "nodes: 2\nnetworks: {fast: {kind: bridge}, slow: {kind: bridge}}\n"

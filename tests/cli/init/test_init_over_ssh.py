@@ -11,7 +11,8 @@ import pytest
 
 from backends.real_ssh import sshd_on_nodes
 from cli.conftest import TARE, standing_lab
-from cli.init.test_init_command import SPEC, on_login_node
+from cli.init.login_node import on_login_node
+from cli.init.test_init_command import SPEC
 from tare.config import load_site
 from tare.core.attempt import State
 from tare.core.site import Site

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, standing_lab
-from cli.init.test_init_command import on_login_node
+from cli.init.login_node import call, on_login_node, written
 from tare.config import load_site
 from tare.core.attempt import State
 from tare.lab import Lab, slurm
-from tare.plugins.backends.slurm.options import SlurmOptions
 from tare.storage.campaign import read_campaign
 
 pytestmark = [
@@ -45,23 +44,11 @@ def login_node(tmp_path: Path) -> Iterator[Lab]:
         yield lab
 
 
-def call(lab: Lab, folder: Path, *words: str) -> str:
-    done = on_login_node(lab, folder, *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def start(lab: Lab, node: str, daemon: str, *options: str) -> None:
     """Start a daemon of Slurm on a node."""
     words = [daemon, *options, "-f", lab.env["SLURM_CONF"]]
     command = lab.command(node, ["sh", "-c", 'PATH=$PATH:/usr/sbin "$@"', "sh", *words])
     subprocess.run(command, env=os.environ | lab.env, check=True, timeout=60)
-
-
-def written(folder: Path) -> SlurmOptions:
-    options = load_site(str(folder / "venus/site.yaml")).platforms["bare"].options
-    assert isinstance(options, SlurmOptions)
-    return options
 
 
 def assert_that_all_of_the_first_study_is_measured(lab: Lab, folder: Path) -> None:

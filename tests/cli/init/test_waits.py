@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, standing_lab
-from cli.init.test_init_command import on_login_node
+from cli.init.login_node import on_login_node
 from tare.config import load_site
 from tare.lab import Lab, slurm
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from cli.conftest import TARE, Tare, standing_lab
-from cli.runs.test_crash import wait_for
 from lab.calls import call
+from support.waiting import until
 from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.lab import Lab, containers, docker
@@ -150,12 +150,12 @@ def test_kill_9_leaves_nothing_and_the_campaign_goes_on_where_it_was(
     script = f"{MEET}; {SCRIPT}"
     study = write_study(tmp_path, [platform], script, repeats=2)
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign)], stdout=subprocess.DEVNULL)
-    wait_for(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
+    until(lambda: len(list(campaign.glob("attempts/*/2.1/up.*"))) == 2, within_s=60)
     assert process_labels.labelled_pids(f"{campaign_hash(campaign)}:")
     runner.kill()
     runner.wait()
-    wait_for(lambda: not containers_in(shared_lab, only_running=True))
-    wait_for(lambda: not process_labels.labelled_pids(f"{campaign_hash(campaign)}:"))
+    until(lambda: not containers_in(shared_lab, only_running=True))
+    until(lambda: not process_labels.labelled_pids(f"{campaign_hash(campaign)}:"))
     assert tare("run", campaign).returncode == 0
     assert [(one.block, one.attempt, one.state) for one in read_campaign(campaign).measured()] == [
         (1, 1, State.DONE),

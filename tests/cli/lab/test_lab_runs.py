@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare, lab_site, needs_intelmpi
-from cli.runs.test_crash import ended_runs, left_over, wait_for
+from cli.killed_campaigns import ended_runs, left_over
+from support.waiting import until
 from tare.core.attempt import Attempt, State
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.storage.campaign import read_campaign
@@ -175,11 +176,11 @@ def test_an_ended_tare_leaves_no_lab_behind_and_is_resumed(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_for(lambda: (campaign / "journal.jsonl").exists() and len(ended_runs(campaign)) >= 1, within_s=60)
+    until(lambda: (campaign / "journal.jsonl").exists() and len(ended_runs(campaign)) >= 1, within_s=60)
     assert lab_processes(tmp_path)
     runner.send_signal(number)
     runner.wait(timeout=30)
-    wait_for(lambda: not lab_processes(tmp_path), within_s=10)
+    until(lambda: not lab_processes(tmp_path), within_s=10)
     assert left_over(tmp_path / "c") == []
     assert tare_here("run", campaign).returncode == 0
     counts = json.loads(tare_here("status", campaign, "--json").stdout)["counts"]

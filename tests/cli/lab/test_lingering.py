@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
-from cli.runs.test_containment import _sleeping
+from support.sleeping import sleeping
 from tare.core.attempt import Attempt, State
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.plugins.backends.process import control_groups, lingering
@@ -41,7 +41,7 @@ def seconds() -> Iterator[str]:
     """For how long the process sleeps that rank 1 leaves behind: nothing else does for as long."""
     seconds = f"300.{time.monotonic_ns() % 10**9}"
     yield seconds
-    for pid in _sleeping(seconds):
+    for pid in sleeping(seconds):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -52,7 +52,7 @@ def run(tare_here: Tare, folder: Path, mpi: str, seconds: str, timeout: str = "5
     done = tare_here("run", "study.yaml", "--out", "c")
     assert (folder / "c").exists(), done.stdout + done.stderr
     (attempt,) = read_campaign(folder / "c").attempts
-    assert _sleeping(seconds) == [], done.stdout + done.stderr
+    assert sleeping(seconds) == [], done.stdout + done.stderr
     return attempt
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare, needs_intelmpi
-from cli.runs.test_crash import ended_runs
+from cli.killed_campaigns import ended_runs
 from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import TARE, Tare
+from support.waiting import until
 from tare.plugins.backends.ownership.sessions import Session, new_session
 from tare.plugins.backends.process import control_groups
 
@@ -51,7 +52,7 @@ def start() -> Iterator[Start]:
         words = [*argv, "sleep", "60"]
         process = subprocess.Popen(words, env={**os.environ, "TARE_JOB": mark}, start_new_session=True)
         started.append(process)
-        wait_for(lambda: name_of(process.pid) == "sleep")
+        until(lambda: name_of(process.pid) == "sleep")
         return process
 
     yield start
@@ -62,13 +63,6 @@ def start() -> Iterator[Start]:
 
 def name_of(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text().strip()
-
-
-def wait_for(condition: Callable[[], bool], within_s: float = 30) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def lines(done: subprocess.CompletedProcess[str], word: str) -> list[str]:
@@ -114,7 +108,7 @@ def test_a_run_is_dead_when_nobody_has_taken_leave_of_it(tare_here: Tare, start:
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdout is not None
         session = runner.stdout.readline().strip()
-        wait_for(lambda: Path(f"/proc/{runner.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+        until(lambda: Path(f"/proc/{runner.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
         left = start(f"{session}case/1.1;")
         assert "ended process" in "".join(lines(tare_here("clean"), session))
         assert left.wait(10) == -signal.SIGKILL
@@ -315,7 +309,7 @@ class TestOtherPlaces:
         ]
         with subprocess.Popen(contained) as outside:
             try:
-                wait_for(lambda: bool(lines(tare_here("clean", "--dry-run"), campaign)))
+                until(lambda: bool(lines(tare_here("clean", "--dry-run"), campaign)))
                 done = tare_here("clean")
                 told = "".join(lines(done, campaign))
                 assert "another PID namespace, as in a container: clean up there" in told, done.stdout

@@ -11,24 +11,12 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
+from support.sleeping import sleeping
 from tare.core.attempt import State
 from tare.core.job import Exit, Job
 from tare.plugins.backends.process import control_groups
 from tare.plugins.backends.process.backend import ProcessBackend
 from tare.storage.campaign import read_campaign
-
-
-def _sleeping(seconds: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if words[:2] == [b"sleep", seconds.encode()]:
-                found.append(int(entry.name))
-    return found
 
 
 @pytest.mark.parametrize("start", ["env -i setsid sleep", "(env -i setsid sleep 1; true) & env -i sleep"])
@@ -40,9 +28,9 @@ def test_a_process_without_environment_ends_with_its_run(
     try:
         done = tare("run", "study.yaml", "--out", "c")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert _sleeping(seconds) == []
+        assert sleeping(seconds) == []
     finally:
-        for pid in _sleeping(seconds):
+        for pid in sleeping(seconds):
             os.kill(pid, signal.SIGKILL)
 
 
@@ -67,7 +55,7 @@ def test_a_run_that_leaves_what_cannot_be_ended_does_not_count(
     kill, run = os.kill, ProcessBackend.run
 
     def spare(pid: int, number: int) -> None:
-        if pid not in _sleeping(seconds):
+        if pid not in sleeping(seconds):
             kill(pid, number)
 
     def run_without_kill(backend: ProcessBackend, job: Job) -> Exit:
@@ -78,9 +66,9 @@ def test_a_run_that_leaves_what_cannot_be_ended_does_not_count(
     monkeypatch.setattr(ProcessBackend, "run", run_without_kill)
     try:
         done = tare_here("run", "study.yaml", "--out", "c")
-        (pid,) = _sleeping(seconds)
+        (pid,) = sleeping(seconds)
     finally:
-        for one in _sleeping(seconds):
+        for one in sleeping(seconds):
             kill(one, signal.SIGKILL)
     attempts = read_campaign(tmp_path / "c").attempts
     assert attempts

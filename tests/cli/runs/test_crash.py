@@ -16,22 +16,13 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from tare.app.executors import campaign_hash
+from cli.killed_campaigns import ended_runs, left_over
+from support.waiting import until
 from tare.core.attempt import State
-from tare.plugins.backends.ownership import process_labels
 from tare.storage.campaign import JOURNAL, read_campaign
-from tare.storage.journal import AttemptEnded, is_held, read_events
+from tare.storage.journal import is_held
 
 Study = Callable[..., Path]
-
-
-def ended_runs(campaign: Path) -> Counter[tuple[int, str]]:
-    """Return how often each run is on record as done."""
-    return Counter(
-        (event.attempt.block, event.attempt.case)
-        for event in read_events(campaign / JOURNAL)
-        if isinstance(event, AttemptEnded) and event.attempt.state is State.DONE
-    )
 
 
 def has_more_than(known: Counter[tuple[int, str]], campaign: Path) -> bool:
@@ -55,7 +46,7 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tare: Tare, study: Study, 
             [TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path, stdout=subprocess.DEVNULL
         )
         if kill % 4:  # every fourth kill comes while it starts
-            wait_for(partial(has_more_than, known, campaign))
+            until(partial(has_more_than, known, campaign))
         time.sleep(randomness.uniform(0, 0.2))
         runner.kill()
         runner.wait()
@@ -73,25 +64,16 @@ def test_twenty_kills_lose_nothing_and_repeat_nothing(tare: Tare, study: Study, 
     assert left_over(campaign) == []
 
 
-def left_over(campaign: Path, within_s: float = 5) -> list[int]:
-    """Return the processes of a campaign that are still there after a moment."""
-    scope = f"{campaign_hash(campaign)}:"
-    deadline = time.monotonic() + within_s
-    while process_labels.labelled_pids(scope) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return process_labels.labelled_pids(scope)
-
-
 def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(
     tare: Tare, study: Study, tmp_path: Path
 ) -> None:
     campaign = tmp_path / "campaign"
     path = study("sleep 0.5; echo value: 1.0", repeats=1)
     runner = subprocess.Popen([TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path)
-    wait_for(lambda: any(campaign.glob("attempts/*/1.1")))
+    until(lambda: any(campaign.glob("attempts/*/1.1")))
     runner.kill()
     runner.wait()
-    wait_for(lambda: not is_held(campaign / JOURNAL))  # until what it was starting has closed its copy
+    until(lambda: not is_held(campaign / JOURNAL))  # until what it was starting has closed its copy
     states = [one.state for one in read_campaign(campaign).attempts]
     assert states == [State.LOST]
     assert tare("run", campaign).returncode == 0
@@ -125,7 +107,7 @@ def test_an_interrupt_cleans_up_and_prints_how_to_resume(study: Study, tmp_path:
     runner = subprocess.Popen(
         [TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )
-    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    until(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
     runner.send_signal(signal.SIGINT)
     _, said = runner.communicate(timeout=30)
     assert runner.returncode == 130
@@ -138,7 +120,7 @@ def test_two_tares_do_not_run_one_campaign(tare: Tare, study: Study, tmp_path: P
     campaign = tmp_path / "campaign"
     path = study("sleep 30; echo value: 1")
     first = subprocess.Popen([TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path)
-    wait_for(lambda: any(campaign.glob("attempts/*/1.1")))
+    until(lambda: any(campaign.glob("attempts/*/1.1")))
     try:
         second = tare("run", path, "--out", campaign)
         assert second.returncode == 3
@@ -208,10 +190,3 @@ cat {disk}/campaign/journal.jsonl > {tmp_path}/journal.jsonl
     assert "first: 3" in done.stdout, done.stdout + done.stderr
     assert "(df -h, df -i). Everything recorded so far is safe" in done.stderr
     assert not ended_runs(tmp_path)
-
-
-def wait_for(condition: Callable[[], bool], within_s: float = 60) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from cli.runs.test_crash import wait_for
+from support.waiting import until
 from tare.app.executors import campaign_hash
 from tare.core.attempt import Attempt, State
 from tare.plugins.backends.ownership import process_labels
@@ -78,13 +78,13 @@ def test_an_interrupt_ends_all_of_them(tmp_path: Path, number: signal.Signals) -
     campaign = tmp_path / "c"
     runner = subprocess.Popen([TARE, "run", str(study), "--out", str(campaign), "--jobs", "2"])
     try:
-        wait_for(lambda: len(list(campaign.glob("attempts/*/*/up"))) == 2)
+        until(lambda: len(list(campaign.glob("attempts/*/*/up"))) == 2)
         runner.send_signal(number)
         assert runner.wait(60) == (-9 if number is signal.SIGKILL else 130)
     finally:
         runner.kill()
         runner.wait()
-    wait_for(lambda: process_labels.labelled_pids(f"{campaign_hash(campaign)}:") == [])
+    until(lambda: process_labels.labelled_pids(f"{campaign_hash(campaign)}:") == [])
     if number is not signal.SIGKILL:
         assert [one.state for one in read_campaign(campaign).attempts] == [State.LOST] * 2
 

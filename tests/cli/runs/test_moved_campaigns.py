@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from cli.runs.test_crash import ended_runs, wait_for
+from cli.killed_campaigns import ended_runs
+from support.waiting import until
 from tare.app.executors import campaign_hash
 from tare.core.attempt import State
 from tare.plugins.backends.ownership import process_labels
@@ -31,7 +32,7 @@ def start(study: Path, campaign: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: len(list(campaign.glob("attempts/*/*/stdout"))) > 1)
+    until(lambda: len(list(campaign.glob("attempts/*/*/stdout"))) > 1)
     return runner
 
 
@@ -54,7 +55,7 @@ def test_a_campaign_that_is_removed_while_it_runs_ends_in_a_sentence(study: Stud
     assert code == 3, said
     assert f"\ntare: {campaign}" in f"\n{said}"
     assert "Traceback" not in said
-    wait_for(lambda: process_labels.labelled_pids(f"{mark}:") == [])
+    until(lambda: process_labels.labelled_pids(f"{mark}:") == [])
 
 
 def test_a_campaign_that_is_moved_while_it_runs_goes_on_where_it_is(
@@ -79,7 +80,7 @@ def test_a_campaign_that_is_moved_between_sessions_is_resumed_and_reported(
     runner = start(study(SLOW, repeats=3), campaign)
     runner.kill()
     end(runner)
-    wait_for(lambda: not is_held(campaign / JOURNAL))
+    until(lambda: not is_held(campaign / JOURNAL))
     campaign.rename(moved)
     done = tare_here("run", moved)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -141,7 +142,7 @@ def test_of_two_hosts_on_one_folder_the_second_is_refused(study: Study, tmp_path
     campaign = tmp_path / "campaign"
     path = study("sleep 60; echo value: 1.0")
     runner = subprocess.Popen([TARE, "run", str(path), "--out", str(campaign)], stderr=subprocess.DEVNULL)
-    wait_for(lambda: bool(list(campaign.glob("attempts/*/*/stdout"))))
+    until(lambda: bool(list(campaign.glob("attempts/*/*/stdout"))))
     user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     hosts = ["unshare", *user, "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
     script = f"hostname other || exit 77; {TARE} run {path} --out {campaign}; exit $?"

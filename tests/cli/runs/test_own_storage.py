@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from cli.runs.test_crash import wait_for
+from support.waiting import until
 from tare.core.attempt import State
 from tare.plugins.backends.ownership.sessions import new_session
 from tare.storage.campaign import read_campaign
@@ -153,10 +153,10 @@ def test_what_a_killed_run_left_is_removed(scratch: Path, tmp_path: Path) -> Non
     runner = subprocess.Popen(
         [TARE, "run", str(study), "--out", "c"], cwd=tmp_path, stdout=subprocess.DEVNULL
     )
-    wait_for(lambda: bool(list(scratch.glob("tare-*/data"))))
+    until(lambda: bool(list(scratch.glob("tare-*/data"))))
     runner.send_signal(signal.SIGKILL)
     runner.wait()
-    wait_for(lambda: list(scratch.iterdir()) == [neighbour])
+    until(lambda: list(scratch.iterdir()) == [neighbour])
 
 
 def test_clean_finds_what_even_the_guard_could_not_remove(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import TARE, Tare
-from cli.runs.test_crash import ended_runs
+from cli.killed_campaigns import ended_runs
 from support.synthetic import make_campaign, write_campaign
 from tare.storage.campaign import read_campaign
 

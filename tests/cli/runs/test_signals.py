@@ -8,13 +8,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from cli.conftest import TARE
+from support.waiting import until
 from tare.core.attempt import State
 from tare.storage.campaign import read_campaign
 
@@ -35,20 +35,13 @@ def states(campaign: Path) -> list[State]:
     return [one.state for one in read_campaign(campaign).attempts]
 
 
-def wait_for(is_so: Callable[[], bool], within_s: float = 15) -> None:
-    deadline = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline, "it has not come to pass"
-        time.sleep(0.05)
-
-
 def ends(line: str, cwd: Path, campaign: Path) -> None:
     """Close the terminal of `line` once a run has begun, and wait for the end of tare."""
     pid, terminal = run_in_terminal(line, cwd)
-    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    until(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
     os.close(terminal)
     os.waitpid(pid, 0)
-    wait_for((cwd / "ended").exists)
+    until((cwd / "ended").exists)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +66,7 @@ def test_a_run_whose_terminal_closes_ends_what_it_ran(study: Study, tmp_path: Pa
     campaign = tmp_path / "campaign"
     command = shlex.join([TARE, "run", str(study("sleep 60")), "--out", str(campaign)])
     pid, terminal = run_in_terminal(f"exec {command}", tmp_path)
-    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    until(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
     assert [one.reason for one in read_campaign(campaign).attempts] == ["interrupted"]
@@ -88,7 +81,7 @@ def test_quit_ends_the_run_and_prints_how_to_resume(study: Study, tmp_path: Path
         text=True,
         preexec_fn=_heed_quit,
     )
-    wait_for(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
+    until(lambda: any(campaign.glob("attempts/*/1.1/stdout")))
     runner.send_signal(signal.SIGQUIT)
     _, said = runner.communicate(timeout=30)
     assert runner.returncode == 130

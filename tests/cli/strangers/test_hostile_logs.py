@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.imports.test_import_command import osu, put
+from cli.imports.imported_logs import osu, put
 from tare.cli.commands.import_ import command
 from tare.core.errors import UsageError
 from tare.storage.campaign import read_campaign

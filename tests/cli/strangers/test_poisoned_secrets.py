@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
-from base64 import b64decode
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from cli.conftest import call_tare, call_tare_here
+from cli.strangers.packed_pages import unpacked
 from live.conftest import running
 
 LINES = {
@@ -94,20 +92,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def found_in(text: str) -> list[str]:
     """Return the secrets that `text` holds: also packed for a page, and however JSON or HTML write them."""
-    everything = [text, *_unpacked(text)]
+    everything = [text, *unpacked(text)]
     return [secret for secret in SECRETS if any(secret in one or secret[:16] in one for one in everything)]
-
-
-def _unpacked(text: str) -> Iterator[str]:
-    """Yield what stands compressed in a page; see report.packing."""
-    for word in set(re.findall(r"[A-Za-z0-9+/]{40,}={0,2}", text)):
-        try:
-            yield zlib.decompress(b64decode(word), wbits=47).decode(errors="replace")
-        except (ValueError, zlib.error):
-            try:
-                yield zlib.decompress(b64decode(word), wbits=-15).decode(errors="replace")
-            except (ValueError, zlib.error):
-                continue
 
 
 def test_the_poison_is_where_it_was_put(place: Path) -> None:

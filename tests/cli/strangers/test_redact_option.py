@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cli.conftest import Tare, call_tare, call_tare_here
-from cli.strangers.test_poisoned_secrets import _unpacked
+from cli.strangers.packed_pages import unpacked
 from live.conftest import running
 
 WORDS = ("acme", "gandalf", "venus-7", "venus-8")
@@ -64,7 +64,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def left_in(text: str) -> set[str]:
-    everything = "\n".join([text, *_unpacked(text)])
+    everything = "\n".join([text, *unpacked(text)])
     return {word for word in WORDS if re.search(word, everything, re.IGNORECASE)}
 
 
