@@ -18,7 +18,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from tare.core.values import Scalar
@@ -305,16 +305,15 @@ def _megabyte(table: _Table, columns: tuple[str, ...]) -> float:
     If the version is unknown, the rows decide: a rate × its time is the size, or a small multiple of it.
     """
     time = next((columns.index(name) for name in ("t[usec]", "t_max[usec]") if name in columns), None)
-    if table.megabyte is None and time is not None and "Mbytes/sec" in columns:
-        rate = columns.index("Mbytes/sec")
-        for row in reversed(table.rows):
-            if row[0] and min(row[time], row[rate]) >= _EXACT:
-                ways = row[time] * row[rate] / row[0]
-                for megabyte in (1.0, _OLD_MEGABYTE):
-                    whole = round(ways * megabyte)
-                    if 0 < whole < _MOST_WAYS and math.isclose(ways * megabyte, whole, rel_tol=0.01):
-                        return megabyte
-    return table.megabyte or 1.0
+    if table.megabyte is not None or time is None or "Mbytes/sec" not in columns:
+        return table.megabyte or 1.0
+    rate = columns.index("Mbytes/sec")
+    exact = (row for row in reversed(table.rows) if row[0] and min(row[time], row[rate]) >= _EXACT)
+    for row, megabyte in product(exact, (1.0, _OLD_MEGABYTE)):
+        ways = row[time] * row[rate] / row[0] * megabyte
+        if 0 < round(ways) < _MOST_WAYS and math.isclose(ways, round(ways), rel_tol=0.01):
+            return megabyte
+    return 1.0
 
 
 def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
