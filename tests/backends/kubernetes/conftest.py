@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from backends.kubernetes.local_pods import pods, workers  # noqa: F401  # fixtures
 from backends.kubernetes.sent_results import packed, probe
 from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import BASE, Situation

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from backends.kubernetes.local_pods import SCRIPTS, step, task_of
 from backends.kubernetes.situations import BASE
-from backends.kubernetes.test_scripts import SCRIPTS, step, task_of
 from tare.plugins.backends.kubernetes.diagnosis import phases
 from tare.plugins.backends.kubernetes.manifests.script import render
 from tare.plugins.backends.kubernetes.objects import naming

@@ -1,149 +1,26 @@
-"""The scripts of pods, really run here, with an ssh that starts commands in folders of other 'pods'."""
+"""The scripts of pods, really run here."""
 
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import pytest
 
-from backends.kubernetes.situations import BASE, Situation
+from backends.kubernetes.local_pods import SCRIPTS, Pods, bring_home, step, task_of
 from tare.core.case import Case, Layout
-from tare.core.launch import Invocation
-from tare.core.scheduler import SharedCounter, SharedSampler, Step, Task
+from tare.core.scheduler import SharedCounter, SharedSampler
 from tare.core.telemetry import Host, Span
-from tare.core.workload import Stage
-from tare.execution.placement import read_placements
 from tare.plugins.backends.kubernetes.manifests.attachments import STATUS
-from tare.plugins.backends.kubernetes.manifests.script import probe_script, rank_script, render
 from tare.plugins.backends.kubernetes.objects.observed import SeenMeta, SeenPod
-from tare.plugins.backends.kubernetes.options import PhaseTimeouts
 from tare.plugins.backends.kubernetes.scheduling.job_result import read_result
-from tare.plugins.backends.kubernetes.transfer.following import lines
-from tare.plugins.backends.kubernetes.transfer.framing import Sum
-from tare.plugins.backends.kubernetes.transfer.receiving import MissingPart, Receiver
 from tare.plugins.collectors.sampler import program, settle
 from tare.plugins.workloads.common.peers import peer_stage
-from tare.probes.placement import ASKED, with_files, with_placement_probe
 
-SCRIPTS = (
-    Path(__file__).parents[3]
-    / "src"
-    / "tare"
-    / "plugins"
-    / "backends"
-    / "kubernetes"
-    / "manifests"
-    / "scripts"
-)
 HOSTILE = ("$(touch pwned)", "it's", 'a "b"', "`id`", "; exit 9", "ünï", "")
-
-
-def bring_home(log: bytes, folder: Path, role: str) -> list[MissingPart]:
-    """Take in a whole log; return what is missing then."""
-    receiver = Receiver(folder, role, {"stdout", "stderr"}, 2**30)
-    for line in lines([log]):
-        receiver.take(line)
-    if receiver.end is None:
-        return [MissingPart("end", 0, Sum(1, None))]
-    if lacks := receiver.lacks():
-        return lacks
-    receiver.keep_record()
-    return []
-
-
-class Pods(NamedTuple):
-    """Folders that stand for the file systems of a launcher and two workers."""
-
-    root: Path
-
-    def start(self, task: Task, fetched_s: float = 60, **env: str) -> subprocess.Popen[bytes]:
-        options = msgspec.structs.replace(BASE.options, timeouts=PhaseTimeouts(fetched_s=fetched_s))
-        script = self.located(render(task, options))
-        (self.root / "scripts" / "task.sh").write_text(script)
-        environment = {
-            "PATH": f"{self.root}/bin:{os.environ['PATH']}",
-            "TARE_NODE": "w0",
-            "POD": str(self.root),
-            **env,
-        }
-        return subprocess.Popen(
-            ["bash", str(self.root / "scripts" / "task.sh")],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
-        )  # fmt: skip
-
-    def run(self, task: Task, fetched_s: float = 60, **env: str) -> tuple[int, bytes]:
-        with self.start(task, fetched_s, **env) as process:
-            log, _ = process.communicate(timeout=30)
-        return process.returncode, log
-
-    def located(self, text: str) -> str:
-        return text.replace("/tare/", '"$POD"/').replace("/etc/mpi/hostfile", f"{self.root}/hostfile")
-
-
-@pytest.fixture
-def pods(tmp_path: Path) -> Pods:
-    found = Pods(tmp_path / "pod")
-    for name in ("run/ranks", "work", "scripts", "bin"):
-        (found.root / name).mkdir(parents=True)
-    for name in ("account.sh", "probe.sh", "prepare.sh", "rank.sh"):
-        made = {"probe.sh": probe_script, "rank.sh": rank_script}.get(name)
-        text = made() if made else (SCRIPTS / name).read_text()
-        (found.root / "scripts" / name).write_text(found.located(text))
-    (found.root / "scripts" / "facts.sh").write_text("printf '\\036facts\\036here'\n")
-    return found
-
-
-@pytest.fixture
-def workers(pods: Pods, tmp_path: Path) -> Pods:
-    """Add two workers, and an ssh that knows them."""
-    (pods.root / "hostfile").write_text("job-worker-0.job slots=2\njob-worker-1.job slots=2\n")
-    for number in (0, 1):
-        home = tmp_path / f"job-worker-{number}.job"
-        for name in ("run/ranks", "work"):
-            (home / name).mkdir(parents=True)
-        (home / "scripts").symlink_to(pods.root / "scripts")
-        (home / "run" / "node").write_text(f"w{number + 1}")
-    ssh = pods.root / "bin" / "ssh"
-    ssh.write_text(
-        "#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; [[ $1 == *=* || $1 =~ ^[0-9]+$ ]] && shift; done\n"
-        f'host=$1; shift\nexport POD={tmp_path}/$host\nexec bash -c "${{*//$MAIN/$POD}}"\n'.replace(
-            "$MAIN", str(pods.root).replace("/", "\\/")
-        )
-    )
-    ssh.chmod(0o755)
-    return pods
-
-
-def task_of(folder: Path, *steps: Step, nodes: int = 1, timeout_s: float = 20) -> Task:
-    folder.mkdir(exist_ok=True)
-    situation: Situation = BASE._replace(layout=Layout(nodes=nodes, ranks=nodes))
-    return msgspec.structs.replace(situation.task(folder, timeout_s), steps=steps)
-
-
-def step(*argv: str, name: str = "run", **fields: object) -> Step:
-    return msgspec.structs.replace(
-        Step(name=name, invocation=Invocation(argv=argv, env={"VALUE": "a b"})), **fields
-    )
-
-
-def test_where_ssh_reaches_no_worker_its_message_is_reported(workers: Pods, tmp_path: Path) -> None:
-    """Nothing was lost on the way: no rank has run there."""
-    ssh = workers.root / "bin" / "ssh"
-    ssh.write_text("#!/bin/sh\necho 'This account is currently not available.'\nexit 1\n")
-    one = task_of(tmp_path / "home", step("true"), nodes=2)
-    code, log = workers.run(one)
-    assert code == 125
-    assert b"tare end lost " not in log
-    assert bring_home(log, one.folder, "launcher") == []
-    assert "This account is currently not available" in read_result(one, [], None).reason
 
 
 def test_a_task_of_one_pod_sends_its_files_and_exit_code(pods: Pods, tmp_path: Path) -> None:
@@ -279,63 +156,6 @@ def test_steps_share_the_time_of_their_task_and_the_first_that_fails_is_the_last
     result = read_result(one, [], None)
     assert result.exit.is_timeout
     assert result.step == "slow"
-
-
-def test_workers_are_probed_and_files_of_the_first_one_are_received(workers: Pods, tmp_path: Path) -> None:
-    rank = f"{workers.root}/scripts/rank.sh"
-    start = (
-        'for host in job-worker-0.job job-worker-1.job; do ssh $host "PMI_RANK=${host:11:1} sh $0  $1"; done'
-    )
-    one = task_of(tmp_path / "home", step("bash", "-c", start, rank, "true"), nodes=2)
-    (tmp_path / "job-worker-0.job" / "work" / "result").write_text("of rank 0\n")
-    code, log = workers.run(one)
-    bring_home(log, one.folder, "launcher")
-    assert code == 0
-    assert (one.folder / "result").read_text() == "of rank 0\n"
-    result = read_result(one, [], None)
-    assert result.nodes == ("w1", "w2")
-    assert [result.after[node]["ranks"] for node in ("w1", "w2")] == ["0 w1\n", "1 w2\n"]
-    assert result.problems == ()
-
-
-def test_files_of_the_first_worker_that_cannot_be_copied_are_reported(workers: Pods, tmp_path: Path) -> None:
-    one = task_of(tmp_path / "home", step("true"), nodes=2)
-    tar = workers.root / "bin" / "tar"
-    tar.write_text(f'#!/bin/sh\ncase "$*" in *-cf*) exit 2;; esac\nexec {shutil.which("tar")} "$@"\n')
-    tar.chmod(0o755)
-    _, log = workers.run(one)
-    assert b"\x1etare end lost " in log
-
-
-def test_what_ranks_and_libraries_wrote_in_each_worker_is_received(workers: Pods, tmp_path: Path) -> None:
-    stage = with_files(Stage(argv=("true",)), reports_transport=True)
-    for place in (workers.root, *tmp_path.glob("job-worker-*")):
-        for name, text in stage.files.items():
-            (place / "work" / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / "work" / name).write_text(text)
-    work = f"{workers.root}/work"
-    program = Invocation(argv=("sh", "-c", f"echo said >{work}/transport/run/$PMI_RANK"))
-    words = shlex.join(with_placement_probe(program, stage, work).argv)
-    start = (
-        "for host in job-worker-0.job job-worker-1.job; do"
-        " ssh $host \"PMI_RANK=${host:11:1} PMI_SIZE=2 sh $0 '' $1\"; done"
-    )
-    rank = f"{workers.root}/scripts/rank.sh"
-    one = task_of(tmp_path / "home", step("bash", "-c", start, rank, words), nodes=2)
-    _, log = workers.run(one)
-    bring_home(log, one.folder, "launcher")
-    assert [(seat.rank, seat.node) for seat in read_placements(one.folder / "ranks/run", 2)] == [
-        (0, "w1"),
-        (1, "w2"),
-    ]
-    assert sorted(path.name for path in (one.folder / "transport/run").iterdir()) == ["0", "1", ASKED]
-
-
-def test_what_starts_no_ranks_runs_in_the_first_worker(workers: Pods, tmp_path: Path) -> None:
-    one = task_of(tmp_path / "home", step("sh", "-c", "pwd", is_mpi=False), nodes=2)
-    _, log = workers.run(one)
-    bring_home(log, one.folder, "launcher")
-    assert (one.folder / "stdout").read_text().strip() == f"{tmp_path}/job-worker-0.job/work"
 
 
 def test_a_file_that_no_log_could_carry_waits_in_its_pod_until_that_is_deleted(
