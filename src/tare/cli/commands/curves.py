@@ -14,8 +14,8 @@ from tare.core.values import Settings
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 _NOTHING = (
-    "No curves here: no time was measured at several message sizes, no variants cross, and no figure nears its "
-    "best along threads or another number. 'tare scaling' shows what more nodes or ranks give."
+    "No curves here: no time was measured at several message sizes, no variants cross, and no figure "
+    "nears its best along threads or another number. 'tare scaling' shows what more nodes or ranks give."
 )
 
 
