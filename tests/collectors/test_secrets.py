@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.core.site import ContainerOptions, Platform
+from tare.core.containers import ContainerOptions
+from tare.core.site import Platform
 from tare.plugins.collectors import mpi, variables
 from tare.plugins.collectors.facts import FUNCTIONS, collect_facts, probe_script, read_facts
 from tare.plugins.collectors.facts import sources as fact_sources

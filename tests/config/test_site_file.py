@@ -9,8 +9,9 @@ import pytest
 
 from tare.config import load_lab_spec, load_site, site_from_text
 from tare.config.expansion import expand_nodes
+from tare.core.containers import ContainerOptions, ContainerShape
 from tare.core.errors import FileFaults, UsageError
-from tare.core.site import ContainerOptions, ContainerShape, LabNetworkKind, Network, Platform, Site
+from tare.core.site import LabNetworkKind, Network, Platform, Site
 
 HEAD = "site: s\nnodes: [n1]\nplatforms: {bare: {}}\n"
 

@@ -7,7 +7,8 @@ import io
 import pytest
 
 from tare.app.mixed_mpi import find_mixed, is_candidate
-from tare.core.site import ContainerOptions, ContainerShape, Platform
+from tare.core.containers import ContainerOptions, ContainerShape
+from tare.core.site import Platform
 from tare.execution.printed_settings import contradictions, requested_settings
 from tare.plugins import registry
 from tare.plugins.collectors.images import SOURCE, installed_mpis

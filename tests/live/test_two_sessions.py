@@ -40,7 +40,7 @@ def campaign_state(cases: tuple[Case, ...], *events: Event) -> CampaignState:
     found = CampaignState(Path("c"), make_plan(cases, blocks=2), 0)
     for revision, event in enumerate(events, 1):
         found.apply(event, revision)
-    found.run_by(True, len(events) + 1)
+    found.run_by(len(events) + 1, is_running=True)
     return found
 
 

@@ -17,10 +17,11 @@ import msgspec
 import pytest
 
 from lab.calls import running_lab
+from tare.core.containers import ContainerOptions
 from tare.core.errors import LabError
 from tare.core.job import Exit, Job
 from tare.core.launch import Engine, Invocation
-from tare.core.site import ContainerOptions, LabSpec, Platform
+from tare.core.site import LabSpec, Platform
 from tare.lab import AGENT, Lab, docker
 from tare.lab.containers import engine_conf, oci_runtime, storage_conf
 from tare.plugins import registry

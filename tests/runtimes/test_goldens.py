@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tare.core.containers import ContainerOptions, ContainerShape
 from tare.core.errors import UsageError
 from tare.core.launch import Engine, Invocation
-from tare.core.site import ContainerOptions, ContainerShape, Platform
+from tare.core.site import Platform
 from tare.plugins import registry
 
 GOLDENS = Path(__file__).with_name("goldens")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tare.core.backend_options import BackendOptions
+from tare.core.containers import ContainerOptions, ContainerShape
 from tare.core.errors import UsageError
 from tare.core.launch import Engine, Invocation
-from tare.core.site import ContainerOptions, ContainerShape, Platform, Site
+from tare.core.site import Platform, Site
 from tare.execution.compose import Composer
 from tare.plugins import registry
 from tare.plugins.backends.slurm.options import SlurmOptions

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from runtimes.conftest import Subject
+from tare.core.containers import ContainerOptions
 from tare.core.launch import Invocation
-from tare.core.site import ContainerOptions, Platform
+from tare.core.site import Platform
 from tare.plugins import registry
 
 SECRETS = dict.fromkeys(

@@ -51,7 +51,7 @@ def test_who_follows_a_journal_knows_what_its_reader_knows(events: list[Event]) 
     for revision, event in enumerate(events, 1):
         book.apply(event, revision)
     for is_running in (False, True):
-        book.run_by(is_running, len(events) + 1)
+        book.run_by(len(events) + 1, is_running=is_running)
         followed = book.campaign()
         assert [one.state for one in followed.attempts] == [
             one.state for one in state.current_attempts(is_running=is_running)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.outputs import figures
 from tare.core.case import Layout
-from tare.plugins.workloads.osu_tables import OsuLog
+from tare.plugins.workloads.osu_output import OsuLog
 from workloads.cases import case_of
 from workloads.osu_output import BCAST, LATENCY, OSU, SIZES, parse, table
 

@@ -68,12 +68,14 @@ def account(campaign: Campaign) -> Accounting:
 
 def account_for(planned: Iterable[Run], latest: Mapping[Run, Attempt], *, is_running: bool) -> Accounting:
     """Return the state of each of the `planned` runs, from its `latest` attempt."""
-    runs = tuple(PlannedRun(run, state_of(latest.get(run), is_running), latest.get(run)) for run in planned)
+    runs = tuple(
+        PlannedRun(run, state_of(latest.get(run), is_running=is_running), latest.get(run)) for run in planned
+    )
     counts = Counter(one.state for one in runs)
     return Accounting(runs=runs, counts={state: counts[state] for state in State}, is_running=is_running)
 
 
-def state_of(attempt: Attempt | None, is_running: bool) -> State:
+def state_of(attempt: Attempt | None, *, is_running: bool) -> State:
     """Return the state of a run from its last attempt.
 
     A running attempt is lost if the campaign is not running.

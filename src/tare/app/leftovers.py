@@ -13,9 +13,10 @@ from tare import config, lab
 from tare.app.executors import campaign_hash
 from tare.core.backend_plugin import BackendPlugin, Surroundings
 from tare.core.backend_plugin import Leftover as QueuedLeftover
+from tare.core.containers import ContainerOptions
 from tare.core.errors import BackendError, UsageError
 from tare.core.launch import Engine
-from tare.core.site import ContainerOptions, Platform
+from tare.core.site import Platform
 from tare.plugins import registry
 from tare.plugins.backend_registry import backend, backend_names
 from tare.plugins.backends.hosts import own_storage, staged

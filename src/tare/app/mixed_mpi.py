@@ -10,7 +10,8 @@ import re
 import shlex
 from typing import NamedTuple
 
-from tare.core.site import ContainerShape, Platform
+from tare.core.containers import ContainerShape
+from tare.core.site import Platform
 from tare.plugins.collectors.images import DPKG, installed_mpis
 
 _OWN = "Open MPI"

@@ -70,7 +70,7 @@ class _Definition:
             self._check_regexes(number, check)
         has_primary = any(one.primary for one in file.foms)
         foms = [
-            self._fom(number, one, one.primary or (not has_primary and number == 0))
+            self._fom(number, one, is_primary=one.primary or (not has_primary and number == 0))
             for number, one in enumerate(file.foms)
         ]
         if not foms:
@@ -154,7 +154,7 @@ class _Definition:
             self._fault(path, str(error))
             return None
 
-    def _fom(self, number: int, file: FomFile, is_primary: bool) -> InlineFom:
+    def _fom(self, number: int, file: FomFile, *, is_primary: bool) -> InlineFom:
         where: Path = ("foms", number)
         if any(file.name == other.name for other in self.file.foms[:number]):
             self._fault((*where, "name"), f"figure of merit {shown(file.name)} is there twice; rename one")

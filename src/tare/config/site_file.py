@@ -24,17 +24,12 @@ from tare.config.software import read_software
 from tare.config.watching import watching
 from tare.core.backend_options import BackendOptions
 from tare.core.bounds import Peaks
+from tare.core.containers import ContainerOptions
 from tare.core.entry_points import installed
 from tare.core.errors import Fault, UsageError
 from tare.core.launch import takes_container
 from tare.core.pseudonyms import MOST_ENTRIES, fault_of
-from tare.core.site import (
-    ContainerOptions,
-    LabSpec,
-    Platform,
-    PlatformFile,
-    Site,
-)
+from tare.core.site import LabSpec, Platform, PlatformFile, Site
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.user_files import read_given
 from tare.plugins.backend_registry import backend, backends, option_types

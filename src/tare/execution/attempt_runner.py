@@ -26,9 +26,10 @@ from tare.core.telemetry import Group
 from tare.core.workload import Stage
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
+from tare.execution.exits import StagesEnd
 from tare.execution.fault_owner import n_oom_kills, with_fault_owner
 from tare.execution.network_interfaces import is_port
-from tare.execution.outcome import StagesEnd, judge
+from tare.execution.outcome import judge
 from tare.execution.own_storage import OwnStorage, owner_of
 from tare.execution.profiling import BUILD, HOST_BUILD
 from tare.execution.staging import (

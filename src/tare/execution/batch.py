@@ -26,8 +26,9 @@ from tare.core.telemetry import Host, Settle, Span
 from tare.execution.attempt_runner import difference
 from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
+from tare.execution.exits import StagesEnd
 from tare.execution.fault_owner import with_storage_fault
-from tare.execution.outcome import StagesEnd, judge
+from tare.execution.outcome import judge
 from tare.execution.own_storage import owner_of
 from tare.execution.staging import (
     StagedFolder,

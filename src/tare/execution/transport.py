@@ -93,7 +93,9 @@ def prove(
     """
     seen = {}
     for host in hosts:
-        check = _HostCheck(network, host, traffic.get(host, {}), needs, management, devices, is_reported)
+        check = _HostCheck(
+            network, host, traffic.get(host, {}), needs, management, devices, is_reported=is_reported
+        )
         seen[host] = check.evidence()
         if seen[host].fault:
             return TransportVerdict("", None, seen[host].fault)
@@ -127,6 +129,7 @@ class _HostCheck:
         needs: Needs,
         management: Collection[str],
         devices: Collection[str],
+        *,
         is_reported: bool,
     ) -> None:
         self.network, self.host, self.counters, self.needs = network, host, counters, needs

@@ -95,7 +95,7 @@ class Lab:
         if self.has_service(name) and not one.is_extensible:
             return ""
         self._begun(name).touch()  # so a start that is killed is known to `stop`
-        remark = one.start(self, is_complete)
+        remark = one.start(self, is_complete=is_complete)
         self._marker(name).touch()
         return remark
 

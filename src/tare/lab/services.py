@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tare.core.errors import UsageError
 from tare.lab import accounting, cluster, containers, docker, gridengine, slurm
@@ -13,17 +13,21 @@ if TYPE_CHECKING:
     from tare.lab.lab import Lab
 
 
+class _Start(Protocol):
+    def __call__(self, lab: Lab, /, *, is_complete: bool) -> str: ...
+
+
 class Service(NamedTuple):
     """A batch system or a container engine of a lab.
 
-    `start` starts it. Its second argument asks for everything that users of a standing lab may want, such as
-    accounting and images; it returns what they should know about that. `environment` returns the variables by
+    `start` starts it: if it `is_complete`, with everything that users of a standing lab may want, such as
+    accounting and images. It returns what they should know about that. `environment` returns the variables by
     which programs find it in the lab of a folder. `is_extensible` means that `start` may be called again.
 
     `report` says that it is up, and `trial` is a command that shows it.
     """
 
-    start: Callable[[Lab, bool], str]
+    start: _Start
     environment: Callable[[Path], dict[str, str]]
     report: str
     trial: str
@@ -37,7 +41,7 @@ def service(name: str) -> Service:
     return SERVICES[name]
 
 
-def _start_slurm(lab: Lab, is_complete: bool) -> str:
+def _start_slurm(lab: Lab, *, is_complete: bool) -> str:
     has_accounting = is_complete and not accounting.missing()
     management = lab.topology.fabrics[0]
     addresses = [port.address for port in management.ports if port.host in lab.nodes]
@@ -45,21 +49,21 @@ def _start_slurm(lab: Lab, is_complete: bool) -> str:
     return "with accounting" if has_accounting else f"without accounting ({accounting.CURE})"
 
 
-def _start_grid_engine(lab: Lab, is_complete: bool) -> str:
+def _start_grid_engine(lab: Lab, *, is_complete: bool) -> str:
     gridengine.bring_up(lab, lab.nodes)
     return ""
 
 
-def _start_containers(lab: Lab, is_complete: bool) -> str:
+def _start_containers(lab: Lab, *, is_complete: bool) -> str:
     containers.bring_up(lab, lab.nodes[0])
     return ""
 
 
-def _start_cluster(lab: Lab, is_complete: bool) -> str:
+def _start_cluster(lab: Lab, *, is_complete: bool) -> str:
     return cluster.bring_up(lab)
 
 
-def _start_docker(lab: Lab, is_complete: bool) -> str:
+def _start_docker(lab: Lab, *, is_complete: bool) -> str:
     lab.add_docker(lab.nodes, docker.known_images() if is_complete else ())
     return ""
 

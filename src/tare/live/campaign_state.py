@@ -102,7 +102,7 @@ class CampaignState:
         elif isinstance(event, AttemptEnded):
             self.ended_revision = revision
 
-    def run_by(self, is_running: bool, revision: int) -> None:
+    def run_by(self, revision: int, *, is_running: bool) -> None:
         """Record whether a live process holds the campaign."""
         if is_running != self.is_running:
             self.is_running = is_running

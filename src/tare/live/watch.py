@@ -81,7 +81,7 @@ class FollowedCampaign:
             self.statistics = None
         for event in news.events:
             campaign_state.apply(self._view.event(event), revision)
-        campaign_state.run_by(is_running, revision)
+        campaign_state.run_by(revision, is_running=is_running)
         return news.fault
 
     def fail(self, error: Exception, revision: int) -> None:

@@ -62,7 +62,7 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         keys["nodes"] = Stated(host_ranges(names), _origin_of_hosts(found))
     keys["slots_per_node"] = Stated(cores, origin)
     keys |= _memory(found, partition, kind)
-    keys |= _more(found, choice, bool(partition))
+    keys |= _more(found, choice, is_slurm=bool(partition))
     all_networks = find_networks(found.nodes) if partition or found.hosts else ()
     networks, control = _parted(all_networks)
     if control:
@@ -143,7 +143,7 @@ def _memory(found: Found, partition: Partition | None, kind: NodeClass | None) -
     return {"memory": Stated(size, origin)}
 
 
-def _more(found: Found, choice: Choice, is_slurm: bool) -> dict[str, Stated]:
+def _more(found: Found, choice: Choice, *, is_slurm: bool) -> dict[str, Stated]:
     """Return the keys that only some sites need."""
     more = {}
     if found.ssh_script:

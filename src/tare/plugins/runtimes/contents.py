@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tare.core.containers import ContainerOptions, ContainerShape
 from tare.core.errors import UsageError
-from tare.core.site import ContainerOptions, ContainerShape, Platform
+from tare.core.site import Platform
 
 
 class Bind(NamedTuple):

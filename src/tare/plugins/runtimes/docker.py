@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tare.core.containers import ContainerOptions
 from tare.core.errors import UsageError
 from tare.core.job_label import VARIABLE
 from tare.core.launch import CONTAINER_LABEL as LABEL
 from tare.core.launch import Invocation
-from tare.core.site import ContainerOptions, Platform
+from tare.core.site import Platform
 from tare.plugins.runtimes.engine import Engine
 from tare.plugins.runtimes.variables import print_passed
 

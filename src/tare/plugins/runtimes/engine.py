@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tare.core.containers import ContainerOptions
 from tare.core.job_label import VARIABLE
 from tare.core.launch import CONTAINER_LABEL as LABEL
 from tare.core.launch import Invocation
-from tare.core.site import ContainerOptions, Platform
+from tare.core.site import Platform
 from tare.plugins.runtimes.contents import binds_of, options_of, own_path
 
 _PASSED_ON = (VARIABLE, "TARE_LAB_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF", "DOCKER_HOST")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
+from tare.core.containers import ContainerOptions
 from tare.core.job_label import KEEPER_VARIABLE, VARIABLE
 from tare.core.launch import CONTAINER_LABEL as LABEL
-from tare.core.site import ContainerOptions
 from tare.plugins.runtimes.engine import Engine
 from tare.plugins.runtimes.variables import print_passed
 

@@ -12,7 +12,8 @@ from tare.core.case import Case
 from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
-from tare.plugins.workloads.osu_tables import SMALL_MEAN, Expectation, OsuLog, Sizes
+from tare.plugins.workloads.osu_output import SMALL_MEAN, OsuLog
+from tare.plugins.workloads.osu_tables import Expectation, Sizes
 
 _LARGEST_PAIR = 4 << 20
 _LARGEST_COLLECTIVE = 1 << 20

@@ -2,29 +2,18 @@
 
 A table has a title, heads of columns, and rows of numbers with two decimals (bandwidths of version 2 have
 six). It has no closing line, so only its last message size shows whether it is complete.
-
-The beginning of a table of version 5::
-
-    # OSU MPI Latency Test v5.8
-    # Size          Latency (us)
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 
 import msgspec
 
-from tare.core.errors import nearest_name
 from tare.core.values import Scalar
-from tare.core.workload import Fom, Parsed
-from tare.plugins.workloads.common.benchmark import Banner, coordinates
-from tare.plugins.workloads.common.log_parser import LogParser
-from tare.plugins.workloads.common.text import Sieve
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -49,52 +38,15 @@ COLUMNS = {
 }
 """The figure of merit for each column, by its head in lower case; other columns are ignored."""
 
-SMALL_MEAN = "latency_small_mean"
-SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
-"""The message sizes of one and two digits; published comparisons quote the mean of their latencies."""
-
 _TAIL = re.compile(r"p([0-9]{1,2}) tail (lat|bw)\S*")
 _VALIDATION = "validation"
 
-_TITLE = re.compile(
-    r"""(?P<label> \s* (?: \S+ [:\]] \s? )? ) (?P<hash> \# )? \s*
-    (?: OSU | OMB-Py ) \s+ (?P<name> \S.*? ) \s+ Test
-    (?: \s+ (?: v | \(Version\  )? (?P<version> [0-9]+ [0-9.]* \S*? ) \)? )? \s*""",
-    re.VERBOSE,
-)
-_SIZED_HEADS = re.compile(r"[#\s]*Size\b.*", re.DOTALL)
-_SIZELESS_HEADS = re.compile(r"[#\s]*(?:Avg |Overall|Latency)\s?\S*\(us\).*")
 _GAP = re.compile(r"\t+\s*|\s{2,}")
-_SIZE_OPTION = re.compile(r"\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
-_ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
-_LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
-_DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
-_PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
-_DEVICE = re.compile(r"-(cuda|rocm|openacc)\b", re.IGNORECASE)
-_BUFFERS = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on \w+ \(([HDM])\) and [ \w]+ on \w+ \(([HDM])\)")
-_TELLS_DEVICE = 7  # the first version whose titles name a device only if it is used
-_ONE_SIDED = re.compile(r"# (Window|Synchronization)(?: creation)?: (\S.{0,60})")
-_TO_AND_FRO = frozenset({"latency", "multi latency"})
-_WINDOW = 64  # messages sent before the sender waits for an answer (osu_bw.c, WINDOW_SIZE_LARGE)
-_MESSAGES_A_TIME = {
-    **dict.fromkeys(_TO_AND_FRO, 2),
-    **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),
-}
-"""The least number of messages that a node sends and receives in each repetition, if more than one."""
-_SIEVE = Sieve(
-    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|(?:#|[^\S\n])*+"
-    r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization))",
-    "osu_",
-    "Limiting max",
-)
-"""Rows, titles, heads and facts, each after the label that it may have."""
-_NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 
-@functools.lru_cache(maxsize=256)
-def _meant(head: str) -> str | None:
-    """Return the known head of a column of which `head` seems to be a garbled form."""
-    return None if head in COLUMNS or _TAIL.fullmatch(head) else nearest_name(head, COLUMNS)
+def is_figure(head: str) -> bool:
+    """Return whether a column with this head, in lower case, holds a figure of merit."""
+    return head in COLUMNS or _TAIL.fullmatch(head) is not None
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -112,21 +64,13 @@ class Sizes(msgspec.Struct, frozen=True):
         return size
 
 
-def benchmark_key(title: str) -> str:
-    """Return the part of a title that names the benchmark, in one spelling for all versions and devices."""
-    name = re.sub(r"-(?:cuda|openacc|rocm|managed|cxl)\b(?: managed)?", "", title.lower())
-    name = name.replace("personalized exchange ", "").replace("nonblocking", "non-blocking")
-    name = re.sub(r"\s+", " ", name.replace("alltoall", "all-to-all"))
-    return name.removeprefix("mpi ").removeprefix("one sided ")
-
-
 class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     """What the tables of a benchmark should contain.
 
-    `key` is the title (see `benchmark_key`), and `main` is the figure that every row must have. `least` and
-    `largest` are the default sizes of the smallest and the largest message. `asked` are the sizes that the
-    case asks for, None without a case. `iterations` are the repetitions of each size, None for OMB's default,
-    which it does not print.
+    `key` is the title (see osu_output.benchmark_key), and `main` is the figure that every row must have.
+    `least` and `largest` are the default sizes of the smallest and the largest message. `asked` are the sizes
+    that the case asks for, None without a case. `iterations` are the repetitions of each size, None for OMB's
+    default, which it does not print.
     """
 
     key: str
@@ -144,7 +88,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclasses.dataclass
-class _Table:
+class Table:
     """One table: its announced sizes and settings, and its rows. `key` is that of its title."""
 
     key: str
@@ -167,7 +111,8 @@ class _Table:
     lacks_end: bool = False
     """Whether the text ends with a row that has no line end."""
 
-    def read_heads(self, line: str, has_sizes: bool) -> None:
+    def read_heads(self, line: str, *, has_sizes: bool) -> None:
+        """Take the columns from the line with their heads; without sizes, a table has one row."""
         names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
         self.heads = tuple(names)
         self.n_figures = max(len(names) - 1, 1)
@@ -187,7 +132,7 @@ class _Table:
 
     @staticmethod
     def _field(name: str) -> str:
-        if name in COLUMNS or _TAIL.fullmatch(name):
+        if is_figure(name):
             return r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
         return r"(\S+)"
 
@@ -233,184 +178,3 @@ class _Table:
         if self.version < 5 and self.key.startswith("mpi_"):
             return frozenset({least, 0})
         return frozenset({least})
-
-
-class OsuLog(LogParser):
-    """Collects the tables of one benchmark from a log, line by line."""
-
-    banner = Banner("Test v", r"OSU .* Test v([0-9][0-9.]*)")
-    finds_aborts = True
-    sieve = _SIEVE
-
-    def __init__(self, foms: Iterable[Fom], expected: Expectation) -> None:
-        foms = tuple(foms)
-        super().__init__(foms)
-        self._expected = expected
-        self._foms = frozenset(fom.name for fom in foms)
-        self._tables: list[_Table] = []
-        self._open: _Table | None = None
-        self._asked: Sizes | None = None
-        self._limit: int | None = None
-
-    def read(self, line: str) -> None:
-        """Read one line: title, heads, row, or a message between them."""
-        table = self._open
-        if table is not None:
-            if table.label and line.startswith(table.label):
-                line = line[len(table.label) :]
-            first = line.lstrip()[:1]
-            if first.isdigit():
-                self._read_row(table, line)
-                return
-            # Before version 7, the heads of a non-blocking barrier begin with "Overall(us)" and without "#".
-            if first in {"#", "S", "O"} and self._read_heads(table, line):
-                return
-            if first in {"#", "["}:
-                self._read_fact(table, line)
-            elif line.startswith("DATA VALIDATION ERROR"):
-                self._findings.problem(f"OMB found wrong data: {line.strip()}")
-        if "Test" in line and ("OSU " in line or "OMB-Py" in line):
-            self._read_title(line)
-        elif "osu_" in line:
-            if _SIZE_OPTION.search(line) and (asked := _ASKED.search(line)):
-                self._asked = Sizes(int(asked[1] or self._expected.least), int(asked[2]))
-        elif limited := "Limiting max" in line and _LIMITED.search(line):
-            self._limit = int(limited[1])
-            if table is not None and not table.rows:
-                table.limit = self._limit
-
-    def read_torn(self, line: str) -> None:
-        """Read a last line without a line end; a row is whole if it ends in two decimals or in Pass."""
-        table = self._open
-        if table is None or not line.removeprefix(table.label).lstrip()[:1].isdigit():
-            return
-        row = table.pattern.fullmatch(line.removeprefix(table.label)) if table.pattern else None
-        last = table.heads[-1] if table.heads else ""
-        if row and (last in COLUMNS or _TAIL.fullmatch(last) or row.groups()[-1] == "Pass"):
-            table.lacks_end = True
-            self.read(line)
-        else:
-            table.is_cut = True
-
-    def _read_title(self, line: str) -> None:
-        title = _TITLE.fullmatch(line)
-        if title is None or not (title["hash"] or title["version"]):
-            return
-        major = (title["version"] or "").partition(".")[0]
-        version = int(major) if major.isdecimal() else None
-        key = benchmark_key(title["name"])
-        self._open = None
-        if key == self._expected.key:
-            label = title["label"] if title["label"].strip() else ""
-            self._open = self._new_table(key, label, version)
-            if device := _DEVICE.search(title["name"]):
-                self._open.device = device[1].lower()
-                self._open.facts |= {"device": device[1].lower()} if (version or 0) >= _TELLS_DEVICE else {}
-        self._asked = self._limit = None
-
-    def _new_table(self, key: str, label: str, version: int | None) -> _Table:
-        table = _Table(key, len(self._tables) + 1, label, version, self._asked, limit=self._limit)
-        self._tables.append(table)
-        self._findings.begin()
-        return table
-
-    def _following(self, table: _Table) -> _Table:
-        """Return a new table under the title of `table`, the last table."""
-        following = self._new_table(table.key, table.label, table.version)
-        following.asked, following.limit, following.device = table.asked, table.limit, table.device
-        following.facts = dict(table.facts)
-        return following
-
-    def _read_heads(self, table: _Table, line: str) -> bool:
-        expected = self._expected
-        heads = _SIZED_HEADS if expected.has_sizes else _SIZELESS_HEADS
-        if not heads.match(line):
-            return False
-        if table.rows:  # one table for each data type (-T) follows under the same title
-            table = self._open = self._following(table)
-        table.read_heads(line, expected.has_sizes)
-        for name in table.heads:
-            if near := _meant(name[:64]):  # an unknown column is ignored, but a garbled head is a problem
-                self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
-        if not any(COLUMNS.get(name) == expected.main for name in table.heads):
-            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
-            table.pattern = None
-        return True
-
-    def _read_fact(self, table: _Table, line: str) -> None:
-        """Read a line between a title and its heads; a new data type begins a new table."""
-        if "Datatype" in line and (datatype := _DATATYPE.search(line)):
-            if table.rows:
-                self._open = table = self._following(table)
-            table.facts["datatype"] = datatype[1]
-        elif "pairs:" in line and (pairs := _PAIRS.search(line)):
-            table.facts["pairs"] = int(pairs[1])
-        elif " on " in line and (buffers := _BUFFERS.match(line.lstrip())):
-            table.facts["buffers"] = f"{buffers[1]} {buffers[2]}"
-            if table.device and table.facts["buffers"] != "H H":
-                table.facts["device"] = table.device
-        elif one_sided := _ONE_SIDED.match(line):
-            table.facts[one_sided[1].lower()] = one_sided[2]
-
-    def _read_row(self, table: _Table, line: str) -> None:
-        if table.pattern is None:
-            return
-        row = table.pattern.fullmatch(line)
-        if row:
-            table.rows.append(row.groups())
-            self._findings.keep(table.n_figures)
-            if table.validation is not None and row.groups()[table.validation] != "Pass":
-                self._findings.problem(
-                    f"{self._name(table)} has a row that failed its validation: {line.strip()}"
-                )
-            return
-        words = line.split(maxsplit=len(table.heads))
-        if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
-            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
-
-    def parsed(self) -> Parsed:
-        """Return the rows as measurements; they are complete if all expected sizes are there."""
-        findings, expected = self._findings, self._expected
-        if not self._tables:
-            findings.problem(f"the output holds no table 'OSU MPI {expected.key.title()} Test'")
-        faults = [
-            f"{self._name(table)} {fault}" for table in self._tables for fault in table.faults(expected)
-        ]
-        findings.problems(faults)
-        points = coordinates([table.facts for table in self._tables])
-        for table, at in zip(self._tables, points, strict=True):
-            findings.record_facts(**table.facts)
-            self._measure(table, at)
-            self._measure_small_mean(table, at)
-        is_complete = bool(self._tables) and not faults
-        n_times = expected.iterations or 1
-        sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
-        payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
-        is_end_known = not expected.sweeps or all(expected.asked or table.asked for table in self._tables)
-        return findings.parsed(
-            is_complete=is_complete,
-            payload_bytes=payload or None,
-            n_messages=2 * n_times * len(sizes) if expected.key in _TO_AND_FRO else 0,
-            is_end_known=is_end_known,
-        )
-
-    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
-        figures = [one for one in table.figures() if one[1] in self._foms]
-        has_sizes, measure = self._expected.has_sizes, self._findings.measure_at
-        for row in table.rows:
-            point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if has_sizes else at
-            for column, fom, which in figures:
-                measure(fom, float(row[column]), {**point, **which} if which else point)
-
-    def _measure_small_mean(self, table: _Table, at: Mapping[str, Scalar]) -> None:
-        if SMALL_MEAN not in self._foms:
-            return
-        column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
-        latency = {int(row[0]): float(row[column]) for row in table.rows}
-        if all(size in latency for size in SMALL_SIZES):
-            mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
-            self._findings.measure(SMALL_MEAN, round(mean, 6), **at)
-
-    def _name(self, table: _Table) -> str:
-        which = f"table {table.run}" if len(self._tables) > 1 else "the table"
-        return f"{which} of {self._expected.key}"

@@ -68,7 +68,9 @@ def run_listing(campaign: Campaign, variants: Variants) -> Listing:
     for one, found in zip(campaign.attempts, _results(campaign), strict=True):
         if one.case in places:
             started = _started(one)
-            row = _attempt_row(one, state_of(one, campaign.is_running), started, found, places[one.case])
+            row = _attempt_row(
+                one, state_of(one, is_running=campaign.is_running), started, found, places[one.case]
+            )
             rows.append(((one.block, started or "9", one.attempt), row))
     pending = (run for run in campaign.planned() if run not in tried)
     rows += [((run.block, "9", 0), _pending_row(run, places[run.case])) for run in pending]

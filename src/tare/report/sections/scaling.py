@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint
+from tare.core.scaling import Law, ScalingCurve, ScalingKind, ScalingPoint
 from tare.report.charts.figures import Figure
 from tare.report.charts.scaling import curve_variant, labels_suffix
 from tare.report.section import SectionFacts, own_section
@@ -105,7 +105,3 @@ def _row(curve: ScalingCurve, point: ScalingPoint, variants: Variants) -> Scalin
         remark=remark_words(point),
         cases=() if point.case is None else (point.case,),
     )
-
-
-def _law(curve: ScalingCurve, fit: LawFit, variants: Variants) -> LawRow:
-    return LawRow(curve_variant(curve, variants), fit.law, law_words(fit))

@@ -32,13 +32,13 @@ def further_words(
     for verdict in differences():
         changed = [rows[0] for rows in rest.values() if any(one.verdict is verdict for one in rows)]
         if changed:
-            parts.append(f"{len(changed)} {verdict.value} ({_named(changed, has_others)})")
+            parts.append(f"{len(changed)} {verdict.value} ({_named(changed, has_workloads=has_others)})")
     outcome = listed(parts) if parts else "none is known to be worse or better"
     more = " ".join(filter(None, (count(len(rest), "more figure"), aside[len(rest) > 1])))
     return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcome}."
 
 
-def _named(changed: Sequence[Comparison], has_workloads: bool) -> str:
+def _named(changed: Sequence[Comparison], *, has_workloads: bool) -> str:
     """Return the names of the first figures, by workload if there are several of these."""
     by_workload: dict[str, list[str]] = {}
     for one in changed[:_MOST_NAMED]:
