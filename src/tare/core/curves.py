@@ -64,8 +64,9 @@ class Saturation(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest `x` along `along` at which a figure is within `margin` of its best value, the plateau.
 
     `certain_x` is the smallest at which the whole interval of the paired ratio to the best value is; the best
-    point itself does not count, and it is None where there is no other. `best_x` is where the best value was
-    measured. It `is_open` where only the last point reaches the margin: what lies beyond is not known.
+    point itself does not count, and it is None where there is no other. `possible_x` is the smallest that the
+    intervals do not exclude. `best_x` is where the best value was measured.
+    It `is_open` where only the last point reaches the margin: what lies beyond is not known.
     """
 
     workload: str
@@ -81,6 +82,7 @@ class Saturation(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     x: float
     certain_x: float | None
+    possible_x: float
     best_x: float
     plateau: Bounded
     share: Bounded

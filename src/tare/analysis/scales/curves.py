@@ -88,7 +88,12 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, most_lines:
         for curve in found
         if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
     ]
-    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times[:most_lines]])
+    fits = fit_hockney(
+        [
+            Times(curve.xs, table.values[:, curve.columns], table.shifts[list(curve.columns)])
+            for curve in of_times[:most_lines]
+        ]
+    )
     return Curves(
         hockney=tuple(map(_hockney, of_times, fits)),
         n_lines=len(of_times),
@@ -207,10 +212,12 @@ def _crossovers_of(one: _Curve, other: _Curve, table: Table) -> Iterator[Crossov
     xs = [x for x in one.xs if x in columns_of[1] and x > 0]
     if len(xs) < 2:
         return
-    below, above = (table.values[:, [columns[x] for x in xs]] for columns in columns_of)
+    sides = [[columns[x] for x in xs] for columns in columns_of]
+    below, above = (table.values[:, columns] for columns in sides)
+    rounding = table.shifts[sides[0]] + table.shifts[sides[1]]
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
-    for crossing in crossings(xs, below, above):
+    for crossing in crossings(xs, below, above, rounding=rounding):
         n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
         # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
         is_other_first = crossing.is_rising == is_lower
@@ -257,11 +264,13 @@ def _saturations(found: Iterable[_Curve], table: Table, margin: float) -> Iterat
         if is_time and (values == 0).any():
             continue  # the performance of a zero time has no mean
         drawn.append((curve, 1 / values if is_time else values))
-    reached = plateaus([performance for _, performance in drawn], margin)
+    roundings = [table.shifts[list(curve.columns)] for curve, _ in drawn]
+    reached = plateaus([performance for _, performance in drawn], margin, roundings)
     kept = [(curve, one) for (curve, _), one in zip(drawn, reached, strict=True) if one is not None]
     if not kept:
         return
-    best = estimate(table.values[:, [curve.columns[one.best] for curve, one in kept]])
+    bests = [curve.columns[one.best] for curve, one in kept]
+    best = estimate(table.values[:, bests], rounding=table.shifts[bests])
     for row, (curve, one) in enumerate(kept):
         yield Saturation(
             workload=curve.workload,
@@ -277,6 +286,7 @@ def _saturations(found: Iterable[_Curve], table: Table, margin: float) -> Iterat
             margin=margin,
             x=curve.xs[one.first],
             certain_x=None if one.first_certain is None else curve.xs[one.first_certain],
+            possible_x=curve.xs[one.first_possible],
             best_x=curve.xs[one.best],
             plateau=Bounded.of(float(best.value[row]), float(best.low[row]), float(best.high[row])),
             share=bounded(one.shares, one.first) or Bounded(1.0),

@@ -32,10 +32,12 @@ def crossover_words(one: Crossover, kinds: Mapping[str, ParameterKind]) -> str:
 def saturation_words(one: Saturation, kinds: Mapping[str, ParameterKind]) -> str:
     """Return where a figure comes near its best value, and how certain that is."""
     where = scale_words(one.along, one.x, kinds)
+    earlier = scale_words(one.along, one.possible_x, kinds)
+    doubt = f"; {earlier} not excluded" if one.possible_x < one.x else ""
     if one.is_open:
-        return f"not below {where}, the last that was measured"
+        return f"not below {where}, the last that was measured{doubt}"
     if one.x == one.best_x:
-        return f"at {where}, the best"
+        return f"at {where}, the best{doubt}"
     reached = f"from {where}: {share(one.share)} of the best"
     if one.certain_x == one.x:
         return f"{reached}, surely"
