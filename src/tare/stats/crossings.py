@@ -37,10 +37,13 @@ class Crossing(NamedTuple):
 
 
 class Plateau(NamedTuple):
-    """Columns: the first within the margin of the best, that surely is, that may be, and the best."""
+    """Columns: the first within the margin of the best, those that surely are, and the first that may be.
+
+    `best` is the best, which is none of the `certain`.
+    """
 
     first: int
-    first_certain: int | None
+    certain: tuple[int, ...]
     first_possible: int
     best: int
     shares: Ratios
@@ -230,4 +233,4 @@ def _plateau(shares: Ratios, best: int, margin: float) -> Plateau:
         certain = [column for column in np.flatnonzero(shares.low >= 1 - margin).tolist() if column != best]
         is_excluded = (shares.high < 1 - margin) | np.isnan(shares.ratio)
     possible = int(np.flatnonzero(~is_excluded)[0])
-    return Plateau(first, certain[0] if certain else None, possible, best, shares)
+    return Plateau(first, tuple(certain), possible, best, shares)
