@@ -57,7 +57,7 @@ if [ -n "${BASH_ENV-}" ]; then
   [ ! -r "$tare_file" ] || . "$tare_file"
 fi </dev/null >/dev/null 2>&1
 """
-"""Read the file of BASH_ENV as bash itself does (bash(1)), except that what it prints is not the program's output."""
+"""Read the file of BASH_ENV as bash itself does (bash(1)), but without what it prints."""
 
 _BECOME = f"""\
 trap - EXIT
