@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -53,6 +54,20 @@ def test_a_mean_of_worse_and_better_sizes_is_not_equivalent() -> None:
     assert "equivalent" not in text
     assert "within the margin over all of them, but worse at 1 B, better at 1 KiB" in text
     assert "would settle" not in text
+
+
+def test_nor_is_it_where_the_sides_ran_at_other_times() -> None:
+    """What is compared unpaired is asked about its sizes, too."""
+    found = sized(crossing)
+    attempts = tuple(
+        msgspec.structs.replace(one, session=2 if found.cases[one.case].network == "overlay" else 1)
+        for one in found.attempts
+    )
+    for row in aggregates(msgspec.structs.replace(found, attempts=attempts, is_unpaired=True)):
+        assert not row.is_paired
+        assert row.low is not None
+        assert row.verdict is Verdict.UNDECIDED
+        assert "worse at 1 B and 256 KiB, better at 1 KiB and 4 MiB" in row.note
 
 
 def test_a_difference_of_the_mean_names_the_sizes_that_differ_the_other_way() -> None:

@@ -170,6 +170,7 @@ def test_a_saturation_along_what_distinguishes_variants_is_of_no_variant(
         margin=0.05,
         x=1.0,
         certain_x=None,
+        possible_x=1.0,
         best_x=1.0,
         is_open=False,
         plateau=Bounded(1.0, None, None),

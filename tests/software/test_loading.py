@@ -282,6 +282,24 @@ def test_a_setup_line_changes_nothing_but_the_environment(work: Path, setup: str
     assert (asked.stdout, asked.stderr) == ("asked mine\n", "")
 
 
+@pytest.mark.parametrize("value", ["{file}", "$FILE", "$(echo {file})"])
+def test_a_file_that_bash_reads_of_its_own_accord_prints_nothing_into_the_outputs(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """Lmod names its own in BASH_ENV, on all nodes; it stays named, for the shells of the program."""
+    file = tmp_path / "init.sh"
+    file.write_text("echo welcome; echo careful >&2; export COMPILER=site; greet() { export GREETED=1; }\n")
+    monkeypatch.setenv("FILE", str(file))
+    monkeypatch.setenv("BASH_ENV", value.format(file=file))
+    layers = (Software(setup="greet"),)
+    done = run(work, layers, "sh", "-c", "echo $COMPILER $GREETED; echo $BASH_ENV ${POSIXLY_CORRECT-none}")
+    assert (done.stdout, done.stderr) == (f"site 1\n{os.environ['BASH_ENV']} none\n", "")
+    asked = subprocess.run(
+        ["sh", "-c", asking("echo $COMPILER $GREETED", layers)], capture_output=True, text=True, check=False
+    )
+    assert (asked.stdout, asked.stderr) == ("site 1\n", "")
+
+
 def test_a_setup_line_that_spoils_path_leaves_no_other_words_than_of_the_program(work: Path) -> None:
     done = run(work, (Software(setup="unset PATH"),), "echo", "never")
     assert (done.stdout, done.returncode) == ("", 127)

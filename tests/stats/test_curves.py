@@ -136,14 +136,14 @@ def test_a_plateau_is_reached_where_a_point_comes_within_the_margin() -> None:
     bandwidth = np.array([[10.0, 19.0, 29.0, 30.0, 29.5]] * 3)
     (found,) = plateaus([bandwidth], 0.05)
     assert found is not None
-    assert (found.first, found.first_certain, found.best) == (2, 2, 3)
+    assert (found.first, found.certain[0], found.best) == (2, 2, 3)
 
 
 def test_a_noisy_point_is_near_the_best_and_not_surely() -> None:
     bandwidth = np.array([[26.0, 30.0], [31.0, 30.0], [29.0, 30.0]])
     (found,) = plateaus([bandwidth], 0.05)
     assert found is not None
-    assert (found.first, found.first_certain) == (0, None)
+    assert (found.first, found.certain) == (0, ())
 
 
 def test_what_was_not_measured_has_no_plateau() -> None:

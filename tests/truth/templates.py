@@ -170,8 +170,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"at [^)]+\)",
     ),
     "saturations": (
-        r"not below .+, the last that was measured",
-        r"at .+, the best",
+        r"not below .+, the last that was measured(?:; .+ not excluded)?",
+        r"at .+, the best(?:; .+ not excluded)?",
         rf"from .+: {N} %{B} of the best(?:, surely|; surely from .+|; not surely below .+, the best)?",
     ),
     "watched": (

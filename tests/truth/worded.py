@@ -171,6 +171,11 @@ def of_saturation(line: tuple[float, float], text: str) -> Iterator[Asked]:
         yield Asked("saturation in words", True, reached < 0.95 - _ROUNDING, text=f"{reached} {text}")
     else:
         yield Asked("saturation in words", False, False)
+    alone = re.fullmatch(r"(?:not below|at) ([\d.]+ \w+), the (?:last that was measured|best)", text)
+    if alone and (size := _SIZE.match(alone[1])):
+        before = float(size[1]) * _UNITS[size[2]] / 4
+        is_false = share(before) >= 0.95 + _ROUNDING
+        yield Asked("saturation in words: not before", True, is_false, text=f"{share(before)} {text}")
 
 
 _OF_TIME = re.compile(r"drifts by|a block, or wander|get (?:worse|better) alike by .* a block")

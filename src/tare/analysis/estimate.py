@@ -20,7 +20,8 @@ def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
     Figures of telemetry are included only if `foms` name them.
 
     The estimate is the geometric mean over blocks with a t interval on the log scale, or the arithmetic mean
-    where a value is zero or less. `at` holds only the coordinates; `case` identifies the rest.
+    where a value is zero or less. It is wider by what rounding of printed values may hide. `at` holds only
+    the coordinates; `case` identifies the rest.
     """
     return list(estimate_rows(campaign, foms))
 
@@ -40,7 +41,7 @@ class EstimateRows(Iterable[Estimate]):
 
     def __init__(self, table: Table, cases: Sequence[str], foms: Collection[str]) -> None:
         self.cases = cases
-        self.found = estimate(table.values)
+        self.found = estimate(table.values, rounding=table.shifts)
         self._table, self._foms = table, foms
         self._cells: dict[int, list[Cell]] = {}
         self._ats: dict[int, dict[str, Scalar]] = {}  # by the id of what a table has once for all cases

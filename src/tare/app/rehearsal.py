@@ -64,7 +64,7 @@ def rehearse(
     """
     found = find_faults(loaded.composer, ask, cases)
     record = msgspec.json.format(msgspec.json.encode({"at": time.time(), "findings": found}))
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         SafeFolder(folder, RECORD).replace(record, is_synced=False)
     for one in found:
         if one.is_note:

@@ -58,6 +58,6 @@ def write_counter(folder: Path, options: TelemetryOptions) -> Path | None:
 
 
 def _write(folder: Path, name: str, program: str) -> Path:
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         SafeFolder(folder, name).replace(program.encode(), is_synced=False)
     return folder.resolve() / name

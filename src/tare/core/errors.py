@@ -35,6 +35,10 @@ STORAGE_FAULTS = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, 
 """What a file system that is full or broken answers: neither a program's fault nor a defect of Tare."""
 
 
+class UnreadableFile(OSError):
+    """A file system that fails (STORAGE_FAULTS) does not give a file; whether the file is good is unknown."""
+
+
 class TareError(Exception):
     """Any error that Tare reports to its user in one line."""
 
@@ -114,17 +118,18 @@ class CampaignError(InfrastructureError):
 
     @classmethod
     def from_os(cls, folder: Path, error: OSError) -> CampaignError:
-        """Return the Tare error for `error`, an OSError while writing below `folder`."""
+        """Return the Tare error for `error`, an OSError while reading or writing below `folder`."""
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return DiskFull(folder)
         if error.errno == errno.ENOENT and not folder.exists():
             return CampaignError.gone(folder)
-        return CampaignError(f"{error.filename or folder}: cannot write: {error.strerror}")
+        what = "read" if isinstance(error, UnreadableFile) else "write"
+        return CampaignError(f"{error.filename or folder}: cannot {what}: {error.strerror}")
 
     @classmethod
     @contextlib.contextmanager
-    def for_writes(cls, folder: Path) -> Iterator[None]:
-        """Raise the Tare error for an OSError that is raised while entered, in writing below `folder`."""
+    def for_files(cls, folder: Path) -> Iterator[None]:
+        """Raise the Tare error for an OSError that is raised while entered, of files below `folder`."""
         try:
             yield
         except OSError as error:

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import msgspec
 
-from tare.core.errors import NOT_JSON
+from tare.core.errors import NOT_JSON, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 
 STORED = "profile.json"
@@ -142,6 +142,8 @@ def read(folder: Path) -> Profile | str:
         return parse(SafeFolder(folder, STORED).read(MOST_BYTES))
     except FileNotFoundError:
         return f"no profile, because the run left no {STORED}"
+    except UnreadableFile:
+        raise
     except OSError as error:
         if error.errno == errno.EFBIG:
             return f"no profile, because {STORED} has more than {MOST_BYTES >> 20} MiB"

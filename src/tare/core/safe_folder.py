@@ -20,8 +20,13 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tare.core.errors import STORAGE_FAULTS, UnreadableFile
 from tare.core.units import format_bytes
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MOST_BYTES = 256 * 1024 * 1024
 """The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
@@ -38,6 +43,32 @@ _KINDS = {
     stat.S_IFDIR: "a folder, not a file",
     stat.S_IFREG: "a file, not a folder",
 }
+
+
+class _ReadFile(io.FileIO):
+    """A file that is read, and that names itself in an error of read(2), which knows only a descriptor."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        super().__init__(descriptor, "rb")
+        self._path = path
+
+    def readinto(self, into: WriteableBuffer) -> int | None:
+        """Read a piece. Raises OSError with the file's name; UnreadableFile if the file system fails."""
+        with self._named():
+            return super().readinto(into)
+
+    def readall(self) -> bytes:
+        """Read all that is left. Raises as `readinto` does."""
+        with self._named():
+            return super().readall()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            kind = UnreadableFile if error.errno in STORAGE_FAULTS else OSError
+            raise kind(error.errno, error.strerror, str(self._path)) from error
 
 
 class SafeFolder:
@@ -115,12 +146,20 @@ class SafeFolder:
         return descriptor
 
     def reader(self) -> io.BufferedReader:
-        """Return the file, opened to read, for a caller that limits how much it reads."""
-        return io.BufferedReader(io.FileIO(self.open(), "rb"))
+        """Return the file, opened to read, for a caller that limits how much it reads.
+
+        Opening and reading it raise UnreadableFile if the file system fails.
+        """
+        try:
+            return io.BufferedReader(_ReadFile(self.open(), self.path))
+        except OSError as error:
+            if error.errno in STORAGE_FAULTS:
+                raise UnreadableFile(error.errno, error.strerror, str(self.path)) from error
+            raise
 
     def read(self, limit: int = MOST_BYTES) -> bytes:
         """Return the whole file. Raises OSError (EFBIG) if it has more than `limit` bytes."""
-        with self._named(), self.reader() as file:
+        with self.reader() as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise self._too_large(limit)
@@ -134,7 +173,7 @@ class SafeFolder:
     def lines(self, limit: int = MOST_BYTES) -> Iterator[bytes]:
         """Yield the lines of the file, each with its end. Raises OSError (EFBIG) above `limit` bytes."""
         n_bytes = 0
-        with self._named(), self.reader() as file:
+        with self.reader() as file:
             if os.fstat(file.fileno()).st_size > limit:
                 raise self._too_large(limit)
             for line in file:
@@ -149,7 +188,7 @@ class SafeFolder:
         Raises OSError: EFBIG above `limit` bytes, EBADMSG.
         """
         try:
-            with self._named(), self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+            with self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
                 data = unpacked.read(limit + 1)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise self._error(errno.EBADMSG, f"damaged ({error})") from error
@@ -331,16 +370,6 @@ class SafeFolder:
 
     def _error(self, number: int, words: str) -> OSError:
         return OSError(number, words, str(self.path))
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the file in an OSError of read(2), which knows only a descriptor."""
-        try:
-            yield
-        except OSError as error:
-            if error.filename is not None or error.errno is None:
-                raise
-            raise self._error(error.errno, error.strerror or str(error)) from error
 
     def _too_large(self, limit: int) -> OSError:
         return self._error(errno.EFBIG, f"more than the {format_bytes(limit)} that are read of such a file")

@@ -108,7 +108,8 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             raise CampaignError.from_os(self.folder, error) from error
         require_space(self.folder)
         work, names = self.folder / attempt.folder, self.hostnames(attempt)
-        judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
+        with CampaignError.for_files(self.folder):
+            judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
         if judged.state is State.DONE:
             drop_copies(self.composer, case, work)
         return self._with_fault_owner(judged, case, n_oom_kills() - killed)

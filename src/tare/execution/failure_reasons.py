@@ -15,6 +15,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tare.core.errors import UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.execution.launcher_output import (
     LauncherFrame,
@@ -345,7 +346,10 @@ def _cut(text: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return the beginning and the end of a file as text; empty if it cannot be read."""
+    """Return the beginning and the end of a file as text; empty if there is none or it is no regular file.
+
+    Raises UnreadableFile if the file system fails.
+    """
     try:
         with SafeFolder(path.parent, path.name).reader() as file:
             size = file.seek(0, os.SEEK_END)
@@ -356,6 +360,8 @@ def _read(path: Path) -> str:
                 data = file.read(_HEAD) + b"\n"
                 file.seek(size - _TAIL)
                 data += file.read()
+    except UnreadableFile:
+        raise
     except OSError:
         return ""
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

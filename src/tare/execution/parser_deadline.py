@@ -24,8 +24,15 @@ class OutOfTime(BaseException):
     """The parser exceeded its time limit. Not an Exception, because a parser may catch those."""
 
 
+class ParserDied(Exception):
+    """The process of the parser ended without a result, for example killed for want of memory."""
+
+
 def within(limit_s: float, work: Callable[[], Result]) -> Result:
-    """Return what `work` returns. Raises OutOfTime when it takes longer than `limit_s` seconds."""
+    """Return what `work` returns, or raise what it raises.
+
+    Raises OutOfTime when it takes longer than `limit_s` seconds, and ParserDied where its process ended.
+    """
     if threading.current_thread() is threading.main_thread():
         return _timed(limit_s, work)
     return _in_child(limit_s, work)
@@ -49,27 +56,47 @@ def _in_child(limit_s: float, work: Callable[[], Result]) -> Result:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
+        code = 1
         try:
             os.close(reader)
             with os.fdopen(writer, "wb") as pipe:
-                pickle.dump(_timed(limit_s, work), pipe)
+                pickle.dump(_end_of(limit_s, work), pipe)
+            code = 0
         finally:
-            os._exit(0)
+            os._exit(code)
     os.close(writer)
     try:
         with os.fdopen(reader, "rb") as pipe:
             data = _read_all(pipe.fileno(), time.monotonic() + 2 * limit_s)
-    finally:
+    except BaseException:
         os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        raise
+    finally:
+        _, status = os.waitpid(child, 0)
     if not data:
-        raise OutOfTime
-    result: Result = pickle.loads(data)  # noqa: S301  # of our own child
-    return result
+        raise ParserDied(_how_it_ended(status))
+    result, error = pickle.loads(data)  # noqa: S301  # of our own child
+    if error is not None:
+        raise error
+    found: Result = result
+    return found
+
+
+def _end_of(limit_s: float, work: Callable[[], Result]) -> tuple[Result | None, BaseException | None]:
+    """Return what the work returned, or what it raised."""
+    try:
+        return _timed(limit_s, work), None
+    except BaseException as error:  # it is raised again in the process that asked
+        return None, error
+
+
+def _how_it_ended(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"its process ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"
 
 
 def _read_all(descriptor: int, deadline: float) -> bytes:
-    """Return the bytes of a pipe up to its end; empty if the end does not come before the deadline."""
+    """Return the bytes of a pipe up to its end. Raises OutOfTime if the deadline comes first."""
     poll, pieces = select.poll(), list[bytes]()
     poll.register(descriptor, select.POLLIN)
     while poll.poll(max(deadline - time.monotonic(), 0) * 1000):
@@ -77,4 +104,4 @@ def _read_all(descriptor: int, deadline: float) -> bytes:
         if not piece:
             return b"".join(pieces)
         pieces.append(piece)
-    return b""
+    raise OutOfTime

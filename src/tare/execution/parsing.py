@@ -17,7 +17,7 @@ from tare.core.protocols import implements
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_bytes, format_seconds
 from tare.core.workload import HasOtherOutputs, Parsed, Workload
-from tare.execution.parser_deadline import OutOfTime, within
+from tare.execution.parser_deadline import OutOfTime, ParserDied, within
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -56,7 +56,7 @@ def _parse_one(workload: Workload, work: Path) -> Parsed:
         )
     found = matching[0] if matching else place / name
     try:
-        with os.fdopen(found.open(), encoding="utf-8", errors="replace") as lines:
+        with io.TextIOWrapper(found.reader(), encoding="utf-8", errors="replace") as lines:
             return parse_opened(workload, lines)
     except FileNotFoundError:
         return Parsed(problems=(f"the program wrote no {workload.output}",))
@@ -124,17 +124,17 @@ def parse_stream(workload: Workload, stream: BinaryIO) -> Parsed:
 
 def _parse_lines(workload: Workload, lines: TextIO) -> Parsed:
     """Return what the workload's parser finds in a file; a line of more than MOST_LINE is a problem."""
-    return _ENDLESS if _has_endless_line(lines.fileno()) else workload.parse(lines)
+    return _ENDLESS if _has_endless_line(lines.buffer) else workload.parse(lines)
 
 
-def _has_endless_line(descriptor: int) -> bool:
+def _has_endless_line(file: BinaryIO) -> bool:
     """Return whether a line of the file is longer than MOST_LINE; only large files are looked at."""
-    if os.fstat(descriptor).st_size <= MOST_LINE:
+    if os.fstat(file.fileno()).st_size <= MOST_LINE:
         return False
-    at = length = 0
-    while length <= MOST_LINE and (piece := os.pread(descriptor, _PIECE, at)):
-        at += len(piece)
+    length = 0
+    while length <= MOST_LINE and (piece := file.read(_PIECE)):
         length = _rest_of_line(piece, length)
+    file.seek(0)
     return length > MOST_LINE
 
 
@@ -149,6 +149,8 @@ def parse_opened(workload: Workload, lines: TextIO) -> Parsed:
     limit_s = _PARSE_S + os.fstat(lines.fileno()).st_size / _PARSE_BYTES_PER_S
     try:
         return within(limit_s, lambda: _parsed(workload, lines))
+    except ParserDied as error:
+        return Parsed(problems=(f"the parser of {workload.name} broke: {error}",))
     except OutOfTime:
         return Parsed(
             problems=(

@@ -26,8 +26,10 @@ SCRIPT = "software.sh"
 FOLDER = "software"
 """The subfolder of an attempt's folder for what the steps print, and for faults."""
 
-_SHELL = "/bin/bash"
-_N_WORDS = 5  # that `loaded` puts before a command
+_SHELL = ("/bin/bash", "--posix")
+"""A bash that reads no file of its own accord; see _READ_BASH_ENV."""
+
+_N_WORDS = 6  # that `loaded` puts before a command
 _MARK = "TARE_SOFTWARE"
 _COMMANDS = Path(__file__).with_name("module_commands.sh")
 _FUNCTIONS = Path(__file__).with_name("software.sh")
@@ -47,6 +49,15 @@ for tare_name in ${{tare_names//,/ }}; do
   [ -z "${{!tare_name+set}}" ] || tare_kept+=("$tare_name=${{!tare_name}}")
 done
 """
+
+_READ_BASH_ENV = """\
+set +o posix
+if [ -n "${BASH_ENV-}" ]; then
+  eval "tare_file=\\"$BASH_ENV\\""
+  [ ! -r "$tare_file" ] || . "$tare_file"
+fi </dev/null >/dev/null 2>&1
+"""
+"""Read the file of BASH_ENV as bash itself does (bash(1)), but without what it prints."""
 
 _BECOME = f"""\
 trap - EXIT
@@ -114,7 +125,9 @@ def with_script(stage: Stage, layers: Layers) -> Stage:
     """Return `stage` with the script that loads `layers`; unchanged if they load nothing."""
     if not layers:
         return stage
-    text = "\n".join([f"tare_hash={digest_of(layers)}", _RUN, *_functions(), *_steps(layers), "", _BECOME])
+    text = "\n".join(
+        [f"tare_hash={digest_of(layers)}", _RUN, _READ_BASH_ENV, *_functions(), *_steps(layers), "", _BECOME]
+    )
     return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: text, f"{FOLDER}/.keep": ""})
 
 
@@ -125,13 +138,13 @@ def loaded(program: Invocation, role: str, folder: str, kept: Iterable[str] = ()
     of folders, such as PATH, may change: modules prepend to them.
     """
     names = ",".join(sorted({name for name in (*kept, *program.env) if not name.endswith("PATH")}))
-    words = (_SHELL, f"{folder}/{SCRIPT}", role, f"{folder}/{FOLDER}", names)
+    words = (*_SHELL, f"{folder}/{SCRIPT}", role, f"{folder}/{FOLDER}", names)
     return Invocation(argv=(*words, *program.argv), env=program.env)
 
 
 def underlying(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command that `loaded` made `argv` of; `argv` itself if it loads nothing."""
-    is_loading = argv[:1] == (_SHELL,) and argv[1:2] and argv[1].endswith(f"/{SCRIPT}")
+    is_loading = argv[:2] == _SHELL and argv[2:3] and argv[2].endswith(f"/{SCRIPT}")
     return argv[_N_WORDS:] if is_loading else argv
 
 
@@ -152,6 +165,7 @@ def asking(script: str, layers: Layers) -> str:
     text = "\n".join(
         [
             f"tare_hash={digest_of(layers)} tare_role=ask tare_folder=$1; shift",
+            _READ_BASH_ENV,
             *_functions(),
             *_steps(layers),
             "trap - EXIT",
@@ -161,7 +175,7 @@ def asking(script: str, layers: Layers) -> str:
             script,
         ]
     )
-    return _ASK.format(seconds=_MOST_ASKED_S, shell=_SHELL, text=shlex.quote(text))
+    return _ASK.format(seconds=_MOST_ASKED_S, shell=shlex.join(_SHELL), text=shlex.quote(text))
 
 
 _ASK = """\

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tare.core.attempt import Attempt
-from tare.core.errors import NOT_JSON
+from tare.core.errors import NOT_JSON, UnreadableFile
 from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.report.words.numbers import visible
@@ -28,6 +28,7 @@ PAGE_LIMIT = 2_200_000
 MOST_RUNS = 500
 """The most runs whose evidence is in the page; for the others, the page links to their folders."""
 
+_COMMANDS = "command.json"
 _TAIL = 16 * 1024
 _LEAST_HEADROOM = 64
 _MOST_COMMAND_BYTES = 4 * 1024 * 1024
@@ -51,16 +52,20 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def read_evidence(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> Evidence:
-    """Return the evidence in an attempt's `folder`; files that cannot be read are left out.
+    """Return the evidence in an attempt's `folder`.
+
+    A stream that the file system does not give says so; links and other files that are not read are left out.
 
     The streams of the last stage are ``stdout`` and ``stderr``. Those of earlier stages have the stage's name
     in theirs.
     """
     files = (one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr"))
     streams = {visible(one.name): _stream(one, pseudonyms) for one in files}
-    return Evidence(
-        read_commands(folder, pseudonyms), {name: text for name, text in streams.items() if text is not None}
-    )
+    shown = {name: text for name, text in streams.items() if text is not None}
+    try:
+        return Evidence(_commands(folder, pseudonyms), shown)
+    except UnreadableFile as error:
+        return Evidence([], {_COMMANDS: _not_given(error), **shown})
 
 
 def pack(value: object) -> str:
@@ -99,8 +104,18 @@ def pack_all(
 def read_commands(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> list[Command]:
     """Return the commands of an attempt's stages; none if they were not recorded or cannot be read."""
     try:
-        data = (folder / "command.json").read(_MOST_COMMAND_BYTES)
+        return _commands(folder, pseudonyms)
+    except UnreadableFile:
+        return []
+
+
+def _commands(folder: SafeFolder, pseudonyms: Pseudonyms) -> list[Command]:
+    """Return what `read_commands` does. Raises UnreadableFile if the file system fails."""
+    try:
+        data = (folder / _COMMANDS).read(_MOST_COMMAND_BYTES)
         found = msgspec.json.decode(data, type=list[Command])
+    except UnreadableFile:
+        raise
     except (OSError, *NOT_JSON):
         return []
     return [
@@ -113,6 +128,10 @@ def read_commands(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) ->
     ]
 
 
+def _not_given(error: UnreadableFile) -> str:
+    return f"[ the file in the campaign folder cannot be read: {error.strerror} ]"
+
+
 def _stream(one: SafeFolder, pseudonyms: Pseudonyms) -> str | None:
     try:
         with one.reader() as file:
@@ -122,6 +141,8 @@ def _stream(one: SafeFolder, pseudonyms: Pseudonyms) -> str | None:
             size = os.fstat(file.fileno()).st_size
             file.seek(-_TAIL, 2)
             tail = file.read()
+    except UnreadableFile as error:
+        return _not_given(error)
     except OSError:
         return None
     head = head[: head.rfind(b"\n", 0, RUN_LIMIT - _TAIL) + 1] or head[: RUN_LIMIT - _TAIL]

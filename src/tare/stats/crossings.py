@@ -37,23 +37,33 @@ class Crossing(NamedTuple):
 
 
 class Plateau(NamedTuple):
-    """Columns: the first within the margin of the best, the first that surely is, and the best."""
+    """Columns: the first within the margin of the best, those that surely are, and the first that may be.
+
+    `best` is the best, which is none of the `certain`.
+    """
 
     first: int
-    first_certain: int | None
+    certain: tuple[int, ...]
+    first_possible: int
     best: int
     shares: Ratios
 
 
 class _Logs(NamedTuple):
-    """The logarithms of x and of other / one (blocks × points), and the mean of the latter."""
+    """The logarithms of x and of other / one (blocks × points), and the mean of the latter.
+
+    `rounding` is how far rounding of printed values may have moved each mean.
+    """
 
     x: Floats
     ratio: Floats
     mean: Floats
+    rounding: Floats
 
 
-def crossings(xs: Sequence[float], one: Floats, other: Floats) -> list[Crossing]:
+def crossings(
+    xs: Sequence[float], one: Floats, other: Floats, *, rounding: Floats | None = None
+) -> list[Crossing]:
     """Return where other / one crosses 1 along rising, positive `xs`; the sides are blocks × points.
 
     A crossing is certain if it lies between two points at which the ratio surely is on different sides of 1,
@@ -62,7 +72,8 @@ def crossings(xs: Sequence[float], one: Floats, other: Floats) -> list[Crossing]
     is where the paired interval of that ratio contains 1 (Fieller's). It is widened by the difference of
     cubic and straight line as far as this is certain, since nobody measured between the points. Between
     points that are more than a factor of four apart, the interval covers at least the whole gap. With fewer
-    than three blocks, each change of side is returned, without an interval and not certain.
+    than three blocks, each change of side is returned, without an interval and not certain. `rounding` is how
+    far rounding of printed values may have moved each ratio, as a logarithm; it widens all intervals.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(other / one)
@@ -75,10 +86,12 @@ def crossings(xs: Sequence[float], one: Floats, other: Floats) -> list[Crossing]
     x = np.log(np.asarray(xs, np.float64)[kept])
     all_at_once = 1 - (1 - CONFIDENCE) / len(kept)
     found = geometric_intervals(np.exp(logs[:, kept]), all_at_once)
-    held = _Logs(x, logs[:, kept], np.log(found.centre))
+    shifts = np.zeros(len(kept)) if rounding is None else rounding[kept]
+    held = _Logs(x, logs[:, kept], np.log(found.centre), shifts)
     if not np.isfinite(found.low).any():
         return [_crossing(held, segment, is_certain=False) for segment in _changes(held.mean, 0, len(x) - 1)]
-    sides = np.where(found.low > 1, 1, np.where(found.high < 1, -1, 0))
+    low, high = found.low * np.exp(-shifts), found.high * np.exp(shifts)
+    sides = np.where(low > 1, 1, np.where(high < 1, -1, 0))
     decided = np.flatnonzero(sides).tolist()
     crossing = []
     for before, after in itertools.pairwise(decided):
@@ -110,6 +123,7 @@ def _crossing(logs: _Logs, segment: int, *, is_certain: bool) -> Crossing:
     if logs.x[segment + 1] - logs.x[segment] > _FARTHEST:
         low = None if low is None else min(low, between[0])
         high = None if high is None else max(high, between[1])
+    low, high = (None if low is None else min(low, x)), (None if high is None else max(high, x))
     return Crossing(Bounded(x, low, high), between, left < right, is_certain=True)
 
 
@@ -141,7 +155,8 @@ def _slack(logs: _Logs, segment: int) -> Floats | None:
     found = moments(rows @ weights.T)
     bend = moments(rows @ (weights - _straight(segment - first, weights.shape[1])).T)
     unknown = np.maximum(np.abs(bend.mean) - half_widths(bend, CONFIDENCE), 0.0)
-    slack: Floats = half_widths(found, CONFIDENCE) + unknown - np.abs(found.mean)
+    shift = np.abs(weights) @ logs.rounding[first : first + weights.shape[1]]
+    slack: Floats = half_widths(found, CONFIDENCE) + unknown + shift - np.abs(found.mean)
     return slack
 
 
@@ -180,11 +195,14 @@ def _x_at(logs: _Logs, segment: int, share: float) -> float:
     return float(np.exp(left + share * (right - left)))
 
 
-def plateaus(performances: Sequence[Floats], margin: float) -> list[Plateau | None]:
+def plateaus(
+    performances: Sequence[Floats], margin: float, roundings: Sequence[Floats] | None = None
+) -> list[Plateau | None]:
     """Return where each of `performances`, all blocks × points, comes within `margin` of its best.
 
     Each point is compared with the best, paired by block. The best is the largest of noisy means, so it is
-    slightly too large. Where several points are equal, the first of them is returned.
+    slightly too large. Where several points are equal, the first of them is returned. `roundings` are how far
+    rounding of printed values may have moved each of them, as shares.
     """
     if not performances:
         return []
@@ -195,7 +213,10 @@ def plateaus(performances: Sequence[Floats], margin: float) -> list[Plateau | No
     centre = geometric_intervals(np.where(every > 0, every, np.nan), CONFIDENCE).centre
     bests = [_best(centre[part.start : part.stop]) for part in parts]
     bases = [part.start + (best or 0) for part, best in zip(parts, bests, strict=True)]
-    shares = ratios(every[:, np.repeat(bases, widths)], every)
+    shifts = np.zeros(every.shape[1]) if roundings is None else np.concatenate(roundings)
+    is_best = np.isin(np.arange(every.shape[1]), bases)
+    of_best = np.repeat(bases, widths)
+    shares = ratios(every[:, of_best], every, rounding=np.where(is_best, 0.0, shifts + shifts[of_best]))
     return [
         None if best is None else _plateau(select_columns(shares, part), best, margin)
         for part, best in zip(parts, bests, strict=True)
@@ -210,4 +231,6 @@ def _plateau(shares: Ratios, best: int, margin: float) -> Plateau:
     with np.errstate(invalid="ignore"):
         first = int(np.flatnonzero(shares.ratio >= 1 - margin)[0])
         certain = [column for column in np.flatnonzero(shares.low >= 1 - margin).tolist() if column != best]
-    return Plateau(first, certain[0] if certain else None, best, shares)
+        is_excluded = (shares.high < 1 - margin) | np.isnan(shares.ratio)
+    possible = int(np.flatnonzero(~is_excluded)[0])
+    return Plateau(first, tuple(certain), possible, best, shares)

@@ -14,6 +14,7 @@ from tare.stats.intervals import (
     geometric_intervals,
     moments,
 )
+from tare.stats.rounding import widened
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,8 +35,11 @@ class Estimates:
     is_arithmetic: npt.NDArray[np.bool_]
 
 
-def estimate(values: Floats, confidence: float = 0.95) -> Estimates:
-    """Return the mean of each column: geometric where all values are positive, else arithmetic."""
+def estimate(values: Floats, confidence: float = 0.95, *, rounding: Floats | None = None) -> Estimates:
+    """Return the mean of each column: geometric where all values are positive, else arithmetic.
+
+    `rounding` is how far rounding may have moved each mean, as a share of it; it widens the interval.
+    """
     has_value = np.isfinite(values)
     is_arithmetic = np.asarray((has_value & (values <= 0)).any(axis=0))
     found = geometric_intervals(values, confidence)
@@ -44,6 +48,8 @@ def estimate(values: Floats, confidence: float = 0.95) -> Estimates:
         found.centre[is_arithmetic] = fallback.centre
         found.low[is_arithmetic] = fallback.low
         found.high[is_arithmetic] = fallback.high
+    if rounding is not None:
+        found.low[:], found.high[:] = widened(found.centre, found.low, found.high, rounding)
     plain = moments(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         cv = np.sqrt(plain.variance) / np.abs(plain.mean)

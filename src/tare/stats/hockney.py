@@ -17,10 +17,14 @@ _TOLERANCE = 1e-13
 
 
 class Times(NamedTuple):
-    """The times of messages of some sizes, blocks × sizes."""
+    """The times of messages of some sizes, blocks × sizes.
+
+    `shifts` are how far rounding may have moved the mean of each size, as shares; None if not at all.
+    """
 
     sizes: Sequence[float]
     values: Floats
+    shifts: Floats | None = None
 
 
 class Hockney(NamedTuple):
@@ -35,10 +39,14 @@ class Hockney(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A fitted line: the logarithms of t0, r∞ and n½ of each block, and the largest misfit of any size."""
+    """A fitted line: the logarithms of t0, r∞ and n½ of each block, and the largest misfit of any size.
+
+    `rounding` is how far rounding may have moved each of the three.
+    """
 
     n_sizes: int
     of_blocks: Floats
+    rounding: Floats
     misfit: float
 
 
@@ -52,8 +60,8 @@ def fit_hockney(every: Sequence[Times]) -> list[Hockney | str]:
 
     Near the fit, the logarithms of the parameters depend linearly on those of the times (Seber and Wild 1989,
     Nonlinear Regression, § 2.1). So each block has its own estimate of them, and the interval is Student's t
-    of these estimates. It is valid however the times of a block are correlated. A size that is missing in
-    some block is left out in all.
+    of these estimates, wider by what rounding of printed times may do. It is valid however the times of a
+    block are correlated. A size that is missing in some block is left out in all.
     """
     lines = [_fitted(one) for one in every]
     return _with_intervals(lines)
@@ -66,7 +74,9 @@ def _with_intervals(lines: Sequence[_Line | str]) -> list[Hockney | str]:
     for at, one in enumerate(fits):
         logs[: len(one), 3 * at : 3 * at + 3] = one
     found = geometric_intervals(np.exp(logs), CONFIDENCE)
-    parameters = map(Bounded.of, found.centre.tolist(), found.low.tolist(), found.high.tolist())
+    rounding = np.exp([shift for one in lines if not isinstance(one, str) for shift in one.rounding])
+    ends = found.low / rounding, found.high * rounding
+    parameters = map(Bounded.of, found.centre.tolist(), *(end.tolist() for end in ends))
     return [
         one
         if isinstance(one, str)
@@ -93,10 +103,13 @@ def _fitted(one: Times) -> _Line | str:
         logs_of_m = np.log(m)
     line = _line(logs_of_m, centre)
     shares = _shares(logs_of_m, line)
-    of_blocks = line + (logs - centre) @ np.linalg.pinv(shares).T
+    inverse = np.linalg.pinv(shares)
+    of_blocks = line + (logs - centre) @ inverse.T
     latency, rate = of_blocks[:, 0], -of_blocks[:, 1]
     misfit = float(np.abs(np.exp(centre - _logs(logs_of_m, line)) - 1).max())
-    return _Line(len(m), np.column_stack([latency, rate, latency + rate]), misfit)
+    of_each = np.vstack([inverse, inverse[0] - inverse[1]])
+    shifts = np.zeros(len(m)) if one.shifts is None else one.shifts[used]
+    return _Line(len(m), np.column_stack([latency, rate, latency + rate]), np.abs(of_each) @ shifts, misfit)
 
 
 def _refusal(m: Floats, centre: Floats) -> str:

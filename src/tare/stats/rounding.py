@@ -67,3 +67,21 @@ def rounding_shifts(found: Moments, steps: Floats) -> Floats:
         spread = np.sqrt(np.nan_to_num(found.variance)) / steps
         shift = steps * np.clip(1 - spread, 0.0, 0.5) / np.abs(found.mean)
     return np.where((steps > 0) & np.isfinite(shift), shift, 0.0)
+
+
+def widened(centre: Floats, low: Floats, high: Floats, shifts: Floats) -> tuple[Floats, Floats]:
+    """Return intervals that hold what rounding may have hidden: `shifts`, as shares of the centres.
+
+    An interval above 0 stays there: no shift is larger than half its value.
+    """
+    by = shifts * np.abs(centre)
+    is_above = low > 0
+    return (
+        np.where(is_above, low * (1 - shifts), low - by),
+        np.where(is_above, high * (1 + shifts), high + by),
+    )
+
+
+def shift_of_mean(shifts: Floats) -> float:
+    """Return how far the mean of some columns may have moved, which are rounded independently."""
+    return float(np.sqrt(np.square(shifts).sum()) / len(shifts)) if len(shifts) else 0.0

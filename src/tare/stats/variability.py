@@ -31,7 +31,7 @@ def logarithms(values: Floats) -> Floats:
     return np.log(np.where(is_positive & (values > 0), values, np.nan))
 
 
-def scatters(logs: Floats, confidence: float = 0.95) -> Scatters:
+def scatters(logs: Floats, confidence: float = 0.95, *, rounding: Floats | None = None) -> Scatters:
     """Return √(exp(s²) − 1) of each column with its interval; s² is the variance of the logarithms.
 
     The interval is Bonett's, c s² exp(± z se), with c = n/(n − z), se = c √((κ − (n − 3)/n)/(n − 1)) and the
@@ -39,7 +39,8 @@ def scatters(logs: Floats, confidence: float = 0.95) -> Scatters:
     Comp. Stat. Data Analysis 50:775). Few values seldom show their tails. So for the upper end κ is at least
     9, that of exponential delays, but no more than 0.6 n. Each end misses in at most 2.5 % of cases where the
     noise is normal, log-normal or exponential. No interval can include a mode that no block has shown. NaN
-    with fewer than three blocks, and no interval below five.
+    with fewer than three blocks, and no interval below five. `rounding` is how far rounding may have moved
+    each mean, as a share of it: where it moves a mean, it hides as much scatter, and makes as much.
     """
     from scipy.special import ndtri
 
@@ -60,11 +61,9 @@ def scatters(logs: Floats, confidence: float = 0.95) -> Scatters:
         )
     low, high = np.where(n > z, low, -np.inf), np.where(n > z, high, np.inf)
     no_scatter = np.where((n >= MIN_FOR_CV) & (variance == 0), 0.0, np.nan)
-    return Scatters(
-        n,
-        _cv(variance),
-        *(_cv(np.where(has_interval, np.exp(end), no_scatter)) for end in (low, high)),
-    )
+    least, most = (_cv(np.where(has_interval, np.exp(end), no_scatter)) for end in (low, high))
+    by = np.zeros(len(n)) if rounding is None else rounding
+    return Scatters(n, _cv(variance), np.maximum(least - by, 0.0), most + by)
 
 
 def _kurtosis(logs: Floats, mean: Floats) -> Floats:

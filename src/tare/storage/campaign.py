@@ -58,7 +58,7 @@ def is_campaign(folder: Path) -> bool:
 
 def open_journal(folder: Path) -> Journal:
     """Make `folder` if it does not exist, and lock its journal against all other processes."""
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         SafeFolder(folder).make_folder()
         return Journal(folder / JOURNAL)
 
@@ -68,7 +68,7 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
 
     Each file is replaced as a whole or not at all. Raises DiskFull or CampaignError.
     """
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         for name, text in texts.items():
             SafeFolder(folder, name).replace(text.encode())
         SafeFolder(folder, PLAN).replace(msgspec.json.format(msgspec.json.encode(plan), indent=1))
@@ -212,7 +212,7 @@ def store_environment(folder: Path, environment: Environment) -> str:
     name = hashlib.blake2b(data, digest_size=8).hexdigest()
     file = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
     if not file.is_file():
-        with CampaignError.for_writes(folder):
+        with CampaignError.for_files(folder):
             file.replace(data)
     return name
 

@@ -281,7 +281,7 @@ def write_import(folder: Path, plan: Plan, runs: Sequence[Imported], existing: C
         if with_passes(recorded) != (existing.attempts if existing else ()):
             raise CampaignError(f"{folder}: another tare has changed it meanwhile; import again")
         orders = {block: list(order) for block, order in existing.orders.items()} if existing else {}
-        with CampaignError.for_writes(folder):
+        with CampaignError.for_files(folder):
             for run in runs:
                 _keep_evidence(folder, run)
         freeze(folder, plan, {})

@@ -40,5 +40,5 @@ def read_inputs_record(folder: Path) -> InputsRecord | None:
 
 def store_inputs_record(folder: Path, record: InputsRecord) -> None:
     """Write the record of the campaign in `folder`. Raises DiskFull or CampaignError."""
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         SafeFolder(folder, INPUTS).replace(msgspec.json.format(msgspec.json.encode(record), indent=1))

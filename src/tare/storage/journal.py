@@ -26,7 +26,7 @@ from types import TracebackType
 import msgspec
 
 from tare.core.attempt import Attempt
-from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked
+from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.core.values import CaseId, EpochSeconds, Ordinal
 from tare.storage.alike import Alike
@@ -257,6 +257,8 @@ def _read(path: Path) -> tuple[tuple[Event, ...], int]:
                 alike.share(event.attempt)
             events.append(event)
             end += len(line)
+    except UnreadableFile as error:
+        raise CampaignError(f"{path}: cannot read: {error.strerror}") from error
     except OSError as error:
         raise CampaignError(f"{path}: cannot read: {error.strerror}; is this a campaign folder?") from error
     return tuple(events), end

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from tare.core.campaign import Campaign
-from tare.core.errors import CampaignError
+from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 
 NAME = "SHA256SUMS"
@@ -31,19 +31,21 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 def write_manifest(folder: SafeFolder) -> str:
     """Write the list of the attempt's files with their SHA-256; return the SHA-256 of the list, or "".
 
-    The result is empty where there are no files. Raises CampaignError where the list cannot be written. A
-    file that cannot be read is not listed.
+    The result is empty where there are no files. Raises CampaignError where the list cannot be written, or
+    the file system fails. Another file that cannot be read, such as a large one, is not listed.
     """
     lines = []
     for name in _names(folder):
         try:
             lines.append(f"{_digest(folder / name)}  {name}\n")
+        except UnreadableFile as error:
+            raise CampaignError.from_os(folder.root, error) from error
         except OSError:
             continue
     text = "".join(lines).encode()
     if not text:
         return ""
-    with CampaignError.for_writes(folder.root):
+    with CampaignError.for_files(folder.root):
         (folder / NAME).replace(text, is_synced=False)
     return hashlib.sha256(text).hexdigest()
 

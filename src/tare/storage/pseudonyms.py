@@ -35,7 +35,7 @@ def keep_pseudonyms(folder: Path, entries: Iterable[str]) -> Pseudonyms:
     known = read_pseudonyms(folder)
     pseudonyms = Pseudonyms(merged(known.entries, entries), known.key or secrets.token_hex(16))
     if pseudonyms.entries and pseudonyms != known:
-        with CampaignError.for_writes(folder):
+        with CampaignError.for_files(folder):
             SafeFolder(folder, REDACT).replace(msgspec.json.encode(pseudonyms))
     return pseudonyms
 

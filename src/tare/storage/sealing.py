@@ -35,7 +35,7 @@ def seal(folder: Path, key: Path) -> str:
         path.write_bytes(text)
         _call("-Y", "sign", "-f", str(key), "-n", _NAMESPACE, str(path), cure=f"{key}: cannot sign")
         signature = path.with_name(SIGNATURE).read_bytes()
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         (root / SEAL).replace(text)
         (root / SIGNATURE).replace(signature)
     return signer_of(root)

@@ -96,7 +96,7 @@ def keep(campaign: Campaign, attempt: Attempt, tracks: Sequence[Track], epoch: E
         others = {at: values for at, values in known.get(key, {}).items() if at <= first or values[0] >= last}
         known[key] = others | fresh
     timeline = Timeline(tracks=_tracks(known), epochs=(epoch,))
-    with CampaignError.for_writes(campaign.folder):
+    with CampaignError.for_files(campaign.folder):
         (folder / IMPORTED).replace(msgspec.json.encode(timeline))
     own = [one for one in timeline.tracks if one.host in campaign.hosts]
     return _means(timeline.tracks) | _means(own)
@@ -114,7 +114,7 @@ def _means(tracks: Sequence[Track]) -> dict[str, float]:
 
 def keep_means(folder: Path, means: Means) -> None:
     """Store the means of runs of the campaign in `folder`, in addition to those of other runs."""
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         SafeFolder(folder, IMPORTED).replace(msgspec.json.encode(read_means(folder) | means))
 
 

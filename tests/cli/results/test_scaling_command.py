@@ -110,6 +110,15 @@ def test_curves_prints_the_line_of_each_side(tmp_path: Path) -> None:
     assert body["hockney"][0]["bandwidth"]["value"] == pytest.approx(1000, rel=0.01)
 
 
+def test_a_crossover_is_printed_where_no_line_fits_and_nothing_saturates(tmp_path: Path) -> None:
+    laws = {"host": usl(sigma=0.03), "overlay": usl(gamma=7, sigma=0.2)}
+    write_campaign(make_application(laws), tmp_path)
+    result = CliRunner().invoke(curves.command, [str(tmp_path)])
+    assert result.exit_code == 0
+    assert "overlay is better below" in result.stdout
+    assert "No curves" not in result.stdout
+
+
 def test_a_campaign_without_curves_is_explained(folder: Path) -> None:
     result = CliRunner().invoke(curves.command, [str(folder)], catch_exceptions=False)
     assert result.stdout.startswith("No curves here")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -209,11 +208,18 @@ def _why_open(finding: LimitResult, i: int) -> str:
     if trial.is_within(finding.plain)[i]:
         return "within the limit alone, but not when adjusted for looks"
     why = "the limit lies within the interval; more runs narrow it"
-    if isinstance(row, Comparison) and row.low and row.high:
-        width = math.sqrt(row.high / row.low) - 1
-        if row.rounding > _NOTABLE * width:
-            why += f", but not below the ± {100 * row.rounding:.2g} % by which rounding may have moved it"
+    rounding, share = finding.trial.sample.quantity.rounding, _half_width(finding, i)
+    if rounding is not None and rounding[i] > _NOTABLE * share:
+        why += f", but not below the ± {100 * rounding[i]:.2g} % by which rounding may have moved it"
     return why
+
+
+def _half_width(finding: LimitResult, i: int) -> float:
+    """Return half the width of an interval as a share of the value; overheads and scatter are shares."""
+    plain, function = finding.plain, finding.trial.bound.call.function
+    half = float(plain.high[i] - plain.low[i]) / 2
+    is_share = function in (Function.OVERHEAD, Function.CV)
+    return half if is_share or not plain.value[i] else half / abs(float(plain.value[i]))
 
 
 def _least(function: Function) -> int:

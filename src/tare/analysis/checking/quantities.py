@@ -19,6 +19,7 @@ from tare.stats.estimates import estimate
 from tare.stats.intervals import Floats
 from tare.stats.looks import Looks, nominal_level
 from tare.stats.ratios import Ratios, common_rows, ratios, separate_unpaired
+from tare.stats.rounding import widened
 from tare.stats.scaling import paired_ratios
 from tare.stats.scatter_ratios import scatter_ratios
 from tare.stats.variability import logarithms, scatters
@@ -41,7 +42,7 @@ class Quantity(NamedTuple):
 
     `bounds` takes a confidence. `looks` are those of each match. `unresolved` is the autocorrelation of
     blocks that are too few to show how many of them count, else NaN; no claim is made about those matches.
-    `mean` is the mean used for ratios.
+    `mean` is the mean used for ratios. `rounding` is how far rounding may have moved each, as a share.
     """
 
     n_blocks: tuple[int, ...]
@@ -49,6 +50,7 @@ class Quantity(NamedTuple):
     looks: Sequence[Looks] = ()
     unresolved: Sequence[float] = ()
     mean: Mean = Mean.GEOMETRIC
+    rounding: Floats | None = None
 
     def r_unresolved(self, n_matches: int) -> Floats:
         """Return `unresolved` for each of `n_matches` matches; NaN if it is not set."""
@@ -98,7 +100,7 @@ def of_sides(
     looks = ends.looks(reference, contender, is_paired) if ends else ()
     plain = ratios(below, above, mean=mean)
     unresolved = unresolved_correlation(plain, below, above).tolist() if ends else ()
-    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, unresolved, mean)
+    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, unresolved, mean, rounding)
 
 
 def of_scales(
@@ -127,30 +129,41 @@ def of_scales(
 
     plain, unresolved = found_at(0.95)
     looks = ends.looks(base, work, is_paired) if ends else ()
-    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, unresolved.tolist())
+    return Quantity(tuple(plain.n_blocks.tolist()), bounds, looks, unresolved.tolist(), rounding=rounding)
 
 
-def of_values(function: Function, values: Floats, ends: SessionEnds | None = None) -> Quantity:
-    """Return the quantity `function` of single cases, blocks × matches."""
+def of_values(
+    function: Function, values: Floats, ends: SessionEnds | None = None, rounding: Floats | None = None
+) -> Quantity:
+    """Return the quantity `function` of single cases, blocks × matches.
+
+    `rounding` is how far rounding may have moved each mean, as a share of it; all intervals allow for it.
+    """
+    shifts = np.zeros(values.shape[1]) if rounding is None else rounding
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
     looks = ends.looks(values, values, np.ones(values.shape[1], np.bool_)) if ends else ()
     if function in QUANTILES:
         quantile = QUANTILES[function]
-        return Quantity(n_blocks, lambda confidence: _quantiles(values, quantile, confidence), looks)
+
+        def quantile_bounds(confidence: float) -> Bounds:
+            found = _quantiles(values, quantile, confidence)
+            return Bounds(found.value, *widened(found.value, found.low, found.high, shifts))
+
+        return Quantity(n_blocks, quantile_bounds, looks, rounding=shifts)
     if function is Function.CV:
         logs = logarithms(values)
 
         def scatter_bounds(confidence: float) -> Bounds:
-            scatter = scatters(logs, confidence)
+            scatter = scatters(logs, confidence, rounding=shifts)
             return Bounds(scatter.cv, scatter.low, scatter.high)
 
-        return Quantity(n_blocks, scatter_bounds, looks)
+        return Quantity(n_blocks, scatter_bounds, looks, rounding=shifts)
 
     def bounds(confidence: float) -> Bounds:
-        found = estimate(values, confidence)
+        found = estimate(values, confidence, rounding=shifts)
         return Bounds(found.value, found.low, found.high)
 
-    return Quantity(n_blocks, bounds, looks)
+    return Quantity(n_blocks, bounds, looks, rounding=shifts)
 
 
 def least_of_quantile(quantile: float) -> int:

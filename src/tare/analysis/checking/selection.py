@@ -35,6 +35,7 @@ from tare.core.values import Scalar, Settings, is_written
 from tare.core.workload import Better
 from tare.stats.intervals import Floats
 from tare.stats.ratios import never_ran_together, paired_columns
+from tare.stats.rounding import shift_of_mean
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,23 +221,29 @@ class Selection:
     def _values(self, call: Call) -> Sample:
         matches: list[Match] = []
         columns: list[Floats] = []
+        shifts: list[float] = []
         for case in self._plan.cases:
             varied = {name: value for name, value in case.settings.items() if name in self._plan.varied}
             at: dict[str, Scalar] = {"workload": case.workload, **varied}
             groups = by_figure(self._table.cells(case.id)).values()
             quoted = primary_foms(self._plan, case.workload)
             for cells in self._chosen(case, call, groups, quoted):
-                (means,), _ = block_means(self._table.values[:, self._table.find(case.id, cells)])
+                own = self._table.find(case.id, cells)
+                (means,), _ = block_means(self._table.values[:, own])
                 coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
                 matches.append(_match(case, cells[0], coordinates))
                 columns.append(means)
+                shifts.append(shift_of_mean(self._table.shifts[own]))
             for absent in self._unmeasured(case, at, call, quoted):
                 matches.append(absent)
                 columns.append(np.full(len(self._table.values), np.nan))
+                shifts.append(0.0)
         if not matches:
             return NOTHING
         ends = session_ends(self._campaign, self._table.passes)
-        return Sample(tuple(matches), of_values(call.function, np.column_stack(columns), ends))
+        return Sample(
+            tuple(matches), of_values(call.function, np.column_stack(columns), ends, np.array(shifts))
+        )
 
     def _efficiencies(self, call: Call) -> Sample:
         """Return each case beyond the reference scale of its line, compared with that scale."""

@@ -99,7 +99,7 @@ def _curve_over(base: ScalingSubject, one: ScalingSubject, table: Table, campaig
         is_paired=has_recorded_blocks(one, campaign) & has_recorded_blocks(base, campaign)[column],
         is_unpaired=campaign.compares_unpaired,
     )
-    values = estimate(table.values[:, one.columns])
+    values = estimate(table.values[:, one.columns], rounding=table.shifts[one.columns])
     levels, lows, highs = listed(values.value, values.low, values.high)
     points = tuple(
         ScalingPoint(

@@ -6,7 +6,7 @@ saturation points.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +16,7 @@ from tare.analysis.answering_figures import primary_foms
 from tare.analysis.lines import cases_by_workload, fixed_settings, is_number, lines
 from tare.analysis.scales.scaling import VARIANT_SETTINGS
 from tare.analysis.table import Cell, Table, tabulate
+from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.curves import Crossover, HockneyFit, Saturation
@@ -25,7 +26,7 @@ from tare.core.scaling import ScalingKind
 from tare.core.units import seconds_in
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Better
-from tare.stats.crossings import crossings, plateaus
+from tare.stats.crossings import Plateau, crossings, plateaus
 from tare.stats.estimates import estimate
 from tare.stats.hockney import Hockney, Times, fit_hockney
 from tare.stats.intervals import Floats
@@ -69,6 +70,10 @@ class _Curve(NamedTuple):
     def workload(self) -> str:
         return self.cases[0].workload
 
+    def n_of(self, n_runs: Mapping[str, int]) -> int:
+        """Return how many of these runs are of its cases."""
+        return sum(n_runs.get(case.id, 0) for case in self.cases)
+
     @property
     def case_ids(self) -> tuple[str, ...]:
         return tuple(case.id for case in self.cases)
@@ -81,19 +86,24 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, most_lines:
     study; for saturation, nodes and ranks are left out. `margin` is the margin of saturation.
     Of Hockney's lines, only the first `most_lines` are fitted; all by default.
     """
-    table = tabulate(campaign)
+    table, n_timed_out = tabulate(campaign), timed_out(campaign)
     found = [*_along_coordinates(campaign.plan, table), *_along_settings(campaign.plan, table)]
     of_times = [
         curve
         for curve in found
         if curve.along == "bytes" and curve.cell.better is Better.LOWER and seconds_in(curve.cell.unit)
     ]
-    fits = fit_hockney([Times(curve.xs, table.values[:, curve.columns]) for curve in of_times[:most_lines]])
+    fits = fit_hockney(
+        [
+            Times(curve.xs, table.values[:, curve.columns], table.shifts[list(curve.columns)])
+            for curve in of_times[:most_lines]
+        ]
+    )
     return Curves(
-        hockney=tuple(map(_hockney, of_times, fits)),
+        hockney=tuple(_hockney(*one, n_timed_out) for one in zip(of_times, fits, strict=False)),
         n_lines=len(of_times),
-        crossovers=tuple(_crossovers(found, table, campaign.plan)),
-        saturations=tuple(_saturations(filter(_may_saturate, found), table, margin)),
+        crossovers=tuple(_crossovers(found, table, campaign.plan, n_timed_out)),
+        saturations=tuple(_saturations(filter(_may_saturate, found), table, margin, n_timed_out)),
     )
 
 
@@ -163,7 +173,7 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
                     )
 
 
-def _hockney(curve: _Curve, found: Hockney | str) -> HockneyFit:
+def _hockney(curve: _Curve, found: Hockney | str, n_timed_out: Mapping[str, int]) -> HockneyFit:
     empty = HockneyFit(
         workload=curve.workload,
         case=curve.cases[0].id,
@@ -184,10 +194,13 @@ def _hockney(curve: _Curve, found: Hockney | str) -> HockneyFit:
         bandwidth=found.bandwidth.times(1e-6 / (seconds_in(curve.cell.unit) or 1.0)),
         half_size=found.half_size,
         misfit=found.misfit,
+        timed_out=curve.n_of(n_timed_out),
     )
 
 
-def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan) -> Iterator[Crossover]:
+def _crossovers(
+    found: Sequence[_Curve], table: Table, plan: Plan, n_timed_out: Mapping[str, int]
+) -> Iterator[Crossover]:
     groups: dict[tuple[object, ...], list[_Curve]] = {}
     sides = {*VARIANT_SETTINGS, *plan.reference}
     for curve in found:
@@ -199,7 +212,15 @@ def _crossovers(found: Sequence[_Curve], table: Table, plan: Plan) -> Iterator[C
         alike.sort(key=lambda curve: not plan.is_reference(curve.cases[0]))
         firsts = alike if len(alike) <= _MOST_SIDES else alike[:1]
         for one, other in ((one, other) for at, one in enumerate(firsts) for other in alike[at + 1 :]):
-            yield from _crossovers_of(one, other, table)
+            n_runs = one.n_of(n_timed_out) + other.n_of(n_timed_out)
+            yield from (_of_survivors(crossing, n_runs) for crossing in _crossovers_of(one, other, table))
+
+
+def _of_survivors(found: Crossover, n_timed_out: int) -> Crossover:
+    """Return a crossover that is certain of nothing if runs timed out: each side is better somewhere."""
+    if not n_timed_out:
+        return found
+    return msgspec.structs.replace(found, x=Bounded(found.x.value), is_certain=False, timed_out=n_timed_out)
 
 
 def _crossovers_of(one: _Curve, other: _Curve, table: Table) -> Iterator[Crossover]:
@@ -207,10 +228,12 @@ def _crossovers_of(one: _Curve, other: _Curve, table: Table) -> Iterator[Crossov
     xs = [x for x in one.xs if x in columns_of[1] and x > 0]
     if len(xs) < 2:
         return
-    below, above = (table.values[:, [columns[x] for x in xs]] for columns in columns_of)
+    sides = [[columns[x] for x in xs] for columns in columns_of]
+    below, above = (table.values[:, columns] for columns in sides)
+    rounding = table.shifts[sides[0]] + table.shifts[sides[1]]
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
-    for crossing in crossings(xs, below, above):
+    for crossing in crossings(xs, below, above, rounding=rounding):
         n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
         # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
         is_other_first = crossing.is_rising == is_lower
@@ -249,7 +272,9 @@ def _may_saturate(curve: _Curve) -> bool:
     return curve.cell.better is not None and curve.along not in _SCALES
 
 
-def _saturations(found: Iterable[_Curve], table: Table, margin: float) -> Iterator[Saturation]:
+def _saturations(
+    found: Iterable[_Curve], table: Table, margin: float, n_timed_out: Mapping[str, int]
+) -> Iterator[Saturation]:
     drawn: list[tuple[_Curve, Floats]] = []
     for curve in found:
         values = table.values[:, curve.columns]
@@ -257,11 +282,13 @@ def _saturations(found: Iterable[_Curve], table: Table, margin: float) -> Iterat
         if is_time and (values == 0).any():
             continue  # the performance of a zero time has no mean
         drawn.append((curve, 1 / values if is_time else values))
-    reached = plateaus([performance for _, performance in drawn], margin)
+    roundings = [table.shifts[list(curve.columns)] for curve, _ in drawn]
+    reached = plateaus([performance for _, performance in drawn], margin, roundings)
     kept = [(curve, one) for (curve, _), one in zip(drawn, reached, strict=True) if one is not None]
     if not kept:
         return
-    best = estimate(table.values[:, [curve.columns[one.best] for curve, one in kept]])
+    bests = [curve.columns[one.best] for curve, one in kept]
+    best = estimate(table.values[:, bests], rounding=table.shifts[bests])
     for row, (curve, one) in enumerate(kept):
         yield Saturation(
             workload=curve.workload,
@@ -276,9 +303,19 @@ def _saturations(found: Iterable[_Curve], table: Table, margin: float) -> Iterat
             n_blocks=int(best.n_blocks[row]),
             margin=margin,
             x=curve.xs[one.first],
-            certain_x=None if one.first_certain is None else curve.xs[one.first_certain],
+            certain_x=_certain_x(curve, one, n_timed_out),
+            possible_x=curve.xs[one.first_possible],
             best_x=curve.xs[one.best],
             plateau=Bounded.of(float(best.value[row]), float(best.low[row]), float(best.high[row])),
             share=bounded(one.shares, one.first) or Bounded(1.0),
             is_open=one.first == len(curve.xs) - 1,
+            timed_out=curve.n_of(n_timed_out),
         )
+
+
+def _certain_x(curve: _Curve, found: Plateau, n_timed_out: Mapping[str, int]) -> float | None:
+    """Return the smallest point that surely is near the best, and of which no run timed out."""
+    is_of_survivors = [n_timed_out.get(case.id, 0) > 0 for case in curve.cases]
+    of_points = is_of_survivors if len(is_of_survivors) == len(curve.xs) else is_of_survivors * len(curve.xs)
+    certain = (curve.xs[point] for point in found.certain if not of_points[point])
+    return next(certain, None)

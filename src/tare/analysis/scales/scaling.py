@@ -267,7 +267,7 @@ def _curve(one: ScalingSubject, table: Table, campaign: Campaign, reference: flo
         is_unpaired=campaign.compares_unpaired,
     )
     n_timed_out = [timed_out(campaign).get(case.id, 0) for _, case in one.line.cases]
-    points = _points(one, estimate(values), grown, p_ref, n_timed_out)
+    points = _points(one, estimate(values, rounding=table.shifts[one.columns]), grown, p_ref, n_timed_out)
     return ScalingCurve(
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,

@@ -14,7 +14,9 @@ from tare.analysis.estimate import listed
 from tare.analysis.table import FigureName, by_figure, tabulate
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
-from tare.stats.intervals import CONFIDENCE, Floats, geometric_intervals
+from tare.stats.estimates import estimate
+from tare.stats.intervals import Floats
+from tare.stats.rounding import shift_of_mean
 from tare.stats.variability import logarithms, scatters
 
 
@@ -40,17 +42,21 @@ def case_scatters(campaign: Campaign, foms: Collection[str]) -> list[CaseScatter
     table = tabulate(campaign, foms)
     names: list[tuple[str, FigureName]] = []
     columns: list[Floats] = []
+    shifts: list[float] = []
     for case in campaign.plan.cases:
         for figure, cells in table.once(by_figure, table.cells(case.id)).items():
             if figure.fom in foms:
                 names.append((case.id, figure))
-                columns.append(logarithms(table.values[:, table.find(case.id, cells)]).mean(axis=1))
+                own = table.find(case.id, cells)
+                columns.append(logarithms(table.values[:, own]).mean(axis=1))
+                shifts.append(shift_of_mean(table.shifts[own]))
     if not columns:
         return []
     logs = np.column_stack(columns)
-    found, levels = scatters(logs), geometric_intervals(np.exp(logs), CONFIDENCE)
+    rounding = np.array(shifts)
+    found, levels = scatters(logs, rounding=rounding), estimate(np.exp(logs), rounding=rounding)
     numbers = zip(
-        *listed(levels.centre, levels.low, levels.high, found.cv, found.low, found.high), strict=True
+        *listed(levels.value, levels.low, levels.high, found.cv, found.low, found.high), strict=True
     )
     return [
         CaseScatter(case, figure, n_blocks, Bounded(mean, low, high), Bounded(cv, cv_low, cv_high))

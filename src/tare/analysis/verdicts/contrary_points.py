@@ -20,7 +20,7 @@ from tare.core.units import format_bytes
 from tare.core.verdict import Claim, Verdict, verdict_of
 from tare.stats.autocorrelation import allow_for
 from tare.stats.intervals import CONFIDENCE
-from tare.stats.ratios import ratios
+from tare.stats.ratios import ratios, separate_unpaired
 
 _MOST_NAMED = 3
 
@@ -32,9 +32,9 @@ def told_of_points(found: Finding, subject: Subject, table: Table, margin: float
     way by more than the margin. Intervals of points are corrected for their number (Bonferroni).
     """
     is_alike = found.verdict.claim is Claim.EQUIVALENCE
-    if not found.is_paired or len(subject.cells) < 2 or found.verdict is Verdict.UNDECIDED:
+    if len(subject.cells) < 2 or found.verdict is Verdict.UNDECIDED:
         return found
-    points = _beyond(subject, table, margin, mean)
+    points = _beyond(subject, table, margin, mean, is_paired=found.is_paired)
     contrary = [(cell, verdict) for cell, verdict in points if is_alike or verdict is not found.verdict]
     if not contrary:
         return found
@@ -48,16 +48,19 @@ def told_of_points(found: Finding, subject: Subject, table: Table, margin: float
     return msgspec.structs.replace(found, verdict=verdict, note=note)
 
 
-def _beyond(subject: Subject, table: Table, margin: float, mean: Mean) -> list[tuple[Cell, Verdict]]:
+def _beyond(
+    subject: Subject, table: Table, margin: float, mean: Mean, *, is_paired: bool
+) -> list[tuple[Cell, Verdict]]:
     """Return the points whose whole interval lies beyond the margin, each with its verdict."""
     cases = (subject.pair.reference_case.id, subject.pair.contender_case.id)
     columns = [table.find(case, subject.cells) for case in cases]
     below, above = (np.ascontiguousarray(table.values[:, one]) for one in columns)
+    below, above = separate_unpaired(below, above, np.full(len(subject.cells), is_paired))
     confidence = 1 - (1 - CONFIDENCE) / len(subject.cells)
     rounding = table.shifts[columns[0]] + table.shifts[columns[1]]
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = ratios(below, above, confidence, rounding=rounding, mean=mean)
-        found, _ = allow_for(plain, below, above, confidence)
+        found = allow_for(plain, below, above, confidence)[0] if is_paired else plain
     ends = zip(subject.cells, found.low.tolist(), found.high.tolist(), strict=True)
     return [
         (cell, verdict_of(low, high, margin=margin, better=subject.better))

@@ -82,7 +82,8 @@ class JudgedSubjects:
         with np.errstate(divide="ignore"):
             found = self._judged.of(numbers).findings()
         sides = _from_common_runs(below, above)
-        levels = zip(*(_levels(side) for side in sides), strict=True)
+        shifts = self._shifts(subjects)
+        levels = zip(*map(_levels, sides, shifts), strict=True)
         for subject, one, two, *values in zip(subjects, found, levels, below.T, above.T, strict=True):
             explained = self._missing.explained(subject.pair, one, *values)
             explained = of_survivors(
@@ -100,6 +101,18 @@ class JudgedSubjects:
                 is_primary=subject.is_quoted,
                 is_answer=subject.is_answer,
             )
+
+    def _shifts(self, subjects: Sequence[Subject]) -> tuple[Floats, Floats]:
+        """Return how far rounding may have moved the mean of each side of single points, as shares."""
+        table = tabulate(self._campaign)
+        below, above = np.zeros((2, len(subjects)))
+        for at, one in enumerate(subjects if table.shifts.any() else ()):
+            if len(one.cells) == 1:
+                below[at], above[at] = (
+                    table.shifts[table.find(case.id, one.cells)[0]]
+                    for case in (one.pair.reference_case, one.pair.contender_case)
+                )
+        return below, above
 
 
 def _crossed(subject: Subject, found: Finding) -> Finding:
@@ -145,9 +158,9 @@ def _from_common_runs(below: Floats, above: Floats) -> tuple[Floats, Floats]:
     return np.where(is_kept, below, np.nan), np.where(is_kept, above, np.nan)
 
 
-def _levels(values: Floats) -> list[ConfidenceLevel | None]:
+def _levels(values: Floats, rounding: Floats) -> list[ConfidenceLevel | None]:
     """Return the level of each column with its interval; None where there is no value."""
-    found = estimate(values)
+    found = estimate(values, rounding=rounding)
     rows = zip(*listed(found.value, found.low, found.high), strict=True)
     return [
         None if value is None else ConfidenceLevel(value=value, low=low, high=high)

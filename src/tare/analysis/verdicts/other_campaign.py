@@ -15,6 +15,7 @@ from tare.analysis.verdicts.equivalence_limits import withhold
 from tare.analysis.verdicts.families import Subject
 from tare.analysis.verdicts.family_tests import judge
 from tare.analysis.verdicts.judged_subjects import comparison
+from tare.analysis.verdicts.timed_out_runs import of_survivors, timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import LAYOUT, Case
 from tare.core.comparison import Comparison, Correction, Finding
@@ -65,10 +66,20 @@ def against(
         terms_of(ours, margin, correction),
         is_paired=np.zeros(len(matches), np.bool_),
         why_unpaired="runs of another time and place",
+        rounding=below.shifts[[one.below for one in matches]] + above.shifts[[one.above for one in matches]],
     )
+    ended = timed_out(theirs), timed_out(ours)
     rows = zip(matches, judged.findings(), _counts(reference), _counts(contender), strict=True)
     compared = [
-        comparison(_subject(match), _with_counts(one, n_theirs, n_ours), is_primary=True)
+        comparison(
+            _subject(match),
+            of_survivors(
+                _with_counts(one, n_theirs, n_ours),
+                ended[0].get(match.theirs.id, 0),
+                ended[1].get(match.ours.id, 0),
+            ),
+            is_primary=True,
+        )
         for match, one, n_theirs, n_ours in rows
     ]
     return withhold(compared, compared)

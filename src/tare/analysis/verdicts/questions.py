@@ -35,6 +35,7 @@ from tare.core.comparison import Finding
 from tare.core.telemetry import PREFIX
 from tare.core.values import Settings
 from tare.stats.intervals import Floats
+from tare.stats.rounding import shift_of_mean
 
 
 class SplitName(NamedTuple):
@@ -232,7 +233,7 @@ def pair_sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
     (below, above), left_out = block_means(*(table.values[:, side] for side in columns))
     note = f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less" if left_out else ""
     shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
-    return Sides(below, above, note, float(np.sqrt(np.square(shifts).sum()) / len(cells)))
+    return Sides(below, above, note, shift_of_mean(shifts))
 
 
 def with_left_out(found: Finding, left_out: str) -> Finding:

@@ -303,6 +303,6 @@ def _prefixes() -> dict[str, str]:
 def _marker(folder: Path) -> Iterator[Path]:
     """Have a file in `folder` that nodes see if they share the folder."""
     with ExitStack() as stack:
-        with CampaignError.for_writes(folder):
+        with CampaignError.for_files(folder):
             file = stack.enter_context(tempfile.NamedTemporaryFile(prefix=".tare-init.", dir=folder))
         yield Path(file.name).resolve()

@@ -13,6 +13,11 @@ from tare.core.plan import Plan
 from tare.core.values import Settings
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
+_NOTHING = (
+    "No curves here: no time was measured at several message sizes, no variants cross, and no figure "
+    "nears its best along threads or another number. 'tare scaling' shows what more nodes or ranks give."
+)
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
@@ -28,7 +33,8 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
 
     Hockney's line t = t0 + m/r∞ fits times against message size: latency t0, asymptotic bandwidth r∞, and
     the size n½ that reaches half of it. A crossover is where one of two variants becomes better than the
-    other. Saturation is the fewest threads (or nodes, or ranks) that come near the best value.
+    other. Saturation is the fewest threads, or the smallest of another number, that come near the best
+    value; 'tare scaling' shows what more nodes or ranks give.
 
     \b
     Examples:
@@ -47,8 +53,8 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
             {"hockney": found.hockney, "crossovers": found.crossovers, "saturations": found.saturations},
         )
         return
-    if not (found.hockney or found.saturations):
-        echo("No curves here: nothing was measured at several sizes, thread counts or other numbers.")
+    if not (found.hockney or found.crossovers or found.saturations):
+        echo(_NOTHING)
         return
     _print_hockney(found.hockney, campaign.plan)
     _print_crossovers(found.crossovers, campaign.plan)

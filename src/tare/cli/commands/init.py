@@ -147,7 +147,7 @@ def _targets(folder: Path, *, is_forced: bool) -> tuple[Path, Path]:
     for path in paths:
         if os.path.lexists(path) and not is_forced:
             raise UsageError(f"{path} is there already; name another folder, or replace it with --force")
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return paths
 
@@ -225,7 +225,7 @@ def _write(path: Path, text: str, *, is_forced: bool) -> None:
     A file that is replaced stays as it is until the new one is whole.
     """
     target = path.with_name(f".{path.name}.{os.getpid()}.new") if is_forced else path
-    with CampaignError.for_writes(path.parent):
+    with CampaignError.for_files(path.parent):
         try:
             with target.open("x", encoding="utf-8") as file:
                 file.write(text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from tare.core.errors import UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.core.transport_reports import libraries
 from tare.execution.transport_reports.report import TransportReport
@@ -65,13 +67,18 @@ def _is_chatter(line: str) -> bool:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file, also of one that is not UTF-8; none if there is no such file."""
+    """Yield the lines of a file, also of one that is not UTF-8; none if there is no such file.
+
+    Raises UnreadableFile if the file system fails.
+    """
     try:
-        descriptor = SafeFolder(path.parent, path.name).open()
+        file = SafeFolder(path.parent, path.name).reader()
+    except UnreadableFile:
+        raise
     except OSError:
         return
-    with os.fdopen(descriptor, errors="surrogateescape") as file:
-        yield from file
+    with io.TextIOWrapper(file, errors="surrogateescape") as lines:
+        yield from lines
 
 
 def _rewrite(stderr: Path, complaints: Iterable[str]) -> None:

@@ -75,5 +75,5 @@ def gather(folder: Path, hosts: Collection[str], cure: str) -> None:
 
 def store(folder: Path, counted: dict[str, Counted]) -> None:
     """Store the counts of all hosts in an attempt's folder."""
-    with CampaignError.for_writes(folder):
+    with CampaignError.for_files(folder):
         SafeFolder(folder, STORED).replace(msgspec.json.encode(counted, order="sorted"), is_synced=False)
