@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec import inspect
 
 from tare.config.document import ListNode, MapNode, Node, ScalarNode
 from tare.config.faults import START, Faults, Path, nearest, shown
+from tare.config.kind_words import example_entry, expected, found
 from tare.core.errors import nearest_name
 from tare.core.units import Dimension, parse_bytes, parse_quantity
 
@@ -31,8 +32,6 @@ class _Faulty:
 
 
 _FAULTY = _Faulty()
-
-_NEEDS_QUOTES = re.compile(r"[\[\]{},]|: ")
 
 _TEXTS = (inspect.StrType, inspect.EnumType, inspect.LiteralType)
 
@@ -113,7 +112,7 @@ class _Decoder:
         return _FAULTY
 
     def _unexpected(self, spot: _Spot) -> _Faulty:
-        message = f"expected {_expected(spot.whole)}, not {_found(spot.node)}"
+        message = f"expected {expected(spot.whole)}, not {found(spot.node)}"
         is_flag = isinstance(spot.node, ScalarNode) and isinstance(spot.node.value, bool)
         cure = "; put it in quotes if it is text" if is_flag and _takes_text(spot.whole) else ""
         return self._fault(spot, message + cure)
@@ -138,7 +137,7 @@ class _Decoder:
                 is_whole = False
         for name, field in missing.items():
             if field.required:
-                self._fault(spot, f"{shown(name)} is missing; add {_example_entry(name, field.type)}")
+                self._fault(spot, f"{shown(name)} is missing; add {example_entry(name, field.type)}")
                 is_whole = False
         return kind.cls(**values) if is_whole else _FAULTY
 
@@ -162,7 +161,7 @@ class _Decoder:
             return self._unexpected(spot)
         items = spot.node.items
         if kind.min_length and len(items) < kind.min_length:
-            return self._fault(spot, f"the list is empty; expected {_expected(spot.whole)}")
+            return self._fault(spot, f"the list is empty; expected {expected(spot.whole)}")
         values = [self.decode(item, kind.item_type, (*spot.path, n)) for n, item in enumerate(items)]
         return _FAULTY if _FAULTY in values else values  # without it, indices would be wrong
 
@@ -199,8 +198,8 @@ class _Decoder:
         if not isinstance(node, ScalarNode) or node.value is None or (kind.min_length and not node.text):
             return self._unexpected(spot)
         if isinstance(node.value, bool):
-            expected = _expected(spot.whole)
-            return self._fault(spot, f"expected {expected}, not {node.text}; put it in quotes if it is text")
+            words = expected(spot.whole)
+            return self._fault(spot, f"expected {words}, not {node.text}; put it in quotes if it is text")
         if kind.max_length and len(node.text) > kind.max_length:
             return self._fault(
                 spot, f"{shown(node.text)} is longer than {kind.max_length} characters; shorten it"
@@ -315,87 +314,3 @@ def _beyond(value: float, kind: inspect.IntType | inspect.FloatType) -> str | No
     if kind.lt is not None and value >= kind.lt:
         return f"use less than {kind.lt:g}"
     return None
-
-
-def _found(node: Node) -> str:
-    if isinstance(node, MapNode):
-        return "a mapping"
-    if isinstance(node, ListNode):
-        return "a list"
-    if isinstance(node, ScalarNode) and node.value is not None:
-        return shown(node.text) if isinstance(node.value, str) else node.text
-    return "nothing"
-
-
-def _expected(kind: inspect.Type) -> str:
-    """Return a description of `kind` for users, with its example."""
-    examples = _examples(kind)
-    name = _noun(kind)
-    return f"{name} such as {as_yaml(examples[0])}" if examples else name
-
-
-def _examples(kind: inspect.Type) -> Sequence[object]:
-    if isinstance(kind, inspect.UnionType):
-        return next(filter(None, map(_examples, kind.types)), ())
-    if not isinstance(kind, inspect.Metadata):
-        return ()
-    found = (kind.extra_json_schema or {}).get("examples", ())
-    return found if isinstance(found, list) and found else _examples(kind.type)
-
-
-_NOUNS: Mapping[type, str] = {
-    inspect.StructType: "a mapping",
-    inspect.DictType: "a mapping",
-    inspect.ListType: "a list",
-    inspect.VarTupleType: "a list",
-    inspect.StrType: "text",
-    inspect.IntType: "a whole number",
-    inspect.FloatType: "a number",
-    inspect.BoolType: "true or false",
-    inspect.NoneType: "nothing",
-}
-_ANY_SCALAR = frozenset(("text", "a whole number", "a number", "true or false"))
-
-
-def _noun(kind: inspect.Type) -> str:
-    if isinstance(kind, inspect.Metadata):
-        extra = kind.extra or {}
-        if "single" in extra and isinstance(kind.type, inspect.VarTupleType):
-            return f"{_noun(kind.type.item_type)} or a list"
-        return "a quantity" if "dimension" in extra else _noun(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return _nouns(one for one in kind.types if not isinstance(one, inspect.NoneType))
-    if isinstance(kind, inspect.EnumType):
-        return f"one of {', '.join(str(member.value) for member in kind.cls)}"
-    if isinstance(kind, inspect.LiteralType):
-        return f"one of {', '.join(str(value) for value in kind.values)}"
-    return _NOUNS[type(kind)]
-
-
-def _nouns(kinds: Iterable[inspect.Type]) -> str:
-    nouns = list(dict.fromkeys(_noun(kind) for kind in kinds))
-    if _ANY_SCALAR.issubset(nouns):
-        nouns = ["a value", *(noun for noun in nouns if noun not in _ANY_SCALAR)]
-    return f"{', '.join(nouns[:-1])} or {nouns[-1]}" if len(nouns) > 1 else nouns[0]
-
-
-def _example_entry(name: str, kind: inspect.Type) -> str:
-    examples = _examples(kind)
-    if not examples:
-        return f"{shown(name + ':')} with {_expected(kind)}"
-    entry = f"{name}: {as_yaml(examples[0])}"
-    return entry if "'" in entry else f"'{entry}'"  # whole, so that it can be copied
-
-
-def as_yaml(value: object) -> str:
-    """Return an example in YAML on one line, as a user would write it."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_quoted(as_yaml(one), one)}" for key, one in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_quoted(as_yaml(one), one) for one in value) + "]"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _quoted(text: str, value: object) -> str:
-    """Return the `text` of an example within brackets, in quotes if it would be read as something else."""
-    return f"'{text}'" if isinstance(value, str) and _NEEDS_QUOTES.search(text) else text
