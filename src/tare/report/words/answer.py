@@ -15,7 +15,7 @@ from tare.core.comparison import Comparison
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
-from tare.report.words.changes import change, labelled
+from tare.report.words.changes import change, from_to, labelled
 from tare.report.words.clauses import (
     Clause,
     effects,
@@ -223,7 +223,7 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     )
     if any(len(one.cases) > 1 for one in headlines):
         parts.append("Scales are averaged only where each has the same verdict.")
-    parts.append(f"Equivalent: the whole interval lies within {_within(margin)}.")
+    parts.append(f"Equivalent: the whole interval lies within {_within(margin)}{from_to(margin)}.")
     mean = headlines[0].mean
     parts += filter(None, (averaged_words(mean), misasked_words(mean, [one.better for one in headlines])))
     parts += filter(None, [assumed_words(measured, "All of it")])
