@@ -12,7 +12,7 @@ from tare.core.plan import Plan
 from tare.core.study import setting_order
 from tare.core.values import Scalar, Settings
 from tare.plan.checks import across_workloads
-from tare.terminal.output import Painted, echo, print_table
+from tare.terminal.output import Painted, echo, plain, print_table
 
 _TOGETHER = {
     Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
@@ -60,14 +60,14 @@ def uncompared_sentences(plan: Plan) -> list[str]:
 
 def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference: Settings) -> None:
     """Print one row for each comparison, and explain the columns."""
-    from tare.report.words.changes import legend
+    from tare.report.words.changes import from_to, legend
     from tare.report.words.numbers import is_manifold
     from tare.report.words.pairing import cure, over_words, unpaired_warning
 
     if not found:
         _print_nothing(campaign, reference)
         return
-    cases = campaign.cases
+    cases, margin = campaign.cases, campaign.plan.margin
     written = campaign.plan.written
     sides = sorted(reference, key=setting_order)
     against = " · ".join(written(name, reference[name]) for name in sides)
@@ -100,7 +100,7 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
         "",
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {campaign.plan.margin * 100:.6g} %.",
+        f"equivalent where the whole interval is within ± {margin * 100:.6g} %{plain(from_to(margin))}.",
         legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):

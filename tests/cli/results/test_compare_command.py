@@ -38,7 +38,7 @@ KEYS = {
         "may_miss",
         "assumes_independence",
     ),
-    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "rounding_hides", "timed_out"),
+    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "rounding_hides", "margin", "timed_out"),
 }
 
 COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]
