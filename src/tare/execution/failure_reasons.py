@@ -210,8 +210,8 @@ def _warning(printed: list[list[str]]) -> str:
 def abort_of(work: Path, outputs: Iterable[str]) -> str:
     """Return the reason if a launcher's output reports a failed rank or step; empty if it reports none.
 
-    The exit code does not matter: mpirun exits with 0 after MPI_Abort with 0, and a script in which a launcher
-    failed exits with what its last command did.
+    The exit code does not matter: mpirun exits with 0 after MPI_Abort with 0, and a script in which a
+    launcher failed exits with what its last command did.
     """
     names = list(outputs)
     texts = [_read(work / name) for name in names]

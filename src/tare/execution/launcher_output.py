@@ -85,9 +85,13 @@ _SRUN = re.compile(
 _SHELL_REPORT = re.compile(r": line \d+:\s+\d+ (?:Killed|Terminated)\b")
 """As bash prints it: the script, its line, the process and what ended it."""
 _SRUN_FAILED = re.compile(
-    r"^srun: (?:fatal: |(?=Job step aborted)|error: (?=Unable to (?:create step|allocate resources|confirm allocation)|"
-    r"(?:Application|Task|task \d+) launch |Job step aborted|Node failure|Timed out waiting for job step))(.+)$",
-    re.MULTILINE,
+    r"""^srun:[ ](?: fatal:[ ](.+)
+        | (Job[ ]step[ ]aborted.*)
+        | error:[ ](Unable[ ]to[ ](?:create[ ]step|allocate[ ]resources|confirm[ ]allocation).*
+            | (?:Application|Task|task[ ]\d+)[ ]launch[ ].*
+            | Node[ ]failure.*
+            | Timed[ ]out[ ]waiting[ ]for[ ]job[ ]step.*) )$""",
+    re.MULTILINE | re.VERBOSE,
 )
 """What srun prints when it could not start a step, or gave it up (src/srun and src/common/slurm_errno.c)."""
 
@@ -210,9 +214,9 @@ def _not_started(program: str, why: str) -> str:
 
 
 def failed_step(texts: Iterable[str]) -> str:
-    """Return why a step of Slurm was not run, or was given up, as srun says; empty if srun does not say it."""
+    """Return why a step of Slurm was not run, or was given up, in srun's words; empty if it was not."""
     found = next(filter(None, map(_SRUN_FAILED.search, texts)), None)
-    return f"a step failed: srun: {found[1].strip()}" if found else ""
+    return f"a step failed: srun: {found[found.lastindex or 0].strip()}" if found else ""
 
 
 def frame_of(texts: Iterable[str]) -> LauncherFrame | None:
