@@ -394,5 +394,6 @@ def test_a_spec_of_several_packages_is_a_fault_that_names_them() -> None:
     words = read_fault(f"spack load zlib\nn1\n1\n{AMBIGUOUS}").sentence
     assert words == (
         "spack load zlib failed: zlib matches multiple packages. Matching packages: "
-        "mcybs4z zlib@1.2.13%gcc@12.2.0 tor2uzb zlib@1.3%gcc@12.2.0 Use a more specific spec (e.g., prepend '/' to the hash)."
+        "mcybs4z zlib@1.2.13%gcc@12.2.0 tor2uzb zlib@1.3%gcc@12.2.0 "
+        "Use a more specific spec (e.g., prepend '/' to the hash)."
     )
