@@ -55,6 +55,7 @@ SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 _TAIL = re.compile(r"p([0-9]{1,2}) tail (lat|bw)\S*")
 _VALIDATION = "validation"
+_VALID = frozenset({"Pass", "passed"})  # atomic operations say passed (osu_cas_latency.c)
 
 _TITLE = re.compile(
     r"""(?P<label> \s* (?: \S+ [:\]] \s? )? ) (?P<hash> \# )? \s*
@@ -64,7 +65,8 @@ _TITLE = re.compile(
 )
 _SIZED_HEADS = re.compile(r"[#\s]*Size\b.*", re.DOTALL)
 _SIZELESS_HEADS = re.compile(r"[#\s]*(?:Avg |Overall|Latency)\s?\S*\(us\).*")
-_GAP = re.compile(r"\t+\s*|\s{2,}")
+_GAP = re.compile(r"\t+\s*|\s{2,}| (?=P[0-9]+ Tail BW)")
+"""What parts the heads: one space is enough before percentiles of bandwidths, which fill their width."""
 _SIZE_OPTION = re.compile(r"\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]{1,15})(?=\s|$)")
 _ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
 _LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
@@ -72,6 +74,8 @@ _DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
 _PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
 _DEVICE = re.compile(r"-(cuda|rocm|openacc)\b", re.IGNORECASE)
 _BUFFERS = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on \w+ \(([HDM])\) and [ \w]+ on \w+ \(([HDM])\)")
+_ATOMIC_BYTES = frozenset({1, 4, 8})
+"""The sizes of the numbers of atomic operations: 8 until version 7 let them choose a data type (-T)."""
 _TELLS_DEVICE = 7  # the first version whose titles name a device only if it is used
 _ONE_SIDED = re.compile(r"# (Window|Synchronization)(?: creation)?: (\S.{0,60})")
 _TO_AND_FRO = frozenset({"latency", "multi latency"})
@@ -82,7 +86,7 @@ _MESSAGES_A_TIME = {
 }
 """The least number of messages that a node sends and receives in each repetition, if more than one."""
 _SIEVE = Sieve(
-    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|(?:#|[^\S\n])*+"
+    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|FAILED:|(?:#|[^\S\n])*+"
     r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization))",
     "osu_",
     "Limiting max",
@@ -196,7 +200,7 @@ class _Table:
         if self.is_cut:
             yield "breaks off in the middle of a row"
         if not self.rows:
-            yield "has no rows"
+            yield "has no rows that fit its heads"
         elif not expected.has_sizes:
             if len(self.rows) > 1:
                 yield f"has {len(self.rows)} rows instead of one"
@@ -205,7 +209,10 @@ class _Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
-            yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
+            if expected.sweeps:
+                yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
+            elif sizes[-1] not in _ATOMIC_BYTES:
+                yield f"is of {sizes[-1]} bytes, which no atomic operation has"
 
     def _faults_of_ends(self, first: int, last: int, expected: Expectation) -> Iterator[str]:
         asked = expected.asked or self.asked
@@ -267,7 +274,7 @@ class OsuLog(LogParser):
                 return
             if first in {"#", "["}:
                 self._read_fact(table, line)
-            elif line.startswith("DATA VALIDATION ERROR"):
+            elif line.startswith(("DATA VALIDATION ERROR", "FAILED:")):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
             self._read_title(line)
@@ -286,7 +293,7 @@ class OsuLog(LogParser):
             return
         row = table.pattern.fullmatch(line.removeprefix(table.label)) if table.pattern else None
         last = table.heads[-1] if table.heads else ""
-        if row and (last in COLUMNS or _TAIL.fullmatch(last) or row.groups()[-1] == "Pass"):
+        if row and (last in COLUMNS or _TAIL.fullmatch(last) or row.groups()[-1] in _VALID):
             table.lacks_end = True
             self.read(line)
         else:
@@ -359,7 +366,7 @@ class OsuLog(LogParser):
         if row:
             table.rows.append(row.groups())
             self._findings.keep(table.n_figures)
-            if table.validation is not None and row.groups()[table.validation] != "Pass":
+            if table.validation is not None and row.groups()[table.validation] not in _VALID:
                 self._findings.problem(
                     f"{self._name(table)} has a row that failed its validation: {line.strip()}"
                 )
