@@ -295,6 +295,16 @@ def test_variants_of_two_factors_have_the_names_that_the_report_gives_them(tmp_p
     assert "against bare · host" in table
 
 
+def test_a_contender_with_another_problem_than_its_reference_is_named_by_it(tmp_path: Path) -> None:
+    """Listed cases are coupled: `cases: [{network: host, n: 12}, {network: overlay, n: 14}, …]`."""
+    sides = (("host", 12), ("overlay", 12), ("overlay", 14))
+    found = make_campaign([make_case(network, parameters={"n": n}) for network, n in sides])
+    plan = msgspec.structs.replace(found.plan, together=(("network", "n"),))
+    folder = write_campaign(msgspec.structs.replace(found, plan=plan), tmp_path / "c")
+    told = {line.split("  ")[0] for line in compare(folder).stdout.splitlines() if "pingpong" in line}
+    assert told == {"overlay", "overlay · n=14 against 12"}
+
+
 def test_the_margin_that_is_asked_about_is_that_of_the_quality_warnings(tmp_path: Path) -> None:
     folder = write(Truth(noise=lognormal(0.2), blocks=6), tmp_path / "c")
     assert re.search(r"where 2\s%\swas asked about", compare(folder).stdout)
