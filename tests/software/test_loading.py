@@ -199,6 +199,7 @@ def test_what_was_loaded_is_recorded(system: System, tree: Path) -> None:
         ("set -u; echo $nowhere\ntrue", "setup (which ended the shell) failed on "),
         ("declare -i z=1/0\ntrue", "setup did not come to its end on "),
         ("if true; then", "setup failed on "),
+        ("spack() { false; return $?; }\nspack env activate none", "setup failed on "),
     ],
 )
 def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) -> None:

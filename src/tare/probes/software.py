@@ -188,7 +188,9 @@ kill -- "-$tare_group" 2>/dev/null
 tare_over=''
 [ $(($(date +%s) - tare_began)) -lt {seconds} ] || tare_over='{over}'
 for tare_left in "$tare_asked"/*; do
-  [ ! -f "$tare_left" ] || {{ printf '\\036software.fault\\036\\n'; head -c 4096 -- "$tare_left" | sed "3s/^\\$/$tare_over/"; }}
+  [ -f "$tare_left" ] || continue
+  printf '\\036software.fault\\036\\n'
+  head -c 4096 -- "$tare_left" | sed "3s/^\\$/$tare_over/"
 done
 rm -rf -- "$tare_asked"
 """
