@@ -93,6 +93,22 @@ def test_the_time_left_is_that_of_runs_beside_one_another() -> None:
     assert spending.left_s(8) == pytest.approx(2 * 90.0), "four took 90 s together"
 
 
+def test_a_run_that_never_started_says_nothing_of_how_long_others_take() -> None:
+    spending = Spending(Budget())
+    never = Attempt(case="a", block=3, attempt=1, state=State.FAILED, started_at=None)
+    spending.add(never, is_settled=True)
+    assert spending.left_s(2) is None
+    assert spending.expected_s("a") is None
+    for block in (1, 2):
+        one = Attempt(
+            case="a", block=block, attempt=1, state=State.DONE, started_at=100.0 * block, elapsed_s=8.0
+        )
+        spending.add(one, is_settled=True)
+    assert spending.left_s(2) == pytest.approx(16.0)
+    assert spending.expected_s("a") == 8.0
+    assert spending.n_runs == 3
+
+
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=20))
 def test_what_intervals_cover_is_each_moment_once(found: list[tuple[int, int]]) -> None:
     covered = Covered()

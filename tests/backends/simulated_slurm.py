@@ -7,10 +7,16 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from tare.core.errors import BackendError
-from tare.plugins.backends.batch.phases import Phase
-from tare.plugins.backends.batch.queue import QueuedJob, Request
+from tare.plugins.backends.batch.phases import NOT_OVER, Phase
+from tare.plugins.backends.batch.queue import QueuedJob, QueueFullError, Request
 from tare.plugins.backends.slurm.commands import Slurm
 from tare.plugins.backends.slurm.states import phase_of
+
+FULL = (
+    "sbatch: error: QOSMaxSubmitJobPerUserLimit sbatch: error: Batch job submission failed: Job violates "
+    "accounting/QOS policy (job submit limit, user's size and/or time limits)"
+)
+"""What sbatch of Slurm 22.05 printed for a QoS with MaxSubmitJobsPerUser=1."""
 
 
 class SimulatedSlurm(Slurm):
@@ -23,6 +29,7 @@ class SimulatedSlurm(Slurm):
         self.n_queries = 0
         self.n_outages = 0
         self.refusal = ""
+        self.most_jobs: int | None = None
         self.loses_answers = False
         self.on_taken: Callable[[], None] = lambda: None
         self.cancelled: list[str] = []
@@ -35,6 +42,8 @@ class SimulatedSlurm(Slurm):
         self._answer()
         if self.refusal:
             raise BackendError(self.refusal)
+        if self.most_jobs is not None and self._n_unfinished() >= self.most_jobs:
+            raise QueueFullError(FULL)
         number = str(len(self.in_queue) + 1)
         text = script.read_text()
         found = re.search(r"--job-name=(\S+)", text)
@@ -45,6 +54,9 @@ class SimulatedSlurm(Slurm):
         if self.loses_answers:
             raise BackendError("sbatch: Socket timed out on send/recv operation")
         return number
+
+    def _n_unfinished(self) -> int:
+        return sum(job.phase in NOT_OVER for job in self.in_queue.values())
 
     def jobs(self, ids: Collection[str] = ()) -> list[QueuedJob]:
         self.n_queries += 1

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tare.cli.main import make_group
+from tare.core.attempt import Attempt, State
 from tare.terminal.output import at_work, print_table
+from tare.terminal.progress import _outcome
 
 
 class Terminal(io.StringIO):
@@ -88,3 +90,11 @@ def test_a_strange_cell_is_made_visible_and_leaves_all_others_aligned(
 
 def test_a_table_without_rows_has_its_heads(capsys: pytest.CaptureFixture[str]) -> None:
     assert _as_printed([], capsys) == ["name  n"]
+
+
+def test_the_line_of_a_run_whose_time_nobody_knows_has_no_time() -> None:
+    """As of a job that somebody cancelled: it left no record of when its program ended."""
+    gone = Attempt(case="a", block=1, attempt=1, state=State.FAILED, started_at=None, reason="cancelled")
+    assert _outcome(gone) == "failed  cancelled"
+    done = Attempt(case="a", block=1, attempt=1, state=State.DONE, started_at=1.0, elapsed_s=8.0)
+    assert _outcome(done) == "done  8.0 s"

@@ -199,6 +199,7 @@ def test_what_was_loaded_is_recorded(system: System, tree: Path) -> None:
         ("set -u; echo $nowhere\ntrue", "setup (which ended the shell) failed on "),
         ("declare -i z=1/0\ntrue", "setup did not come to its end on "),
         ("if true; then", "setup failed on "),
+        ("spack() { false; return $?; }\nspack env activate none", "setup failed on "),
     ],
 )
 def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) -> None:
@@ -271,6 +272,18 @@ def test_a_host_that_is_asked_tells_which_step_ended_its_shell(setup: str) -> No
     assert (done.returncode, "never" in done.stdout) == (0, False)
     assert fault.sentence.startswith("setup ")
     assert "instead" in fault.sentence or fault.sentence.endswith("no licence")
+
+
+def test_a_host_that_is_asked_tells_which_step_took_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`spack load` may take half a minute where its files are on a busy file system."""
+    monkeypatch.setattr("tare.probes.software._MOST_ASKED_S", 2)
+    script = asking("echo never", (Software(setup="echo loading; sleep 60"),))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    fault = read_fault(read_records(done.stdout)["software.fault"])
+    assert not fault.has_ended
+    assert fault.sentence == (
+        "setup did not come to its end within the 2 s that a host has to load; it had printed: loading"
+    )
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def _mpi(output: Path) -> str:
         if line.startswith('{"tare":"header"'):
             version = str(json.loads(line)["mpi"])
             return " ".join(version.split()).partition(", ")[0]
-        if line.startswith("# Version"):
+        if line.startswith("# MPI Version"):
             return f"MPI {line.partition(':')[2].strip()}"
     return ""
 

@@ -36,6 +36,8 @@ _FUNCTIONS = Path(__file__).with_name("software.sh")
 _MOST_QUOTED = 300
 _MOST_ASKED_S = 25  # less than hosts may take to answer
 _MOST_FAULTS = 100
+_OVER = "over"
+"""What stands in place of the code of a step that has not ended while a host that is asked may take."""
 
 _RUN = f"""\
 # Arguments: ROLE FOLDER VARIABLES PROGRAM ARGUMENTS…  VARIABLES are those that the steps must not change.
@@ -94,7 +96,8 @@ _OUR_END = "near unexpected token `}'"
 class Fault(msgspec.Struct, frozen=True):
     """A step that failed: the command, the node, its exit code, and what it printed.
 
-    A step that did not end has no code: it hung, or it ended or replaced its shell.
+    A step that did not end has no code: it hung, or it ended or replaced its shell. It is _OVER for one that
+    was ended because the host had taken too long to answer.
     """
 
     step: str
@@ -105,7 +108,7 @@ class Fault(msgspec.Struct, frozen=True):
     @property
     def has_ended(self) -> bool:
         """Return whether the step came to its end."""
-        return self.code != ""
+        return self.code not in ("", _OVER)
 
     def describe(self) -> str:
         """Return the fault as a sentence: ``module load openmpi/9 failed on n1: Unable to locate …``."""
@@ -121,7 +124,8 @@ class Fault(msgspec.Struct, frozen=True):
             return f"{_short(self.step)} failed{where}: {_short(self._words)}"
         printed = words_of(self.printed)
         said = f"; it had printed: {_short(printed)}" if printed else ", and nothing was printed"
-        return f"{_short(self.step)} did not come to its end{where}{said}"
+        limit = f" within the {_MOST_ASKED_S} s that a host has to load" if self.code == _OVER else ""
+        return f"{_short(self.step)} did not come to its end{limit}{where}{said}"
 
     @property
     def _words(self) -> str:
@@ -185,17 +189,22 @@ def asking(script: str, layers: Layers) -> str:
             script,
         ]
     )
-    return _ASK.format(seconds=_MOST_ASKED_S, shell=shlex.join(_SHELL), text=shlex.quote(text))
+    return _ASK.format(seconds=_MOST_ASKED_S, over=_OVER, shell=shlex.join(_SHELL), text=shlex.quote(text))
 
 
 _ASK = """\
 tare_asked=$(mktemp -d) || exit
+tare_began=$(date +%s)
 timeout -s KILL {seconds} {shell} -c {text} bash "$tare_asked" &
 tare_group=$!
 wait "$tare_group"
 kill -- "-$tare_group" 2>/dev/null
+tare_over=''
+[ $(($(date +%s) - tare_began)) -lt {seconds} ] || tare_over='{over}'
 for tare_left in "$tare_asked"/*; do
-  [ ! -f "$tare_left" ] || {{ printf '\\036software.fault\\036\\n'; head -c 4096 -- "$tare_left"; }}
+  [ -f "$tare_left" ] || continue
+  printf '\\036software.fault\\036\\n'
+  head -c 4096 -- "$tare_left" | sed "3s/^\\$/$tare_over/"
 done
 rm -rf -- "$tare_asked"
 """

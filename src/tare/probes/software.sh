@@ -42,7 +42,8 @@ tare_keep() { # append what the step has printed to the log
 tare_error() { # in an ERR trap: remember the first command of setup lines that failed, but not one in a file that they read
   [ "$1" != 0 ] && [ "${2:-}" != source ] && [ "$tare_codes" = 0 ] || return 0
   tare_codes=$1
-  case $3 in 'eval '*) ;; *) tare_line=${3//$'\n'/ } ;; esac
+  # A function that failed is known by its last command alone, which is often a return.
+  case $3 in 'eval '* | 'return '*) ;; *) tare_line=${3//$'\n'/ } ;; esac
 }
 
 tare_fail() { # tare_fail CODE: report that the step has failed

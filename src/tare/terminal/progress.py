@@ -107,8 +107,10 @@ def _block(progress: LoopState) -> str:
 
 
 def _outcome(attempt: Attempt) -> str:
-    took = format_seconds(attempt.elapsed_s)
-    return f"done  {took}" if attempt.state is State.DONE else f"{attempt.state}  {took}  {attempt.reason}"
+    """Return how an attempt ended, and its time if that is known: of a cancelled job, it is not."""
+    took = [format_seconds(attempt.elapsed_s)] if attempt.elapsed_s else []
+    reason = [] if attempt.state is State.DONE else [attempt.reason]
+    return "  ".join([attempt.state, *took, *reason])
 
 
 def _eta(progress: LoopState) -> str:

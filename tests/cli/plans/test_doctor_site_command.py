@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Tare
+from tare.app.platform_checks import _mpi
 from tare.lab import slurm
 from tare.lab.mpi import is_installed, mpi_folder
 
@@ -148,3 +149,13 @@ def test_a_platform_that_is_not_there_is_a_mistake(tare_here: Tare, tmp_path: Pa
     done = tare_here("doctor", "--site", "lab", "--platform", "nope")
     assert done.returncode == 2
     assert "has no platform 'nope'" in done.stderr
+
+
+def test_the_mpi_that_imb_names_is_not_the_kernel(tmp_path: Path) -> None:
+    """As Intel MPI Benchmarks 2021 begin their output; "Version" alone is that of the kernel."""
+    output = tmp_path / "stdout"
+    output.write_text(
+        "# Release               : 6.1.0\n# Version               : #1 SMP PREEMPT_DYNAMIC\n"
+        "# MPI Version           : 3.1\n"
+    )
+    assert _mpi(output) == "MPI 3.1"

@@ -52,6 +52,7 @@ class Spending:
         self.node_s = 0.0
         self._measured_s: dict[tuple[Pass, str], float] = {}
         self._all_measured_s = 0.0
+        self._n_timed = 0  # measured runs whose time is known: one that never started has none
         self._durations: dict[str, list[float]] = {}  # sorted
         self._n_hosts: dict[str, int] = {}
 
@@ -67,9 +68,11 @@ class Spending:
         self.node_s += attempt.held_s * len(attempt.hosts)
         if is_settled and attempt.block >= 1:
             which = (attempt.together, attempt.case)
-            self._all_measured_s += taken_s - self._measured_s.get(which, 0.0)
+            before_s = self._measured_s.get(which, 0.0)
+            self._all_measured_s += taken_s - before_s
+            self._n_timed += (taken_s > 0) - (before_s > 0)
             self._measured_s[which] = taken_s
-        if is_settled:
+        if is_settled and taken_s > 0:
             insort(self._durations.setdefault(attempt.case, []), taken_s)
             self._n_hosts[attempt.case] = len(attempt.hosts)
 
@@ -120,11 +123,11 @@ class Spending:
         """Return the expected seconds of `n_runs` more runs, at most what the budget leaves.
 
         The mean time of the runs so far is used, and as many runs at a time. None before the first measured
-        run.
+        run that started.
         """
-        if not self._measured_s:
+        if not self._n_timed:
             return None
-        left = [self._all_measured_s / self.n_runs * n_runs * self.pace]
+        left = [self._all_measured_s / self._n_timed * n_runs * self.pace]
         if self._budget.hours is not None:
             left.append(self._budget.hours * _HOUR - self.elapsed_s)
         if self._budget.node_hours is not None and self.node_s:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from tare.core.errors import BackendError
 from tare.core.scheduler import Task
 from tare.core.site import Platform
 from tare.plugins.backends.batch.leftovers import comment
@@ -28,6 +29,10 @@ class QueuedJob(NamedTuple):
     name: str = ""
     reason: str = ""
     comment: str = ""
+
+
+class QueueFullError(BackendError):
+    """A job was refused because there are as many as a limit allows; it is taken when others have ended."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +71,8 @@ class Queue(Protocol):
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds its directives. Return the id of its job.
 
-        Raises BackendError with the system's message, also when it refuses the job.
+        Raises BackendError with the system's message, also when it refuses the job; QueueFullError if it will
+        take the job later.
         """
         ...
 

@@ -18,7 +18,7 @@ from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, OnWait, Task
 from tare.plugins.backends.batch import record
 from tare.plugins.backends.batch.phases import NOT_OVER, RUNNING, Phase
-from tare.plugins.backends.batch.queue import Queue, QueuedJob, request_of
+from tare.plugins.backends.batch.queue import Queue, QueuedJob, QueueFullError, request_of
 
 _LOG = log.of("batch")
 
@@ -70,6 +70,8 @@ class BatchScheduler:
         self._over: dict[str, str] = {}  # names, by id, of the jobs whose tasks have ended
         self._poll_s = _FIRST_POLL_S
         self._outage_since: float | None = None
+        self._is_full = False  # the queue takes no more jobs, which has been reported
+        self._had_jobs = False
         self._on_wait: OnWait = lambda names, reason: None
 
     def report_waits(self, on_wait: OnWait) -> None:
@@ -79,8 +81,8 @@ class BatchScheduler:
     def submit(self, tasks: Sequence[Task]) -> None:
         """Submit `tasks` as one job (see core.scheduler.Scheduler).
 
-        An interrupt is delivered only after the job is on record, so that the job is cancelled like any
-        other.
+        This waits while the system takes no more jobs of this user, and while it does not answer. An
+        interrupt is delivered only after the job is on record, so that the job is cancelled like any other.
         """
         path = tasks[0].folder / "job.sh"
         SafeFolder(path.parent, path.name).replace(self._render(tasks).encode(), is_synced=False)
@@ -250,23 +252,40 @@ class BatchScheduler:
         """Return the id of the job, also if submitting failed after the controller had accepted the job.
 
         In that case, the job is found in the queue by its name. Return None while the queue does not answer:
-        the controller is away. A refusal is final only from a controller that answers.
+        the controller is away. A refusal is final only from a controller that answers, and not if the user's
+        jobs in the queue are as many as a limit allows.
         """
         names = [task.name for task in tasks]
         try:
             job = self._queue.submit(path, request_of(tasks))
         except BackendError as refusal:
             try:
-                taken = [job.id for job in self._queue.jobs(()) if job.name == names[0]]
+                known = self._queue.jobs(())
             except BackendError as outage:
                 self._note_outage(outage, names)
                 return None
             self._end_outage(names)
-            if taken:
+            if taken := [job.id for job in known if job.name == names[0]]:
                 return taken[0]
+            if isinstance(refusal, QueueFullError) and self._may_empty(known):
+                self._note_full(refusal, names)
+                return None
             raise refusal from None
         self._end_outage(names)
         return job
+
+    def _may_empty(self, known: Sequence[QueuedJob]) -> bool:
+        """Return whether the user has unfinished jobs in the queue, or had some when it was last asked."""
+        had, self._had_jobs = self._had_jobs, any(job.phase in NOT_OVER for job in known)
+        return had or self._had_jobs
+
+    def _note_full(self, refusal: BackendError, names: Sequence[str]) -> None:
+        """Report once that the queue takes no more jobs."""
+        if not self._is_full:
+            self._is_full = True
+            self._on_wait(
+                names, f"{self._queue.system} takes no more jobs until others have ended: {refusal}"
+            )
 
     def _record(self, job: str, tasks: Sequence[Task]) -> None:
         _LOG.info(
@@ -276,6 +295,10 @@ class BatchScheduler:
             SafeFolder(task.folder, "job").replace(f"{job}\n".encode(), is_synced=False)
             self._in_flight[task.name] = _InFlightJob(task, job, tasks[0].name)
         self._poll_s = _FIRST_POLL_S
+        self._had_jobs = True
+        if self._is_full:
+            self._is_full = False
+            self._on_wait([task.name for task in tasks], "")
 
     def _check(self, in_flight_job: _InFlightJob, queue: dict[str, QueuedJob]) -> JobResult | None:
         """Return the result of a task, or None if it has not ended or its record may still appear."""

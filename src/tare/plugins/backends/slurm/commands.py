@@ -10,7 +10,7 @@ from tare.core.errors import BackendError, shown
 from tare.core.units import whole_number
 from tare.plugins.backends.batch.commands import CommandQueue
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
-from tare.plugins.backends.batch.queue import QueuedJob, Request
+from tare.plugins.backends.batch.queue import QueuedJob, QueueFullError, Request
 from tare.plugins.backends.slurm.states import is_out, phase_of
 from tare.plugins.backends.slurm.variables import FILTERS, cluster_of, is_one_cluster, overriding
 
@@ -19,6 +19,9 @@ _FORMAT = "%i|%T|%j|%r|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
 _STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
+
+_FULL = re.compile(r"\b(?:Assoc|QOS)(?:Max|Grp)Submit\w*Limit\b")
+"""The reasons of MaxSubmitJobs and GrpSubmitJobs (resource limits), as in QOSMaxSubmitJobPerUserLimit."""
 
 
 class Slurm(CommandQueue):
@@ -56,7 +59,12 @@ class Slurm(CommandQueue):
     def submit(self, script: Path, request: Request) -> str:
         """Submit the script, which holds the request; return the id of its job (see Queue)."""
         unset = overriding(script.read_text(errors="replace"))
-        output = self._call(["sbatch", "--parsable", str(script)], unset=unset)
+        try:
+            output = self._call(["sbatch", "--parsable", str(script)], unset=unset)
+        except BackendError as refusal:
+            if _FULL.search(str(refusal)):
+                raise QueueFullError(str(refusal)) from refusal
+            raise
         found = [one[1] for one in map(_JOB_ID.fullmatch, output.splitlines()) if one]
         if not found:  # a site's own sbatch may print more than the number, before it
             raise BackendError(f"sbatch printed {output.strip()!r} instead of a job's number")
