@@ -9,40 +9,25 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from tare.analysis.estimate import listed
+from tare.analysis.verdicts.finding_notes import notes_of
 from tare.analysis.verdicts.mean_cost import differs_from, is_beyond, mean_costs
-from tare.analysis.verdicts.row_notes import (
-    NO_RATIO_OF_CONTENDER,
-    NO_RATIO_TO_REFERENCE,
-    NOT_MEASURED,
-    NOT_TOGETHER,
-    UNPAIRED_BEGINS,
-    WIDER,
-    WITHHELD_BY_MEAN_COST,
-    least_blocks,
-    median_lack,
-    unresolved_words,
-)
 from tare.core.comparison import Correction, Finding, Mean, MeanCost, RankEstimate
-from tare.core.margins import are_within, excludes_one
 from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
-from tare.stats.autocorrelation import LEAST_BLOCKS, is_sure
+from tare.stats.autocorrelation import LEAST_BLOCKS
 from tare.stats.family import PValues
-from tare.stats.hodges_lehmann import RankRatios, disagreements, rank_ratios
-from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
+from tare.stats.hodges_lehmann import RankRatios, rank_ratios
+from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.looks import SHOWING_BLOCKS, ColumnLooks, nominal_level
 from tare.stats.power import Levels, detectable_effects, more_blocks
-from tare.stats.ratios import Design, Ratios, select_columns
-
-_COARSE = 0.25
-"""As a share of the margin: smaller rounding decides nothing."""
+from tare.stats.ratios import Ratios, select_columns
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +97,7 @@ class JudgedFamily:
                 *listed(found.ratio, found.low, found.high),
                 itertools.repeat(CONFIDENCE),
                 verdicts,
-                self.notes(verdicts),
+                notes_of(self, verdicts),
                 *listed(known.difference, known.difference_adjusted, known.equivalence),
                 *listed(known.equivalence_adjusted),
                 itertools.repeat(known.size),
@@ -274,122 +259,10 @@ class JudgedFamily:
             effects[columns] = detectable_effects(select_columns(self.found, columns), level)
         return effects
 
-    def notes(self, verdicts: Sequence[Verdict]) -> list[str]:
-        """Return a note for the reader on each column; mostly empty."""
-        found, terms = self.found, self.terms
-        notes = self._design_notes()
-        for column in np.flatnonzero(np.isfinite(self.resembling)).tolist():
-            r = float(self.resembling[column])
-            verb = "resemble" if is_sure(r, int(found.n_blocks[column])) else "may resemble"
-            effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
-            alike = f"blocks {verb} the one before (r = {r:.2f}): {effect}"
-            notes[column] = _joined(notes[column], alike)
-        for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
-            if verdicts[column] is Verdict.UNDECIDED:
-                share = f"{100 * np.expm1(found.rounding[column]):.2g}"
-                notes[column] = _joined(notes[column], f"rounding of what was printed may be ± {share} %")
-        for column in np.flatnonzero(self.is_apart).tolist():
-            notes[column] = NOT_TOGETHER
-        were_few = self.were_few & ~self.is_apart & np.isfinite(found.ratio)
-        for column in np.flatnonzero(were_few).tolist():
-            if not self.why_unpaired[column] and found.n_blocks[column] < MIN_BLOCKS:
-                takes = f"an interval takes {least_blocks(terms.mean)}"
-                notes[column] = f"too few blocks with both sides: {takes}"
-        for column, note in self._of_one_claim(verdicts):
-            notes[column] = _joined(notes[column], note)
-        differ = disagreements(found, self.ranks) & np.isnan(self.resembling)  # ranks do not allow for it
-        for column in np.flatnonzero(differ).tolist():
-            notes[column] = _joined(notes[column], self._by_ranks(column))
-        return notes
-
-    def _of_one_claim(self, verdicts: Sequence[Verdict]) -> Iterator[tuple[int, str]]:
-        """Yield the reason why an interval that would be a claim on its own is none."""
-        found, terms = self.found, self.terms
-        for column in np.flatnonzero(np.isfinite(self.unresolved)).tolist():
-            yield column, unresolved_words(f"{self.unresolved[column]:.2f}", found.n_blocks[column])
-        excludes = excludes_one(found.low, found.high)
-        is_within = are_within(found.low, found.high, terms.margin)
-        for column in np.flatnonzero(excludes | is_within).tolist():
-            if verdicts[column] is Verdict.UNDECIDED and (is_within[column] or self.better[column]):
-                if np.isfinite(self.unresolved[column]):
-                    continue
-                if is_within[column] and self.known.equivalence_adjusted[column] <= 1 - CONFIDENCE:
-                    yield column, WITHHELD_BY_MEAN_COST
-                    continue
-                claim = "within the margin" if is_within[column] else "excludes 1"
-                yield column, f"{claim} alone, but not {self._together(column)}"
-
-    def _design_notes(self) -> list[str]:
-        """Return a note on each ratio that was not paired by block, or that is missing."""
-        found = self.found
-        rows = zip(found.design.tolist(), *listed(found.low), self.better, self.why_unpaired, strict=True)
-        takes = least_blocks(self.terms.mean)
-        notes = [_explain(Design(design), low, better, why, takes) for design, low, better, why in rows]
-        if self.terms.mean is Mean.MEDIAN:
-            for column in np.flatnonzero(np.isnan(found.low) & ~np.isnan(found.ratio)).tolist():
-                is_paired, n = found.design[column] == Design.MEDIAN, int(found.n_blocks[column])
-                if is_paired or found.design[column] == Design.UNPAIRED:
-                    why = "" if is_paired else f"{UNPAIRED_BEGINS}{self.why_unpaired[column]}"
-                    notes[column] = _joined(why, median_lack(n, is_paired=is_paired))
-        for column in np.flatnonzero(found.design == Design.ARITHMETIC).tolist():
-            if np.isnan(found.ratio[column]):
-                notes[column] = self._no_ratio(column)
-                continue
-            if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
-                notes[column] = "no interval, since the mean of the reference may be zero"
-            if self.terms.mean in (Mean.GEOMETRIC, Mean.MEDIAN):
-                notes[column] = _joined(
-                    "some values are zero or less: ratio of arithmetic means", notes[column]
-                )
-        return notes
-
-    def _no_ratio(self, column: int) -> str:
-        """Return which side's mean has no ratio to the other one."""
-        below, above = self.reference[:, column], self.contender[:, column]
-        is_common = np.isfinite(below) & np.isfinite(above)
-        mean = np.nanmean(below[is_common] if is_common.any() else below)
-        return NO_RATIO_TO_REFERENCE if mean <= 0 else NO_RATIO_OF_CONTENDER
-
-    def _together(self, column: int) -> str:
-        """Return the condition that makes a claim harder than its own interval does."""
-        among = [f"among {self.known.size} comparisons"] if self.known.size > 1 else []
-        n_looks = len(self.looks[column])
-        if n_looks > 1:
-            return " ".join([f"at look {n_looks}", *among])
-        return "".join(among) or "at the 4 of 5 % that a first look may spend"
-
-    def _by_ranks(self, column: int) -> str:
-        ranks = self.ranks
-        ratio, low, high = (_apart_from_one(part[column]) for part in (ranks.ratio, ranks.low, ranks.high))
-        return f"ranks disagree: × {ratio} [{low}, {high}] at {100 * ranks.confidence[column]:.0f} %"
-
-
-def _apart_from_one(ratio: float) -> str:
-    """Return a ratio to four digits, or to as many more as tell it from 1."""
-    texts = (f"{ratio:.{digits}g}" for digits in range(4, 10))
-    return next((text for text in texts if text != "1" or ratio == 1), "1")
-
 
 def _widened(ranks: RankRatios, rounding: Floats) -> RankRatios:
     """Return the rank intervals, widened for rounding in the same way as the others."""
     return dataclasses.replace(ranks, low=ranks.low * np.exp(-rounding), high=ranks.high * np.exp(rounding))
-
-
-def _explain(design: Design, low: float | None, better: Better | None, why_unpaired: str, takes: int) -> str:
-    """Return a note on how a ratio was found, or why it is missing; mostly empty."""
-    if design is Design.NONE:
-        return NOT_MEASURED
-    if low is None:
-        return f"too few blocks: an interval takes {takes} on both sides"
-    if better is None:
-        return "the figure of merit has no direction"
-    if design is not Design.UNPAIRED:
-        return "" if not why_unpaired else f"{UNPAIRED_BEGINS}{why_unpaired}"
-    return f"{UNPAIRED_BEGINS}{why_unpaired}"
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))
 
 
 def _rank_estimates(ranks: RankRatios) -> list[RankEstimate | None]:
