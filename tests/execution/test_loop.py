@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -20,6 +21,7 @@ from tare.core.study import Budget, Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
 from tare.execution.loop_interface import LoopState
+from tare.terminal.progress import PlainProgress
 
 CASES = tuple(make_case(network) for network in ("host", "overlay", "macvlan"))
 
@@ -76,6 +78,18 @@ def test_warm_up_passes_come_first_and_are_not_measured() -> None:
     Loop(make_plan(warmup=2), log, SerialExecutor(done), on_progress=seen.append).run()
     assert [block for block, _ in log.blocks] == [-1, 0, 1, 2, 3]
     assert (seen[-1].n_done, seen[-1].n_runs) == (9, 9)
+
+
+def test_the_time_left_is_the_least_until_no_rule_can_add_a_block(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan(Repeats(min=1, max=2, until=0.01))
+    Loop(
+        plan, MemoryLog(), SerialExecutor(done), on_progress=PlainProgress(plan), rule=DoubleRule(host=99)
+    ).run()
+    first, *_, last = [line for line in capsys.readouterr().out.splitlines() if line.endswith("left")]
+    assert "block 1" in first
+    assert re.search(r"   at least \S+ m?s left$", first)
+    assert "block 2" in last
+    assert "at least" not in last
 
 
 def test_what_the_infrastructure_broke_is_retried_and_what_failed_is_not() -> None:
