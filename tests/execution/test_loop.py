@@ -83,7 +83,11 @@ def test_warm_up_passes_come_first_and_are_not_measured() -> None:
 def test_the_time_left_is_the_least_until_no_rule_can_add_a_block(capsys: pytest.CaptureFixture[str]) -> None:
     plan = make_plan(Repeats(min=1, max=2, until=0.01))
     Loop(
-        plan, MemoryLog(), SerialExecutor(done), on_progress=PlainProgress(plan), rule=DoubleRule(host=99)
+        plan,
+        MemoryLog(),
+        SerialExecutor(done),
+        on_progress=PlainProgress(plan),
+        rule=DoubleRule(host=99, overlay=99),
     ).run()
     first, *_, last = [line for line in capsys.readouterr().out.splitlines() if line.endswith("left")]
     assert "block 1" in first
