@@ -148,6 +148,9 @@ def build(site: Path, zensical: Path) -> int:
     if done.returncode:
         return done.returncode
     (staged / "site").rename(site)
+    (
+        site / "404.html"
+    ).unlink()  # for web servers; its links start at the root of one, and are dead anywhere else
     let_files_search(site)
     outside = list(outside_files(site))
     for one in outside:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import build_site
 import pytest
@@ -124,6 +127,40 @@ def test_every_page_is_built_and_loads_nothing_from_elsewhere(site: Path) -> Non
     for page in build_site.pages():
         assert (site / build_site.place(page).with_suffix(".html")).exists()
     assert not list(build_site.outside_files(site))
+
+
+class _Html(HTMLParser):
+    """The addresses to which a page links, or which it loads, and the names of its parts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: set[str] = set()
+        self.names: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.addresses |= {found[key] or "" for key in ("href", "src") if key in found}
+        self.names.add(found.get("id") or "")
+
+
+def test_every_link_of_the_built_site_leads_to_a_file_or_a_part_of_it(site: Path) -> None:
+    """Notebooks and the frame around the pages have links, too."""
+    pages = {path: _Html(path.read_text()) for path in site.rglob("*.html")}
+    dead: list[str] = []
+    for path, page in pages.items():
+        for address in page.addresses:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
+            is_there = target.is_relative_to(site) and target.is_file()
+            # Zensical's script makes the parts that begin with two underscores.
+            is_named = target not in pages or unquote(parts.fragment) in {"", *pages[target].names}
+            if not is_there or not (is_named or parts.fragment.startswith("__")):
+                dead.append(f"{path.relative_to(site)}: {address}")
+    assert pages
+    assert dead == []
 
 
 def test_the_site_has_the_tables_lists_and_blocks_that_the_pages_have(site: Path) -> None:

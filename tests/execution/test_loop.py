@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -18,6 +19,7 @@ from tare.core.study import Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
 from tare.execution.loop_interface import LoopState
+from tare.terminal.progress import PlainProgress
 
 
 def test_every_block_passes_once_over_all_cases_in_its_recorded_order() -> None:
@@ -36,6 +38,22 @@ def test_warm_up_passes_come_first_and_are_not_measured() -> None:
     Loop(make_plan(warmup=2), log, SerialExecutor(done), on_progress=seen.append).run()
     assert [block for block, _ in log.blocks] == [-1, 0, 1, 2, 3]
     assert (seen[-1].n_done, seen[-1].n_runs) == (9, 9)
+
+
+def test_the_time_left_is_the_least_until_no_rule_can_add_a_block(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan(Repeats(min=1, max=2, until=0.01))
+    Loop(
+        plan,
+        MemoryLog(),
+        SerialExecutor(done),
+        on_progress=PlainProgress(plan),
+        rule=DoubleRule(host=99, overlay=99),
+    ).run()
+    first, *_, last = [line for line in capsys.readouterr().out.splitlines() if line.endswith("left")]
+    assert "block 1" in first
+    assert re.search(r"   at least \S+ m?s left$", first)
+    assert "block 2" in last
+    assert "at least" not in last
 
 
 def test_what_the_infrastructure_broke_is_retried_and_what_failed_is_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from report.studies import three_networks, with_gaps
 from support.synthetic import make_campaign, write_campaign
 from tare.core.attempt import State
 from tare.core.case import Run
+from tare.core.study import Repeats
+from tare.live.view import card
 from tare.live.watch import FollowedCampaign, Hub
 from tare.report.words.accounting import account
 from tare.storage.campaign import JOURNAL, PLAN, read_campaign
@@ -70,8 +73,30 @@ def test_time_left_is_that_of_the_runs_to_come_and_only_reported_of_a_live_campa
         campaign_state = only(hub).campaign_state
         assert campaign_state is not None
         assert campaign_state.progress().eta_s == 2.0  # two runs of a second each
+        assert not campaign_state.progress().is_least
     hub.poll()
     assert campaign_state.progress().eta_s is None
+
+
+@pytest.mark.parametrize(
+    ("most", "words"), [(4, r"about 2\S* s left, until \d"), (9, r"at least 2\S* s left, until .* or later")]
+)
+def test_the_time_left_is_the_least_where_a_rule_may_add_blocks(
+    tmp_path: Path, most: int, words: str
+) -> None:
+    whole = make_campaign(blocks=4)
+    half = msgspec.structs.replace(
+        whole,
+        plan=msgspec.structs.replace(whole.plan, repeats=Repeats(min=4, max=most, until=0.01)),
+        attempts=whole.attempts[:6],
+    )
+    folder = write_campaign(half, tmp_path / "c")
+    hub = Hub([folder])
+    with Journal(folder / JOURNAL):
+        hub.poll()
+        campaign_state = only(hub).campaign_state
+        assert campaign_state is not None
+        assert re.search(words, card("c", "c", campaign_state, "").eta)
 
 
 def test_only_runs_that_changed_are_reported_after_a_revision(tmp_path: Path) -> None:

@@ -230,3 +230,18 @@ def test_every_page_is_good_for_every_reader(browser: Browser, tmp_path: Path, t
                 (one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in grave
             ]
     context.close()
+
+
+def test_a_phone_shows_each_change_with_its_verdict_without_scrolling_sideways(
+    browser: Browser, tmp_path: Path
+) -> None:
+    half(tmp_path / "demo")
+    page = browser.new_page(viewport={"width": 360, "height": 800})
+    with running(tmp_path) as (_, url):
+        page.goto(f"{url}/c/demo")
+        page.wait_for_selector(".link.is-up")
+        cells = [one for one in page.locator(".changes tbody td").all() if one.is_visible()]
+        boxes = [one.bounding_box() for one in cells]
+        page.close()
+    assert boxes
+    assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes)

@@ -38,6 +38,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One event of a session; as text, a line as `tare run` prints it.
 
     - `n_done` of `n_runs` runs are done; `eta_s` is the remaining time in seconds, None until it is known.
+      The stopping rule may add to it.
     - `case` is the id of the case, `what` its settings in a few words. `block` counts from 1; 0 and below are
       warm-up.
     - `state` is ``done``, ``failed`` or ``invalid``, `reason` says why a run is not done, and `elapsed_s` is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -127,6 +127,10 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     def exactly(self, n_blocks: int) -> Repeats:
         """Return the same budget with exactly `n_blocks` blocks."""
         return Repeats(min=n_blocks, max=n_blocks, budget=self.budget)
+
+    def may_add_blocks(self, begun: Iterable[int]) -> bool:
+        """Return whether blocks may follow the minimum and those that have `begun`, by their numbers."""
+        return self.max > max([self.min, *begun])
 
 
 class Scaling(msgspec.Struct, frozen=True):

@@ -184,8 +184,8 @@ class Loop:
         """Return whether the stopping rule may still add runs to those that remain now."""
         repeats = self.plan.repeats
         if self._rule is None or repeats.max == repeats.min:
-            return repeats.max > max([repeats.min, *self._orders])
-        return repeats.max > max([repeats.min, *self._orders]) or bool(self._late & self._open_cases())
+            return repeats.may_add_blocks(self._orders)
+        return repeats.may_add_blocks(self._orders) or bool(self._late & self._open_cases())
 
     def _open_cases(self) -> set[str]:
         """Return the cases that are not yet in every block."""
@@ -325,7 +325,8 @@ class Loop:
         n_done = self._spent.n_runs
         eta_s = self._spent.left_s(self._n_remaining)
         n_runs = n_done + max(self._n_remaining, 0)
-        self._on_progress(LoopState(n_done, n_runs, eta_s, self._cases[run.case], run, last))
+        is_least = self.plan.repeats.may_add_blocks(self._orders)
+        self._on_progress(LoopState(n_done, n_runs, eta_s, is_least, self._cases[run.case], run, last))
 
 
 def _late(cases: Collection[str], history: Sequence[Attempt]) -> set[str]:

@@ -41,13 +41,15 @@ class Rule(Protocol):
 class LoopState(msgspec.Struct, frozen=True):
     """The progress of a campaign, before or after an attempt.
 
-    `eta_s` is the remaining time in seconds, None until it can be estimated. `last` is the attempt that has
+    `eta_s` is the remaining time in seconds, None until it can be estimated. It `is_least` where the stopping
+    rule may add blocks. `last` is the attempt that has
     just ended, None when one is about to begin.
     """
 
     n_done: int
     n_runs: int
     eta_s: float | None
+    is_least: bool
     case: Case
     run: Run
     last: Attempt | None

@@ -25,14 +25,15 @@ _SETTLED = (State.DONE, State.FAILED, State.INVALID)
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a campaign.
 
-    `eta_s` is the time left in seconds. It is None if the campaign is not running or no run has ended yet.
-    `under_way` are the attempts that have not ended. `started_at` and `last_at` are the first and the last
-    start of an attempt.
+    `eta_s` is the time left in seconds. It is None if the campaign is not running or no run has ended yet. It
+    `is_least` where the stopping rule may add blocks. `under_way` are the attempts that have not ended.
+    `started_at` and `last_at` are the first and the last start of an attempt.
     """
 
     counts: dict[State, int]
     n_planned: int
     eta_s: float | None
+    is_least: bool
     under_way: tuple[Attempt, ...]
     started_at: float | None
     last_at: float | None
@@ -168,6 +169,7 @@ class CampaignState:
             counts=counts,
             n_planned=len(planned),
             eta_s=left_s,
+            is_least=self.plan.repeats.may_add_blocks(self.orders),
             under_way=under_way,
             started_at=min(started, default=None),
             last_at=max(started, default=None),

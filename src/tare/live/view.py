@@ -322,7 +322,10 @@ def _eta(progress: RunCounts) -> str:
         if progress.eta_s < 20 * 3600
         else time.strftime(" on %a %d %b", time.localtime(time.time() + progress.eta_s))
     )
-    return f"about {format_seconds(max(progress.eta_s, 1))} left, until {end}{day}"
+    left = format_seconds(max(progress.eta_s, 1))
+    if progress.is_least:
+        return f"at least {left} left, until {end}{day} or later"
+    return f"about {left} left, until {end}{day}"
 
 
 def when(seconds: float | None) -> str:

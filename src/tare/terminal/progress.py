@@ -114,4 +114,6 @@ def _outcome(attempt: Attempt) -> str:
 
 
 def _eta(progress: LoopState) -> str:
-    return f"   {format_seconds(progress.eta_s)} left" if progress.eta_s else ""
+    if not progress.eta_s:
+        return ""
+    return f"   {'at least ' if progress.is_least else ''}{format_seconds(progress.eta_s)} left"
