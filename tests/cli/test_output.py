@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +34,17 @@ def test_no_command_colours_anything_where_the_user_wants_none(
     make_group().main(["workloads", "imb.pingpong"], standalone_mode=False)
     assert "imb.pingpong" in shown.getvalue()
     assert ("\x1b[" not in shown.getvalue()) == is_plain
+
+
+@pytest.mark.parametrize("words", [["workloads", "hpl", "--json"], ["parse", "hpl", "HPL.out", "--json"]])
+def test_json_reaches_a_caller_in_the_same_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "HPL.out").write_text("nothing\n")
+    with redirect_stdout(io.StringIO()) as said:
+        make_group().main(words, standalone_mode=False)
+    assert json.loads(said.getvalue())["schema"].startswith(f"tare.{words[0]}/")
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])

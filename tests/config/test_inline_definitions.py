@@ -117,6 +117,7 @@ def test_a_workload_without_mpi_needs_no_network_unless_declared() -> None:
         ("json: t", "regex: '(x)', by: [n]", "study.yaml:6:53: workloads.w.foms[0].regex: the regex has no group 'n'; name one with (?P<n>…)"),
         ("json: t", "json: t, by: [n]", "study.yaml:6:59: workloads.w.foms[0].by: coordinates are named groups of a regex, or columns of a table; use 'regex' or 'csv', or drop 'by'"),
         ("json: t}", "json: t}, {name: t, unit: s, better: lower, json: u}", "study.yaml:6:63: workloads.w.foms[1].name: figure of merit 't' is there twice; rename one"),
+        ("name: t,", "name: telemetry.cpu,", "study.yaml:6:19: workloads.w.foms[0].name: names in telemetry. are those of telemetry; rename it"),
         ("better: lower", "better: low", "study.yaml:6:39: workloads.w.foms[0].better: 'low' is unknown here; did you mean 'lower'?"),
         ("command: run", "command: run\n    output: ../x", "study.yaml:6:13: workloads.w.output: '../x' is outside the working folder; use a relative name inside it"),
         ("command: run", "command: run\n    files: {/etc/x: y}", "study.yaml:6:21: workloads.w.files.'/etc/x': '/etc/x' is outside the working folder; use a relative name inside it"),

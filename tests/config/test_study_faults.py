@@ -47,6 +47,14 @@ BROKEN: list[tuple[str, str]] = [
         "study.yaml:3:10: repeats: nothing stops this before 9; add 'until: 2 %', or write 'repeats: 9'",
     ),
     (
+        HEAD + "repeats: {min: 3, max: 9, until: 2}\n",
+        "study.yaml:3:34: repeats.until: 2 is out of range; write 2 %, or a fraction below 1",
+    ),
+    (
+        HEAD + "repeats: {min: 3, max: 9, unti: 2 %}\n",
+        "study.yaml:3:27: repeats.unti: unknown key 'unti'; did you mean 'until'?",
+    ),
+    (
         HEAD + "repeats: {budget: 400}\n",
         "study.yaml:3:19: repeats.budget: '400' is not a budget; write '400 node-hours', '12 h' or '500 runs'",
     ),

@@ -140,6 +140,27 @@ def test_a_module_of_one_node_only_is_no_platform() -> None:
     assert "Not on all asked nodes, or not the same there: modules mpich/4." in text
 
 
+def test_an_intel_mpi_of_a_module_without_mpicc_takes_that_of_an_mpich() -> None:
+    """As Intel's runtime without its development package: another mpicc on the PATH would be Open MPI's."""
+    intel, mpich = (
+        Mpi(
+            family=family, version="1", launcher="l", prefix=prefix, modules=(name,), programs=own, origin="o"
+        )
+        for family, prefix, name, own in (
+            ("Intel MPI", "/opt/i", "impi/1", ("IMB-MPI1",)),
+            ("MPICH", "/opt/m", "mpich/1", ("mpicc",)),
+        )
+    )
+    nodes = tuple(msgspec.structs.replace(facts(i), mpis=(intel, mpich)) for i in (1, 2))
+    found = msgspec.structs.replace(slurm_found(), nodes=nodes)
+    text = site_text(make_draft(found, Choice(partition=partition())), "login1", "")
+    site = site_from_text(text, "site.yaml")
+    assert site.platforms["impi-1"].path == ("/opt/m/bin",)
+    assert site.platforms["impi-1"].software == Software(modules=("impi/1",))
+    assert site.platforms["mpich-1"].path == ()
+    assert "mpicc of MPICH 1, which has the same ABI" in " ".join(text.replace("\n#", " ").split())
+
+
 @pytest.fixture
 def cray(tree: Path) -> Path:
     """The folder of a double of Cray's MPI, whose module sets what Cray's own sets."""

@@ -132,6 +132,16 @@ ABORT = "Abort(0) on node 3 (rank 3 in comm 0): application called MPI_Abort(MPI
             State.FAILED,
             "exit code is 0, but rank 3 called MPI_Abort with 0",
         ),
+        (
+            "echo 'srun: error: Unable to create step for job 5: Invalid account' >&2; echo value: 1",
+            State.FAILED,
+            "exit code is 0, but a step failed: srun: Unable to create step for job 5: Invalid account",
+        ),
+        (
+            "echo 'srun: fatal: No command given to execute.' >&2; echo value: 1",
+            State.FAILED,
+            "exit code is 0, but a step failed: srun: No command given to execute.",
+        ),
         ("echo valu", State.INVALID, "no line 'value:'"),
         ("echo ERROR: no mesh", State.INVALID, "no line 'value:'; the program had printed: ERROR: no mesh"),
         ("true", State.INVALID, "no line 'value:'"),
@@ -144,6 +154,11 @@ def test_what_went_wrong_is_reported_and_gives_no_number(
     assert attempt.state is state
     assert reason in attempt.reason
     assert attempt.series == []
+
+
+def test_what_srun_prints_while_it_waits_is_no_failure(execute: Execute) -> None:
+    said = "srun: Job 5 step creation temporarily disabled, retrying (Requested nodes are busy)"
+    assert execute("sh", "-c", f"echo '{said}' >&2; echo value: 1").state is State.DONE
 
 
 def test_a_program_that_hangs_is_ended_and_failed(execute: Execute) -> None:

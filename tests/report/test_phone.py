@@ -1,4 +1,4 @@
-"""The charts of a page on a phone, in a real browser."""
+"""A page on a phone, in a real browser: its charts, and its tables of reasons."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from report.situations import SITUATIONS
+from report.studies import page_of
 from support.profiled import BASE, profiled_campaign, with_more
 from tare.cli.commands import report
 
@@ -32,4 +34,21 @@ def test_a_waterfall_is_as_wide_as_a_phone_and_half_as_wide_as_a_desktop(
         box, whole = figure.locator(".panel").first.bounding_box(), figure.bounding_box()
         assert least <= box["width"] / whole["width"] <= least + 0.12
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        browser.close()
+
+
+def test_every_number_of_why_is_seen_on_a_phone_with_the_title_of_its_column(tmp_path: Path) -> None:
+    """Below the first three columns the ratio and its interval were beyond the edge."""
+    (tmp_path / "report.html").write_text(page_of(SITUATIONS["ordinary"](tmp_path)), encoding="utf-8")
+    with playwright_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto((tmp_path / "report.html").as_uri())
+        page.evaluate("document.querySelectorAll('#why details').forEach(one => { one.open = true; })")
+        numbers = page.locator("#why > .scroll td.n")
+        boxes = [one.bounding_box() for one in numbers.all()]
+        assert boxes
+        assert all(box is not None and box["x"] + box["width"] <= 390 for box in boxes)
+        titles = {one.evaluate("one => getComputedStyle(one, '::before').content") for one in numbers.all()}
+        assert titles >= {'"Ratio "', '"Interval "', '"n "'}
         browser.close()

@@ -136,6 +136,15 @@ def test_a_campaign_of_messages_has_no_section_of_scale() -> None:
     assert [one for one in page.all("section") if one.attributes.get("id") == "curves"]
 
 
+@pytest.mark.parametrize(("blocks", "is_said"), [(5, True), (20, False)])
+def test_intervals_of_few_blocks_state_what_they_assume_without_a_reference_too(
+    blocks: int, is_said: bool
+) -> None:
+    text = page_of(make_application({"host": usl()}, blocks=blocks))
+    assumed = f"Intervals hold if the blocks of a side are independent of each other, which {blocks} blocks"
+    assert (assumed in text) is is_said
+
+
 def test_a_campaign_of_one_scale_has_neither_section() -> None:
     page = Page(page_of(make_application({"host": usl(), "overlay": usl()}, (4,))))
     ids = {one.attributes.get("id") for one in page.all("section")}

@@ -198,6 +198,7 @@ def test_what_was_loaded_is_recorded(system: System, tree: Path) -> None:
         ("echo ${R:?no R here}\ntrue", "setup (which ended the shell) failed on "),
         ("set -u; echo $nowhere\ntrue", "setup (which ended the shell) failed on "),
         ("declare -i z=1/0\ntrue", "setup did not come to its end on "),
+        ("if true; then", "setup failed on "),
     ],
 )
 def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) -> None:
@@ -205,6 +206,24 @@ def test_a_setup_line_that_fails_is_a_fault(work: Path, setup: str, fault: str) 
     assert done.stdout == ""
     (found,) = faults_in(work)
     assert found.describe().startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("setup", "words"),
+    [
+        ("if true; then\necho later", "syntax error near unexpected token `}', or where the lines end"),
+        ("echo (later)", "syntax error near unexpected token `later'"),
+        ("echo 'later", "unexpected EOF while looking for matching `''"),
+        ("cat <<END\nlater", "syntax error: unexpected end of file"),
+    ],
+)
+def test_setup_lines_that_are_no_commands_are_a_fault_in_which_nothing_is_of_tare(
+    work: Path, setup: str, words: str
+) -> None:
+    done = run(work, (Software(setup=setup),), "echo", "never")
+    assert done.stdout == ""
+    (found,) = faults_in(work)
+    assert found.sentence == f"setup failed: {words}"
 
 
 @pytest.mark.parametrize(
@@ -377,3 +396,22 @@ def test_spack_loads_specs_by_its_shell_function(work: Path, tmp_path: Path) -> 
     run(work, (Software(setup=setup, spack=("missing",)),), "true")
     (found,) = faults_in(work)
     assert found.describe().endswith("Spec 'missing' matches no installed packages.")
+
+
+AMBIGUOUS = """\
+\x1b[1;31m==>\x1b[0m Error: zlib matches multiple packages.
+  Matching packages:
+    \x1b[0;90mmcybs4z\x1b[0m zlib\x1b[0;36m@1.2.13\x1b[0m\x1b[0;32m%gcc\x1b[0m\x1b[0;32m@12.2.0\x1b[0m
+    \x1b[0;90mtor2uzb\x1b[0m zlib\x1b[0;36m@1.3\x1b[0m\x1b[0;32m%gcc\x1b[0m\x1b[0;32m@12.2.0\x1b[0m
+  Use a more specific spec (e.g., prepend '/' to the hash).
+"""
+"""What Spack 0.23 prints of `spack load zlib` where two versions are installed."""
+
+
+def test_a_spec_of_several_packages_is_a_fault_that_names_them() -> None:
+    words = read_fault(f"spack load zlib\nn1\n1\n{AMBIGUOUS}").sentence
+    assert words == (
+        "spack load zlib failed: zlib matches multiple packages. Matching packages: "
+        "mcybs4z zlib@1.2.13%gcc@12.2.0 tor2uzb zlib@1.3%gcc@12.2.0 "
+        "Use a more specific spec (e.g., prepend '/' to the hash)."
+    )

@@ -101,6 +101,8 @@ class Grammar:
             rf"is not compared with {to}: all ranks were on one node, and nothing that "
             rf"they send each other crosses a network|was not measured together with {to}: no "
             rf"block of any session has runs of both, so nothing is said of what tells them apart|"
+            rf"has no average beside {to}: (?:\d+ of \d+ (?:cases|points) left out: too few blocks, or zero "
+            rf"or less|the tables have each case)|"
             rf"has not been measured beside {to}(?: yet|: {_LACKS}(?: and {_LACKS})?)"
         )
 

@@ -336,7 +336,12 @@ def _of_beside(judge: _Judge, sentence: str) -> Iterator[Asked]:
         return
     for says, listed in re.findall(r"\d+ (worse|better) \(((?:[^()]|\([^()]*\))*)\)", sentence):
         for name in re.split(r", | and ", listed):
-            alike = [kind for kind in judge.kinds if name.startswith(words(kind.figure.name))]
+            of_workload, _, figure = name.rpartition("’s ")
+            alike = [
+                kind
+                for kind in judge.kinds
+                if figure.startswith(words(kind.figure.name)) and of_workload in ("", words(kind.workload))
+            ]
             is_so = name == "others" or any(
                 judge.is_true(Clause(Says(says)), judge.ratio(kind, one, other), kind.figure.better)
                 for kind in alike

@@ -84,7 +84,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"In brackets: 95 % intervals from n = \d+(?: to \d+)? paired blocks?\.",
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
-        r"Equivalent: the whole interval lies within ± [\d.]+ %\.",
+        r"Equivalent: the whole interval lies within ± [\d.]+ %(?:, from −[\d.]+ % to \+[\d.]+ %)?\.",
         r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
         r"(?:blocks|runs) cannot show(?:; (?:"
         r"the verdict holds|no verdicts? holds?|no verdict hold|all \d+ verdicts hold|\d+ of \d+ "

@@ -7,7 +7,9 @@ import json
 import re
 from pathlib import Path
 
-from report.studies import part_of
+import msgspec
+
+from report.studies import part_of, said_of
 from tare.analysis.checking.check import check
 from tare.analysis.checking.rule_parser import parse_rules
 from tare.analysis.checking.rules import Kind, RuleSource
@@ -104,3 +106,20 @@ def test_every_output_says_the_same(tmp_path: Path) -> None:
     bars = [one for one in changes(live.figures, live.variants, 0.02).bars if one.sign == "?"]
     assert [one.verdict for one in bars] == ["undecided"] * 2
     assert all(one.beside.startswith(WHY) for one in bars)
+
+
+def test_what_has_no_average_is_not_said_to_be_unmeasured() -> None:
+    """A time of zero in each case leaves nothing to average over the cases; each has its own row."""
+    found = campaign(
+        Truth(factors={"network": ("a", "b"), "nodes": (1, 2)}, blocks=12, noise=lognormal(0.02))
+    )
+    first = {case: next(one for one in found.attempts if one.case == case) for case in found.cases}
+    attempts = tuple(
+        msgspec.structs.replace(one, series=[msgspec.structs.replace(one.series[0], values=[0.0])])
+        if one is first[one.case]
+        else one
+        for one in found.attempts
+    )
+    text = said_of(msgspec.structs.replace(found, attempts=attempts))
+    assert "has not been measured" not in text
+    assert "has no average beside a: 2 of 2 cases left out" in text

@@ -164,6 +164,16 @@ def test_the_example_is_complete() -> None:
     ]
 
 
+def test_a_time_that_rounds_to_nothing_is_no_time() -> None:
+    small = OUTPUT.replace("115584   192", "   100   192").replace(
+        "1235.92             8.3295e+02", "   0.00             3.0000e-01"
+    )
+    parsed = parse(small)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert rates(parsed) == [0.3, 932.95]
+    assert times(parsed) == [8827.92]
+
+
 def test_a_failed_residual_is_a_problem() -> None:
     text = OUTPUT.replace("1.23100920e-03 ...... PASSED", "1.23100920e+09 ...... FAILED")
     text = text.replace("2 tests completed and passed", "1 tests completed and passed")

@@ -322,3 +322,25 @@ def test_the_only_row_of_sum_only_is_the_sum() -> None:
     parsed = parse(text)
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert [(one.fom, one.value, one.at) for one in parsed.measurements] == [("throughput", 0.196, {})]
+
+
+@pytest.mark.parametrize("text", [CLIENT, UDP, FULL_DUPLEX])
+def test_a_rate_that_rounds_to_nothing_is_no_rate(text: str) -> None:
+    rounded = re.sub(r"[0-9.]+ [MG]Bytes +[0-9.]+ [MG]bits/sec", "0.000 TBytes  0.000 TBytes/sec", text)
+    parsed = parse(rounded)
+    assert not [one for one in parsed.measurements if one.fom.startswith("throughput")]
+    (problem,) = parsed.problems
+    assert "printed as 0.000 TBytes/sec" in problem
+
+
+def test_the_loss_is_that_of_the_datagrams_not_its_two_printed_digits() -> None:
+    text = re.sub(r"[0-9]+/ *[0-9]+ \([^)]*%\)", "40/  381 (10%)", UDP)
+    assert figures(parse(text), "loss") == [100 * 40 / 381]
+    assert figures(parse(text.replace("(10%)", "(90%)")), "loss") == [90]
+
+
+def test_round_trips_are_no_throughput() -> None:
+    head, _, rows = CLIENT.partition("TCP window size")
+    text = f"{head}Bounce-back test (size= 100 Byte) (server hold req=0 usecs & tcp_quickack)\n{rows}"
+    assert not parse(text).is_complete
+    assert "round trips" in parse(text).problems[0]

@@ -107,13 +107,13 @@ REAL: dict[str, dict[str, list[float]]] = {
     },
     "12-text-windows-udp-3.1-in-notes.txt": {
         "throughput_sent": [0.0199, 0.0399, 0.0595, 0.0998],
-        "loss": [0.066, 0, 13, 71],
+        "loss": [100 * 4 / 6077, 0, 100 * 1160 / 9070, 100 * 10803 / 15230],
         "lost": [4, 0, 1160, 10803],
     },
     "13-text-udp-loss-summaries-only.log": {
         "throughput_sent": [0.0181, 0.0224, 0.0176, 0.0342, 0.0185, 0.0453],
         "throughput": [0.018, 0.0223, 0.0175, 0.00799, 0.00485, 0.0124],
-        "loss": [0, 0, 0, 77, 62, 72],
+        "loss": [0, 0, 0, 100 * 22694 / 29594, 100 * 6908 / 11100, 100 * 27892 / 38559],
         "lost": [0, 0, 0, 22694, 6908, 27892],
     },
 }
@@ -418,3 +418,25 @@ def test_a_damaged_share_of_lost_datagrams_breaks_nothing(percent: str) -> None:
     row = "[  5]   0.00-2.04   sec  12.5 GBytes  54.1 Gbits/sec  0.015 ms  0/100 ({}%)  receiver"
     text = re.sub(r"(?m)^.*receiver$", row.format(percent), TEXT)
     assert "loss" not in {one.fom for one in parse(text).measurements}
+
+
+@pytest.mark.parametrize(
+    ("amount", "rate", "n_problems"),
+    [
+        ("904 MBytes", "0.00 TBytes/sec", 1),
+        ("0.00 TBytes", "0.00 Tbits/sec", 1),
+        ("0.00 Bytes", "0.00 Mbits/sec", 0),
+        ("0.00 Bytes", "0.00 bits/sec", 0),
+    ],
+)
+def test_a_rate_that_rounds_to_nothing_is_no_rate(amount: str, rate: str, n_problems: int) -> None:
+    text = TEXT.replace("12.6 GBytes  54.3 Gbits/sec", f"{amount}  {rate}")
+    text = text.replace("12.5 GBytes  54.1 Gbits/sec", f"{amount}  {rate}")
+    parsed = parse(text)
+    assert figures(parsed, "throughput") == [0.0] * (1 - n_problems)
+    assert [rate in one and "use -f m" in one for one in parsed.problems] == [True] * n_problems
+
+
+def test_a_parameter_that_iperf3_refuses_is_told() -> None:
+    line = "iperf3: parameter error - only one test end condition (-t, -n, -k) may be specified"
+    assert parse(f"{line}\n").problems == (line,)

@@ -106,7 +106,7 @@ FINISHED: dict[str, dict[str, list[float]]] = {
             3829101.950,
             4255186.070,
         ],
-        "wall_time": [0],
+        "wall_time": [],  # 0:00:00
     },
     "13-jkkdy-argon-stdout.log": {
         "loop_time": [2.66016, 29.2834],
@@ -191,6 +191,13 @@ def test_the_example_is_complete() -> None:
         "cpu_use": 95.1,
         "wall_time": 3725.0,
     }
+
+
+def test_a_wall_time_of_less_than_a_second_is_no_time() -> None:
+    parsed = parse(LOG.replace("Total wall time: 1:02:05", "Total wall time: 0:00:00"))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "wall_time") == []
+    assert figures(parsed, "loop_time") == [4.6636]
 
 
 def test_rates_that_blanks_separate_are_read() -> None:

@@ -67,6 +67,50 @@ def test_atomic_operations_have_one_size(name: str, title: str) -> None:
     assert OSU[f"{name}_latency"].expecting(case).parse(text.splitlines()).problems == ()
 
 
+@pytest.mark.parametrize(("datatype", "size"), [("MPI_CHAR", 1), ("MPI_INT", 4), ("MPI_DOUBLE", 8)])
+def test_atomic_operations_of_version_7_are_on_a_data_type(datatype: str, size: int) -> None:
+    heads = f"# Datatype: {datatype}.\n# Size          Latency (us)        Validation"
+    text = table("", heads, {size: f"0.45{'passed':>18}"}).replace(
+        "# OSU MPI ", "# OSU MPI_Fetch_and_op latency Test v7.4"
+    )
+    parsed = parse("fop_latency", text)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "latency", bytes=size) == [0.45]
+    failed = "FAILED: MPI_SUM on MPI_INT had 1 of 1 tests fail data validation.\n"
+    (problem,) = parse("fop_latency", text + failed).problems
+    assert "MPI_SUM on MPI_INT" in problem
+    assert not parse("fop_latency", text.replace(f"\n{size} ", "\n3 ")).is_complete
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "heads", "row"),
+    [
+        ("bw", "Bandwidth Test", "# Size      Bandwidth (MB/s) P50 Tail BW(MB/s) P99 Tail BW(MB/s)", ""),
+        (
+            "mbw_mr",
+            "Multiple Bandwidth / Message Rate Test",
+            "# Size                  MB/s        Messages/s P50 Tail BW(MB/s) P99 Tail BW(MB/s)",
+            "5.00",
+        ),
+        (
+            "bw",
+            "Bandwidth Test",
+            "# Size      Bandwidth (MB/s)        Validation P50 Tail BW(MB/s) P99 Tail BW(MB/s)",
+            "Pass",
+        ),
+    ],
+)
+def test_percentiles_of_bandwidths_fill_the_width_of_their_heads(
+    name: str, title: str, heads: str, row: str
+) -> None:
+    rows = dict.fromkeys(SIZES[1:], f"1.00{row:>18}{'0.90':>18}{'7.00':>18}")
+    parsed = parse(name, table(f"{title} v7.4", heads, rows))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "bandwidth", bytes=8) == [1.0]
+    assert figures(parsed, "bandwidth_tail", bytes=8, percentile=50) == [0.9]
+    assert figures(parsed, "bandwidth_tail", bytes=8, percentile=99) == [7.0]
+
+
 @pytest.mark.parametrize(
     ("name", "title", "first"),
     [("get_acc_latency", "MPI_Get_accumulate latency", 1), ("latency_mp", "MPI Multi-process Latency", 0)],

@@ -209,5 +209,6 @@ def _cure(platform: Platform, check: str, reason: str) -> str:
     if "rank" in reason:
         return "the program's MPI is not the launcher's: let the platform's 'prefix' and 'path' name the same"
     return (
-        f"try its launcher by hand; its command is in `tare plan STUDY --show` (launcher {platform.launcher})"
+        "if the mpicc that is found there is another MPI's (`mpicc -show`), name its own's folder in 'path'; "
+        f"else try the launcher {platform.launcher} by hand: `tare plan STUDY --show` prints its command"
     )

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from tare.core.campaign import Campaign
+from tare.core.case import Case
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.plan import Plan
 from tare.core.study import setting_order
 from tare.core.values import Scalar, Settings
 from tare.plan.checks import across_workloads
-from tare.terminal.output import Painted, echo, print_table
+from tare.terminal.output import Painted, echo, plain, print_table
 
 _TOGETHER = {
     Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
@@ -60,17 +61,18 @@ def uncompared_sentences(plan: Plan) -> list[str]:
 
 def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference: Settings) -> None:
     """Print one row for each comparison, and explain the columns."""
-    from tare.report.words.changes import legend
+    from tare.report.words.changes import from_to, legend
     from tare.report.words.numbers import is_manifold
     from tare.report.words.pairing import cure, over_words, unpaired_warning
 
     if not found:
         _print_nothing(campaign, reference)
         return
-    cases = campaign.cases
+    cases, margin = campaign.cases, campaign.plan.margin
     written = campaign.plan.written
     sides = sorted(reference, key=setting_order)
     against = " · ".join(written(name, reference[name]) for name in sides)
+    contenders = _Contenders(campaign.plan, sides)
     settings_shown = _distinguishing_settings(found, leave_out=reference)
     columns = (
         "contender",
@@ -84,7 +86,7 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
     )
     rows = [
         (
-            _contender(cases[one.contender_case].settings, sides, campaign.plan),
+            contenders.name(one),
             cases[one.contender_case].workload,
             " ".join(f"{name}={written(name, one.at[name])}" for name in settings_shown if name in one.at),
             _figure(one),
@@ -100,7 +102,7 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
         "",
         f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
         f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {campaign.plan.margin * 100:.6g} %.",
+        f"equivalent where the whole interval is within ± {margin * 100:.6g} %{plain(from_to(margin))}.",
         legend(),
     )
     if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
@@ -161,8 +163,34 @@ def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:
     yield from filter(None, (assumed_words(found), footnote(found)))
 
 
-def _contender(settings: Settings, names: Sequence[str], plan: Plan) -> str:
-    return " · ".join(plan.written(name, settings.get(name, "none")) for name in names)
+class _Contenders:
+    """Names contenders by the settings `sides` that the reference names, and by what these do not tell.
+
+    Cases that a study lists may differ in more: two ranks with n=14 are then held against one with n=12.
+    """
+
+    def __init__(self, plan: Plan, sides: Sequence[str]) -> None:
+        self._plan, self._sides = plan, sides
+        self._values: dict[tuple[object, ...], set[Scalar]] = {}
+        """The values that a setting has among the cases that are alike in workload and `sides`."""
+        for case in plan.cases:
+            for name, value in case.settings.items():
+                self._values.setdefault((name, *self._alike(case)), set()).add(value)
+
+    def _alike(self, case: Case) -> tuple[object, ...]:
+        return (case.workload, *(case.settings.get(name) for name in self._sides))
+
+    def name(self, one: Comparison) -> str:
+        """Return the name of the contender of `one`."""
+        case, written = self._plan.cases_by_id[one.contender_case], self._plan.written
+        alike = self._alike(case)
+        named = [written(name, case.settings.get(name, "none")) for name in self._sides]
+        further = [
+            f"{name}={written(name, value)} against {written(name, one.reference[name])}"
+            for name, value in one.contender.items()
+            if name not in self._sides and name in one.reference and len(self._values[name, *alike]) > 1
+        ]
+        return " · ".join((*named, *further))
 
 
 def _distinguishing_settings(found: Iterable[Comparison], leave_out: Settings) -> list[str]:

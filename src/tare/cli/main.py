@@ -115,11 +115,33 @@ def _tell(error: BaseException) -> int:
         error = UsageError(f"{error.filename}: {error.strerror}; shorten it")
     if isinstance(error, OSError) and error.errno in STORAGE_FAULTS and error.filename:
         error = InfrastructureError(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    if lacking := _lacking(error):
+        error = InfrastructureError(lacking)
     if not isinstance(error, TareError):
         raise error
     if not (isinstance(error, OutputLost) and error.has_no_reader):
         echo_error(error)
     return error.exit_code
+
+
+_NO_PROCESS = "no more processes or threads can be started; end some, or raise the limit (ulimit -u)"
+_LACKING = {
+    errno.EAGAIN: _NO_PROCESS,  # of fork(2); output that would block is OutputLost
+    errno.EMFILE: "this process may open no more files; raise its limit (ulimit -n)",
+    errno.ENFILE: "this machine can open no more files; close some, or raise fs.file-max (sysctl)",
+    errno.ENOMEM: "there is no memory left for it; free some, or raise its limit (ulimit -v, or of its job)",
+}
+
+
+def _lacking(error: BaseException) -> str:
+    """Return what the machine, or this process by its limits, has too little of; empty for other errors."""
+    if isinstance(error, MemoryError):
+        return _LACKING[errno.ENOMEM]
+    if str(error) == "can't start new thread":  # a RuntimeError of threading
+        return _NO_PROCESS
+    if not isinstance(error, OSError):
+        return ""
+    return _LACKING.get(error.errno or 0, "")
 
 
 def _show_defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -18,6 +18,7 @@ from tare.config.study_types import FomFile, ParameterFile, WorkloadFile
 from tare.core.inputs import name_fault, own_name_fault
 from tare.core.program import SHELL_WORDS, unexpanded
 from tare.core.study import DESIGN_SETTINGS
+from tare.core.telemetry import PREFIX
 from tare.core.templates import LATER, TOKEN
 from tare.core.values import Scalar
 from tare.core.workload import Fom, InlineCheck, InlineDefinition, InlineFom, Parameter, ParameterKind
@@ -158,6 +159,8 @@ class _Definition:
         where: Path = ("foms", number)
         if any(file.name == other.name for other in self.file.foms[:number]):
             self._fault((*where, "name"), f"figure of merit {shown(file.name)} is there twice; rename one")
+        if file.name.startswith(PREFIX):
+            self._fault((*where, "name"), f"names in {PREFIX} are those of telemetry; rename it")
         if [file.regex, file.json, file.csv].count(None) != 2:
             self._fault(where, "a figure of merit is read by 'regex', 'json' or 'csv'; give one of them")
         elif file.regex is not None:

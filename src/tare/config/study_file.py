@@ -266,7 +266,7 @@ class _StudyReader:
             self.faults.add(node, ("repeats",), f"max {most} is less than min {least}; swap them")
         if file.until == 0:
             self.faults.add(node, ("repeats", "until"), "no interval is that narrow; use for example 2 %")
-        if most > least and file.until is None and file.budget is None:
+        if most > least and file.until is None and file.budget is None and not _has_slip(node):
             message = f"nothing stops this before {most}; add 'until: 2 %', or write 'repeats: {most}'"
             self.faults.add(node, ("repeats",), message)
         return Repeats(min=least, max=most, until=file.until, budget=self._budget(node, file.budget))
@@ -350,3 +350,8 @@ def _keys(node: Node | None) -> tuple[str, ...]:
 def _seed(name: str) -> int:
     """Return a seed that depends on the study's name alone, so that it is the same everywhere."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest(), "big")
+
+
+def _has_slip(node: Node) -> bool:
+    """Return whether `repeats` has an 'until' or another key that has a fault of its own."""
+    return isinstance(node, MapNode) and not node.entries.keys() <= {"min", "max"}

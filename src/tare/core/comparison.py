@@ -128,6 +128,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
       a figure within the margin.
     - `rounding` is how far rounding of the printed figures may have moved the ratio: 0.05 for ± 5 %.
       `rounding_hides` is true where that alone keeps it undecided: no number of blocks would decide it.
+    - `margin` is the margin of its verdict; None where it was drawn by an earlier version.
     - `timed_out` counts the runs of reference and contender that were ended at their time-out, and do not
       count. Nothing that favours such a side is claimed.
     """
@@ -159,6 +160,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     withheld_by: str = ""
     rounding: float = 0.0
     rounding_hides: bool = False
+    margin: float | None = None
     timed_out: tuple[int, int] = (0, 0)
 
     @property

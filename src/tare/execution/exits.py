@@ -93,7 +93,7 @@ def _judge_exit(end: StagesEnd, timeout_s: float, work: Path, output: str, where
         )
         return Outcome(State.FAILED, f"{where}{code}{printed}", "exit code")
     if aborted := abort_of(work, (end.stderr, end.stdout)):
-        return Outcome(State.FAILED, f"{where}the launcher's exit code is 0, but {aborted}", "exit code")
+        return Outcome(State.FAILED, f"{where}the exit code is 0, but {aborted}", "exit code")
     return None
 
 

@@ -20,6 +20,7 @@ from tare.core.safe_folder import SafeFolder
 from tare.execution.launcher_output import (
     LauncherFrame,
     blocks_of,
+    failed_step,
     frame_of,
     is_consequence,
     is_killed_program,
@@ -207,13 +208,14 @@ def _warning(printed: list[list[str]]) -> str:
 
 
 def abort_of(work: Path, outputs: Iterable[str]) -> str:
-    """Return the reason if the launcher's output reports a failed rank; empty if it reports none.
+    """Return the reason if a launcher's output reports a failed rank or step; empty if it reports none.
 
-    The launcher's exit code does not matter: mpirun exits with 0 after MPI_Abort with 0.
+    The exit code does not matter: mpirun exits with 0 after MPI_Abort with 0, and a script in which a
+    launcher failed exits with what its last command did.
     """
     names = list(outputs)
-    frame = frame_of([_read(work / name) for name in names])
-    return reason_of(work, names) if frame is not None else ""
+    texts = [_read(work / name) for name in names]
+    return reason_of(work, names) if frame_of(texts) is not None else _cut(failed_step(texts))
 
 
 def own_end_of(work: Path, outputs: Iterable[str]) -> str:

@@ -84,6 +84,17 @@ _SRUN = re.compile(
 )
 _SHELL_REPORT = re.compile(r": line \d+:\s+\d+ (?:Killed|Terminated)\b")
 """As bash prints it: the script, its line, the process and what ended it."""
+_SRUN_FAILED = re.compile(
+    r"""^srun:[ ](?: fatal:[ ](.+)
+        | (Job[ ]step[ ]aborted.*)
+        | error:[ ](Unable[ ]to[ ](?:create[ ]step|allocate[ ]resources|confirm[ ]allocation).*
+            | (?:Application|Task|task[ ]\d+)[ ]launch[ ].*
+            | Node[ ]failure.*
+            | Timed[ ]out[ ]waiting[ ]for[ ]job[ ]step.*) )$""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""What srun prints when it could not start a step, or gave it up (src/srun and src/common/slurm_errno.c)."""
+
 _OOM = re.compile(r"oom[-_]kill", re.IGNORECASE)
 _EXECVP = re.compile(r"execvp error on file (.+) \(([^()]*)\)$", re.MULTILINE)
 _PROBE = re.compile(r"/(?:placement_probe|attest|bind)\.sh: (?:line )?\d+: exec: (.+?): (.+)$", re.MULTILINE)
@@ -200,6 +211,12 @@ def _not_started(program: str, why: str) -> str:
     is_cured = " " in name and why in _MISSING
     cure = "; if words after a blank are arguments, give them as args" if is_cured else ""
     return f"{name} could not be started: {why}{cure}"
+
+
+def failed_step(texts: Iterable[str]) -> str:
+    """Return why a step of Slurm was not run, or was given up, in srun's words; empty if it was not."""
+    found = next(filter(None, map(_SRUN_FAILED.search, texts)), None)
+    return f"a step failed: srun: {found[found.lastindex or 0].strip()}" if found else ""
 
 
 def frame_of(texts: Iterable[str]) -> LauncherFrame | None:

@@ -81,6 +81,16 @@ _INACTIVE = re.compile(r"^Inactive Modules:\n((?:[ \t]+\d+\).*\n?)+)", re.MULTIL
 """How Lmod says that it has unloaded modules which the new hierarchy does not have."""
 
 
+_SPACK = re.compile(r"==> Error: (.*(?:\n[ \t]+\S.*)*)")
+"""How Spack reports an error. Indented lines below it name the packages that a spec matches."""
+
+_SYNTAX = re.compile(r"^\S+: (?:eval: )?line \d+: (syntax error.*|unexpected EOF.*)", re.MULTILINE)
+"""How bash says that setup lines are no commands. Its number counts lines of the script, not of the setup."""
+
+_OUR_END = "near unexpected token `}'"
+"""Where bash comes to when a command of the setup has no end: to the brace of _whole."""
+
+
 class Fault(msgspec.Struct, frozen=True):
     """A step that failed: the command, the node, its exit code, and what it printed.
 
@@ -273,8 +283,10 @@ def words_of(printed: str) -> str:
         return _one_line(found[1])
     if found := re.search(r"ERROR:(?:\d+:)?\s*(.*)", text):  # environment-modules
         return _one_line(found[1])
-    if found := re.search(r"==> Error: (.*)", text):  # Spack
+    if found := _SPACK.search(text):
         return _one_line(found[1])
+    if found := _SYNTAX.search(text):
+        return _one_line(found[1].replace(_OUR_END, f"{_OUR_END}, or where the lines end"))
     lines = [line for line in text.splitlines() if line.strip()]
     return _one_line(lines[-1]) if lines else ""
 

@@ -221,6 +221,8 @@ def read_environment(folder: Path, name: str) -> Environment:
     """Return the environment that `store_environment` wrote under this hash. Raises CampaignError."""
     file = SafeFolder(folder, ENVIRONMENTS, f"{name}.json")
     found = read_json(file, Environment, "delete it: figures do not depend on it")
+    if found is None and not folder.exists():
+        raise CampaignError.gone(folder)
     if found is None:
         raise CampaignError(f"{file.path}: cannot read: {os.strerror(errno.ENOENT)}")
     return found

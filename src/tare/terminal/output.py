@@ -8,6 +8,7 @@ terminal, reorder a line or forge one. Colour is used only at a terminal.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -100,8 +101,7 @@ def print_json(schema: str, body: Mapping[str, Any]) -> None:
     from tare.core.verdict import json_value
 
     text = msgspec.json.encode({"schema": schema, **body}, enc_hook=json_value)
-    sys.stdout.buffer.write(_seen(msgspec.json.format(text, indent=1) if sys.stdout.isatty() else text))
-    sys.stdout.buffer.write(b"\n")
+    _write(_seen(msgspec.json.format(text, indent=1) if sys.stdout.isatty() else text) + b"\n")
     sys.stdout.flush()
 
 
@@ -116,6 +116,14 @@ def _seen(text: bytes) -> bytes:
     return text if text.isascii() and b"\x7f" not in text else visible_json(text.decode()).encode()
 
 
+def _write(text: bytes) -> None:
+    """Write UTF-8 to standard output, for which a caller in this process may have put a stream of text."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.buffer.write(text)
+    else:
+        sys.stdout.write(text.decode())
+
+
 _PIECE = 1000
 """How many entries of a long list are printed in one write."""
 
@@ -128,12 +136,12 @@ def print_long_json(schema: str, name: str, items: Iterable[object], body: Mappi
     if sys.stdout.isatty():
         print_json(schema, {name: list(items), **body})
         return
-    out, encode, source, comma = sys.stdout.buffer, msgspec.json.encode, iter(items), b""
-    out.write(encode({"schema": schema})[:-1] + b"," + _seen(encode(name)) + b":[")
+    encode, source, comma = msgspec.json.encode, iter(items), b""
+    _write(encode({"schema": schema})[:-1] + b"," + _seen(encode(name)) + b":[")
     while piece := list(islice(source, _PIECE)):
-        out.write(comma + _seen(encode(piece)[1:-1]))
+        _write(comma + _seen(encode(piece)[1:-1]))
         comma = b","
-    out.write(b"]," + _seen(encode(body)[1:]) + b"\n")
+    _write(b"]," + _seen(encode(body)[1:]) + b"\n")
     sys.stdout.flush()
 
 

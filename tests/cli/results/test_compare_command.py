@@ -38,7 +38,7 @@ KEYS = {
         "may_miss",
         "assumes_independence",
     ),
-    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "rounding_hides", "timed_out"),
+    *("planned_blocks", "mean", "paid", "withheld_by", "rounding", "rounding_hides", "margin", "timed_out"),
 }
 
 COLUMNS = ["contender", "workload", "at", "figure of merit", "against host", "n", "verdict"]
@@ -293,6 +293,16 @@ def test_variants_of_two_factors_have_the_names_that_the_report_gives_them(tmp_p
     assert told == {"bare · overlay", "docker · host", "docker · overlay"}
     assert told | {"bare · host"} == names
     assert "against bare · host" in table
+
+
+def test_a_contender_with_another_problem_than_its_reference_is_named_by_it(tmp_path: Path) -> None:
+    """Listed cases are coupled: `cases: [{network: host, n: 12}, {network: overlay, n: 14}, …]`."""
+    sides = (("host", 12), ("overlay", 12), ("overlay", 14))
+    found = make_campaign([make_case(network, parameters={"n": n}) for network, n in sides])
+    plan = msgspec.structs.replace(found.plan, together=(("network", "n"),))
+    folder = write_campaign(msgspec.structs.replace(found, plan=plan), tmp_path / "c")
+    told = {line.split("  ")[0] for line in compare(folder).stdout.splitlines() if "pingpong" in line}
+    assert told == {"overlay", "overlay · n=14 against 12"}
 
 
 def test_the_margin_that_is_asked_about_is_that_of_the_quality_warnings(tmp_path: Path) -> None:

@@ -235,7 +235,10 @@ def _limit(rule: Rule, bound: Bound, match: Match) -> float:
 def _verdict(rule: Rule, findings: Sequence[LimitResult], unproven: Mapping[str, Uncrossed]) -> RuleVerdict:
     by_bound = iter(findings)
     outcome = _OUTCOMES[_evaluate(rule.violation, by_bound)]
-    judged = tuple(one for finding in findings for one in _judged(finding, outcome, unproven))
+    is_part = len(findings) > 1 or rule.has_negation
+    judged = tuple(
+        one for finding in findings for one in _judged(finding, outcome, unproven, is_part=is_part)
+    )
     return RuleVerdict(rule=rule, outcome=outcome, judged=judged)
 
 
@@ -248,7 +251,7 @@ def _evaluate(node: Node, findings: Iterator[LimitResult]) -> Ternary:
 
 
 def _judged(
-    finding: LimitResult, of_rule: Outcome, unproven: Mapping[str, Uncrossed]
+    finding: LimitResult, of_rule: Outcome, unproven: Mapping[str, Uncrossed], *, is_part: bool
 ) -> Iterator[CheckedComparison]:
     trial = finding.trial
     for i, match in enumerate(trial.sample.matches):
@@ -272,7 +275,10 @@ def _judged(
             is_beyond=finding.is_beyond[i],
             outcome=_of_one(finding.is_beyond[i], of_rule),
             why="; ".join(
-                filter(None, (why(finding, i), match.note, _unproven_words(n_not_proven, n_to_prove)))
+                filter(
+                    None,
+                    (why(finding, i, is_part=is_part), match.note, _unproven_words(n_not_proven, n_to_prove)),
+                )
             ),
             verdict=None if row is None else row.verdict,
             assumes_independence=row is not None and row.assumes_independence,

@@ -157,14 +157,20 @@ def _result(trial: Trial, match: Match, *, is_beyond: bool, is_within: bool) -> 
     return Ternary.TRUE if is_beyond else Ternary.FALSE
 
 
-def why(finding: LimitResult, i: int) -> str:
-    """Return the reason for the result of a match, and which look it is if there was an earlier one."""
+def why(finding: LimitResult, i: int, *, is_part: bool = False) -> str:
+    """Return the reason for the result of a match, and which look it is if there was an earlier one.
+
+    Of a bound that `is_part` of a rule, or was negated, it is said whether it holds: to be within or beyond
+    its limit is neither good nor bad there.
+    """
     looks, note = finding.trial.sample.quantity.looks, finding.trial.sample.matches[i].note
+    bound = finding.trial.bound.text
     match finding.is_beyond[i]:
         case Ternary.TRUE:
-            reason = "the whole interval is beyond the limit"
+            reason = f"“{bound}” holds for certain" if is_part else "the whole interval is beyond the limit"
         case Ternary.FALSE:
-            reason = "the whole interval is within the limit"
+            no = f"“{bound}” certainly does not hold"
+            reason = no if is_part else "the whole interval is within the limit"
         case Ternary.UNKNOWN:
             reason = _why_unknown(finding, i)
     if looks and len(looks[i]) > 1:

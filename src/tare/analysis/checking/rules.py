@@ -7,6 +7,7 @@ violated by its opposite. In a violation, each comparison asks whether *any* mat
 from __future__ import annotations
 
 import enum
+import re
 
 import msgspec
 
@@ -148,6 +149,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """Return the rule as the user wrote it: ``fail if overhead(…) > 5 %``."""
         return f"{'fail' if self.kind is Kind.FAIL_IF else 'pass'} if {self.text}"
+
+    @property
+    def has_negation(self) -> bool:
+        """Return whether it has a ``not``, so that a bound may be the opposite of what is written."""
+        return re.search(r"\bnot\b", self.text) is not None
 
     def fault(self, column: int, message: str) -> UsageError:
         """Return a UsageError with `message` about the text at `column`."""

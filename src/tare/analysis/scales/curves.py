@@ -51,6 +51,15 @@ class Curves(msgspec.Struct, frozen=True):
     crossovers: tuple[Crossover, ...] = ()
     saturations: tuple[Saturation, ...] = ()
 
+    @property
+    def numbers_of_blocks(self) -> list[int]:
+        """Return how many blocks are behind each line, crossover and saturation."""
+        return [
+            *(one.n_blocks for one in self.hockney),
+            *(one.n_blocks for one in self.crossovers),
+            *(one.n_blocks for one in self.saturations),
+        ]
+
 
 class _Curve(NamedTuple):
     """A primary figure of merit of one side along a numeric coordinate or setting.

@@ -131,6 +131,7 @@ class JudgedFamily:
                 itertools.repeat(""),
                 np.expm1(found.rounding).tolist(),
                 self._hidden_by_rounding(verdicts),
+                itertools.repeat(self.terms.margin),
             )
         )
 

@@ -67,16 +67,20 @@ def _base_name(one: Mpi) -> str:
 
 
 def _with_compiler(one: Mpi, others: Sequence[Mpi]) -> Mpi:
-    """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p)."""
-    if one.family != "Intel MPI" or "mpicc" in one.programs or loaded(one):
+    """Return an Intel MPI without an mpicc with that of an MPICH, whose ABI it shares (tare.p2p).
+
+    What modules and Spack load comes before `path`, so mpirun stays that of the Intel MPI.
+    """
+    if one.family != "Intel MPI" or "mpicc" in one.programs:
         return one
-    able = [other for other in others if "mpicc" in other.programs and not loaded(other)]
-    mpich = next((other for other in able if other.family == "MPICH"), None)
+    able = [other for other in others if other.family == "MPICH" and "mpicc" in other.programs]
+    placed = [other for other in able if other.prefix and "${" not in other.prefix]
+    mpich = min(placed, key=lambda other: bool(loaded(other)), default=None)
     if mpich is None:
         return one
     return msgspec.structs.replace(
         one,
-        path=(*one.path, *mpich.path),
+        path=(*one.path, *(mpich.path or (f"{mpich.prefix}/bin",))),
         programs=(*one.programs, "mpicc"),
         origin=f"{one.origin}; mpicc of {mpich.family} {mpich.version}, which has the same ABI",
     )

@@ -15,7 +15,7 @@ _AGAIN = "try again when its hosts answer, or look whose it is by now"
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only list what would be ended or removed.")
-@click.option("--site", metavar="SITE", help="Also look in the clusters of this site.")
+@click.option("--site", metavar="SITE", help="Also look in the clusters and queues of this site.")
 @click.option(
     "--before-boot",
     is_flag=True,

@@ -59,12 +59,7 @@ def command(folder: Path, margin: float | None, as_json: bool) -> None:
     _print_hockney(found.hockney, campaign.plan)
     _print_crossovers(found.crossovers, campaign.plan)
     _print_saturations(found.saturations, campaign.plan)
-    n_blocks = [
-        *(one.n_blocks for one in found.hockney),
-        *(one.n_blocks for one in found.crossovers),
-        *(one.n_blocks for one in found.saturations),
-    ]
-    if text := assumed_of_intervals(n_blocks):
+    if text := assumed_of_intervals(found.numbers_of_blocks):
         echo("", text)
 
 

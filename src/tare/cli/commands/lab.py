@@ -96,7 +96,8 @@ def up(nodes: int | None, spec_path: Path | None, services: tuple[str, ...], nam
     for service in services:
         remark = running.add_service(service, is_complete=True)
         report, trial = SERVICES[service].report, SERVICES[service].trial
-        echo(f"{report}{remark and f', {remark}'}; try: tare lab exec n1 -- {trial}", "")
+        named = "" if name == _LAB else f"--name {name} "
+        echo(f"{report}{remark and f', {remark}'}; try: tare lab exec {named}n1 -- {trial}", "")
     _print_hosts(running)
 
 

@@ -165,12 +165,12 @@ class TextReader:
         self._percentile_unit = None
 
     def _refine_iops(self, job: Job, totals: str) -> None:
-        """Replace rates that are printed without their carry by the number of operations / time."""
+        """Replace rates by the number of operations / time, of which fio prints some digits."""
         for operation, total in zip(("read", "write", "trim"), re.findall("[0-9]+", totals), strict=False):
             text, unit, runtime_ms = self._iops.get(operation, ("", 1.0, 0.0))
             if runtime_ms:
                 rate = 1000 * float(total) / runtime_ms
-                if _lost_carry(text, rate / unit):
+                if _is_printed_as(text, rate / unit) or _lost_carry(text, rate / unit):
                     job.figures[operation]["iops"] = rate
 
     def _read_latency(self, figures: dict[str, float], line: str) -> None:
@@ -215,6 +215,12 @@ class TextReader:
                 yield "fio's text lacks lines of latencies, which its other lines show to be missing"
             if not jobs:
                 yield "fio began, but printed nothing of its jobs"
+
+
+def _is_printed_as(text: str, value: float) -> bool:
+    """Return whether `text` is `value`, with its last digit cut off or rounded."""
+    step = 10.0 ** -len(text.partition(".")[2])
+    return abs(value - number(text)) < step
 
 
 def _lost_carry(text: str, value: float) -> bool:

@@ -15,7 +15,13 @@ from typing import NamedTuple
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import coordinates
-from tare.plugins.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
+from tare.plugins.workloads.common.data_rates import (
+    RESULT,
+    gbit_per_s,
+    least_bytes,
+    loss_percent,
+    rounded_away,
+)
 from tare.plugins.workloads.common.log_parser import LogParser
 
 _FORWARD, _REVERSE = "client to server", "server to client"
@@ -30,15 +36,19 @@ _SHORT_S = 1.05
 
 
 class IntervalRow(NamedTuple):
-    """One row: the data moved from `start_s` to `end_s`, and for UDP the jitter and loss of datagrams."""
+    """One row: the data moved from `start_s` to `end_s`, and for UDP the jitter and loss of datagrams.
+
+    `gbit_per_s` is None where the unit is too large for the rate; then `fault` says so.
+    """
 
     start_s: float
     end_s: float
-    gbit_per_s: float
+    gbit_per_s: float | None
     least_bytes: int
     jitter_ms: float | None = None
     lost: int | None = None
     loss: float | None = None
+    fault: str = ""
 
 
 @dataclasses.dataclass
@@ -150,6 +160,8 @@ class _Run:
 
     def faults(self, time_s: float | None) -> Iterator[str]:
         totals = dict(self.totals(time_s))
+        rows = [*totals.values(), *self.both_ways(time_s).values()]
+        yield from dict.fromkeys(row.fault for row in rows if row.fault)
         streams = {stream for _, stream in self.flows if stream != "SUM"}
         n_streams = max(len(streams), self.n_connections)
         if self.failure:
@@ -184,7 +196,7 @@ _ROW = re.compile(
     r"\[ *\*?(?P<id>[0-9]{1,5}|SUM(?:-[0-9]{1,5})?)\]\s+"
     r"(?P<start>[0-9]{1,9}\.[0-9]{1,4})- *(?P<end>[0-9]{1,9}\.[0-9]{1,4}) sec\s+" + RESULT + r"(?=\s|$)"
     r"(?:\s+(?P<jitter>[0-9]{1,9}\.[0-9]{3}) ms\s+"
-    r"(?P<lost>[0-9]{1,15})/ *[0-9]{1,15} \((?P<loss>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)%\))?"
+    r"(?P<lost>[0-9]{1,15})/ *(?P<total>[0-9]{1,15}) \((?P<loss>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)%\))?"
 )
 _CSV = re.compile(
     r"(?:[+-][0-9]{4}:)?(?P<time>[0-9]{14})(?:\.[0-9]+)?,(?P<near>[^,]*,[^,]*),(?P<far>[^,]*,[^,]*),"
@@ -227,6 +239,8 @@ class Iperf2Log(LogParser):
                 run.ports[line.startswith("Server")] = port[1]
         elif "failed: " in line or line.startswith("error: "):
             self._read_failure(line)
+        elif line.startswith("Bounce-back test") and self._runs:
+            self._runs[-1].failure = "iperf's --bounceback measures round trips, not throughput"
 
     def _begin(self, *, is_banner: bool = False) -> _Run:
         """Return the test that begins: a new one if the last has rows, or failed and a banner follows."""
@@ -303,11 +317,13 @@ class Iperf2Log(LogParser):
         for number, ((run, faults), at) in enumerate(zip(runs, points, strict=True), start=1):
             findings.record_facts(**_facts(run))
             for direction, row in run.both_ways(self._time_s).items():
-                findings.measure("throughput", row.gbit_per_s, **{"direction": direction, **at})
+                if row.gbit_per_s is not None:
+                    findings.measure("throughput", row.gbit_per_s, **{"direction": direction, **at})
                 payload_bytes += row.least_bytes
             for is_sent, row in run.totals(self._time_s):
-                findings.measure("throughput_sent" if is_sent else "throughput", row.gbit_per_s, **at)
-                for fom, value in (("jitter", row.jitter_ms), ("lost", row.lost), ("loss", row.loss)):
+                throughput = "throughput_sent" if is_sent else "throughput"
+                figures = ((throughput, row.gbit_per_s), ("jitter", row.jitter_ms), ("lost", row.lost))
+                for fom, value in (*figures, ("loss", row.loss)):
                     if value is not None:
                         findings.measure(fom, value, **at)
                 payload_bytes += 0 if is_sent else row.least_bytes
@@ -324,16 +340,20 @@ class Iperf2Log(LogParser):
 
 def _row_of(line: str) -> IntervalRow | None:
     """Return the row in a line of text or CSV, or None if the line is not a row."""
+    fault = ""
     if match := _ROW.match(line):
         rate, amount = gbit_per_s(match), least_bytes(match)
+        fault = rounded_away(match) if rate is None else ""
     elif match := _CSV.match(line):
         rate, amount = float(match["rate"]) / 1e9, int(match["bytes"])
     else:
         return None
-    row = IntervalRow(float(match["start"]), float(match["end"]), rate, amount)
+    row = IntervalRow(float(match["start"]), float(match["end"]), rate, amount, fault=fault)
     if match["jitter"] is None or match["lost"][0] == "-":
         return row
-    return row._replace(jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=float(match["loss"]))
+    is_text = match.re is _ROW  # with two digits; CSV has more
+    loss = loss_percent(match["lost"], match["total"], match["loss"]) if is_text else float(match["loss"])
+    return row._replace(jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=loss)
 
 
 def _seconds(stamp: str) -> float:

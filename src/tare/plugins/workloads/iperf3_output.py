@@ -180,7 +180,7 @@ class Iperf3Log(LogParser):
             self._text.read(line)
             if self._text.is_done:
                 self._end_text()
-        elif line.startswith("iperf3: error"):
+        elif line.startswith(("iperf3: error", "iperf3: parameter error")):
             self._add(Iperf3Run(problems=[line]))
 
     def _end_text(self) -> None:

@@ -6,7 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from tare.plugins.workloads.common.data_rates import RESULT, gbit_per_s, least_bytes
+from tare.plugins.workloads.common.data_rates import (
+    RESULT,
+    gbit_per_s,
+    least_bytes,
+    loss_percent,
+    rounded_away,
+)
 from tare.plugins.workloads.iperf3_run import FORWARD, REVERSE, Figure, Iperf3Run
 
 _DIRECTIONS = {"TX-C": FORWARD, "RX-S": FORWARD, "RX-C": REVERSE, "TX-S": REVERSE}
@@ -124,15 +130,16 @@ class TextRun:
             run.facts["protocol"] = "tcp"
         for end, direction, row in self._totals():
             datagrams = _DATAGRAMS.search(row["rest"])
-            run.figures.append(
-                Figure("throughput" if end == "receiver" else "throughput_sent", gbit_per_s(row), direction)
-            )
+            if (rate := gbit_per_s(row)) is not None:
+                fom = "throughput" if end == "receiver" else "throughput_sent"
+                run.figures.append(Figure(fom, rate, direction))
             if datagrams is None and end == "sender" and (sent := _RETRANSMITS.match(row["rest"])):
                 run.figures.append(Figure("retransmits", float(sent[1]), direction))
             if datagrams is not None and end != "sender":
                 run.figures.append(Figure("jitter", float(datagrams["jitter"]), direction))
                 run.figures.append(Figure("lost", float(datagrams["lost"]), direction))
-                run.figures.append(Figure("loss", float(datagrams["percent"]), direction))
+                loss = loss_percent(datagrams["lost"], datagrams["total"], datagrams["percent"])
+                run.figures.append(Figure("loss", loss, direction))
             if end == "receiver":
                 run.payload_bytes += least_bytes(row)
         if self._cpu is not None:
@@ -150,6 +157,7 @@ class TextRun:
     def _faults(self) -> Iterator[str]:
         if self._failure:
             yield self._failure
+        yield from {rounded_away(row) for _, _, row in self._totals() if gbit_per_s(row) is None}
         totals = {(end, way) for end, way, _ in self._totals()}
         ends = {end for end, _ in totals}
         ways = {way for _, way in totals}

@@ -214,7 +214,8 @@ class LammpsLog(ApplicationLog):
                     continue
                 self._findings.measure(fom, value, **at)
         for number, session in enumerate(sessions, 1):
-            if session.wall_time is not None and session.loops and not session.is_ended_early:
+            # It has whole seconds: 0:00:00 says no more than that it is less than one.
+            if session.wall_time and session.loops and not session.is_ended_early:
                 at = run_number(number, len(sessions))
                 self._findings.measure("wall_time", session.wall_time, **at)
         if not loops:

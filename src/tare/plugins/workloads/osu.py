@@ -19,7 +19,7 @@ _LARGEST_PAIR = 4 << 20
 _LARGEST_COLLECTIVE = 1 << 20
 """OMB's default largest messages, in bytes (MAX_MESSAGE_SIZE, MAX_MSG_SIZE_COLL in osu_util.h)."""
 
-_ATOMIC_BYTES = 8  # the only size of atomic operations
+_ATOMIC_BYTES = 8  # of atomic operations before version 7, where the data type sets the size
 
 _MEMORY_BYTES = 512 << 20
 """OMB's limit for the buffers of a collective (-M); it silently lowers the largest message to fit."""
@@ -69,8 +69,8 @@ _PAIRS = (
     ("acc_latency", "MPI_Accumulate Latency", _LATENCY, "One-sided MPI_Accumulate."),
     ("get_acc_latency", "MPI_Get_accumulate Latency", _LATENCY, "One-sided MPI_Get_accumulate."),
     ("latency_mp", "Multi-process Latency", _LATENCY, "One message to and fro, ranks with forked processes."),
-    ("fop_latency", "MPI_Fetch_and_op Latency", _ATOMIC, "MPI_Fetch_and_op on a number of 8 bytes."),
-    ("cas_latency", "MPI_Compare_and_swap Latency", _ATOMIC, "MPI_Compare_and_swap on a number of 8 bytes."),
+    ("fop_latency", "MPI_Fetch_and_op Latency", _ATOMIC, "MPI_Fetch_and_op on one number."),
+    ("cas_latency", "MPI_Compare_and_swap Latency", _ATOMIC, "MPI_Compare_and_swap on one number."),
 )  # fmt: skip
 """Benchmarks between two ranks: OMB's name, its title, its figures of merit, and what it measures."""
 
@@ -116,7 +116,8 @@ quote it.
 Traps: the program must be built with the MPI of the platform's launcher, or every rank runs alone. Sizes
 of a study's own need version 5.3 or later (-m MIN:MAX). `iterations` sets small and large messages alike;
 0 leaves OMB's own numbers (10000 and 1000 for latency, 1000 and 100 for collectives). A table has no
-closing line: one that ends early is refused because its last size is missing."""
+closing line: one that ends early is refused because its last size is missing. Atomic operations are on
+8 bytes before version 7, and then on 1 byte, or on the data type of `args: -T mpi_int`."""
 
 
 class OsuBenchmark(Benchmark, frozen=True, kw_only=True):

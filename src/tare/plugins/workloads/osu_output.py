@@ -18,7 +18,7 @@ from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import Sieve
-from tare.plugins.workloads.osu_tables import COLUMNS, Expectation, Sizes, Table, is_figure
+from tare.plugins.workloads.osu_tables import COLUMNS, VALID, Expectation, Sizes, Table, is_figure
 
 SMALL_MEAN = "latency_small_mean"
 SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -49,7 +49,7 @@ _MESSAGES_A_TIME = {
 }
 """The least number of messages that a node sends and receives in each repetition, if more than one."""
 _SIEVE = Sieve(
-    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|(?:#|[^\S\n])*+"
+    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|FAILED:|(?:#|[^\S\n])*+"
     r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization))",
     "osu_",
     "Limiting max",
@@ -104,7 +104,7 @@ class OsuLog(LogParser):
                 return
             if first in {"#", "["}:
                 self._read_fact(table, line)
-            elif line.startswith("DATA VALIDATION ERROR"):
+            elif line.startswith(("DATA VALIDATION ERROR", "FAILED:")):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
             self._read_title(line)
@@ -123,7 +123,7 @@ class OsuLog(LogParser):
             return
         row = table.pattern.fullmatch(line.removeprefix(table.label)) if table.pattern else None
         last = table.heads[-1] if table.heads else ""
-        if row and (is_figure(last) or row.groups()[-1] == "Pass"):
+        if row and (is_figure(last) or row.groups()[-1] in VALID):
             table.lacks_end = True
             self.read(line)
         else:
@@ -196,7 +196,7 @@ class OsuLog(LogParser):
         if row:
             table.rows.append(row.groups())
             self._findings.keep(table.n_figures)
-            if table.validation is not None and row.groups()[table.validation] != "Pass":
+            if table.validation is not None and row.groups()[table.validation] not in VALID:
                 self._findings.problem(
                     f"{self._name(table)} has a row that failed its validation: {line.strip()}"
                 )

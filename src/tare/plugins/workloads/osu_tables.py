@@ -40,8 +40,13 @@ COLUMNS = {
 
 _TAIL = re.compile(r"p([0-9]{1,2}) tail (lat|bw)\S*")
 _VALIDATION = "validation"
+VALID = frozenset({"Pass", "passed"})
+"""What stands in a row whose data were right; atomic operations say passed (osu_cas_latency.c)."""
+_ATOMIC_BYTES = frozenset({1, 4, 8})
+"""The sizes of the numbers of atomic operations: 8 until version 7 let them choose a data type (-T)."""
 
-_GAP = re.compile(r"\t+\s*|\s{2,}")
+_GAP = re.compile(r"\t+\s*|\s{2,}| (?=P[0-9]+ Tail BW)")
+"""What parts the heads: one space is enough before percentiles of bandwidths, which fill their width."""
 
 
 def is_figure(head: str) -> bool:
@@ -141,7 +146,7 @@ class Table:
         if self.is_cut:
             yield "breaks off in the middle of a row"
         if not self.rows:
-            yield "has no rows"
+            yield "has no rows that fit its heads"
         elif not expected.has_sizes:
             if len(self.rows) > 1:
                 yield f"has {len(self.rows)} rows instead of one"
@@ -150,7 +155,10 @@ class Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
-            yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
+            if expected.sweeps:
+                yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
+            elif sizes[-1] not in _ATOMIC_BYTES:
+                yield f"is of {sizes[-1]} bytes, which no atomic operation has"
 
     def _faults_of_ends(self, first: int, last: int, expected: Expectation) -> Iterator[str]:
         asked = expected.asked or self.asked

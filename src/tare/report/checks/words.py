@@ -38,8 +38,10 @@ def measured_words(one: CheckedComparison, *, is_adjusted: bool = False) -> str:
     if low is None or high is None:
         return f"{_number(value, one, None)}{unit}"
     half = (high - low) / 2
-    ends = ", ".join(_number(end, one, half) for end in (low, high))
-    return f"{_number(value, one, half)}{unit} [{ends}]"
+    limit = -one.limit if one.is_turned else one.limit
+    more = next((more for more in range(_MOST_MORE) if _shows((low, high), limit, one, half, more)), 0)
+    ends = ", ".join(_number(end, one, half, more) for end in (low, high))
+    return f"{_number(value, one, half, more)}{unit} [{ends}]"
 
 
 def in_compare(one: CheckedComparison) -> str:
@@ -106,13 +108,27 @@ def headline(check: Check) -> str:
     return f"{check.outcome}: {', '.join(parts)}"
 
 
-def _number(value: float, one: CheckedComparison, half: float | None) -> str:
-    """Return `value` with digits down to about a tenth of the half width of its interval."""
+_MOST_MORE = 4
+"""So many more digits, at most, show on which side of a limit the end of an interval lies."""
+
+
+def _shows(ends: tuple[float, float], limit: float, one: CheckedComparison, half: float, more: int) -> bool:
+    """Return whether the printed ends of an interval are on those sides of the limit where they are."""
+    is_percent = one.unit == "%" and not one.function.is_figure
+    for end in ends:
+        shown = float(_number(end, one, half, more).replace("−", "-")) / (100 if is_percent else 1)
+        if end != limit and ((shown > limit) is not (end > limit) or math.isclose(shown, limit)):
+            return False
+    return True
+
+
+def _number(value: float, one: CheckedComparison, half: float | None, more: int = 0) -> str:
+    """Return `value` with digits down to about a tenth of the half width of its interval, or `more`."""
     if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""
-        text = f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100)}f}"
+        text = f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100) + more}f}"
     else:
-        text = f"{value:.{_decimals(value, half)}f}"
+        text = f"{value:.{_decimals(value, half) + more}f}"
     return (text if float(text) else text.lstrip("+-")).replace("-", "−")
 
 

@@ -25,6 +25,14 @@
   });
   systemDark.addEventListener("change", () => theme === "auto" && drawCharts());
 
+  // A phone shows each row of these tables as a block, with the title of its column before each number.
+  for (const table of all("#why table.plain, #causes table.plain")) {
+    table.classList.add("stacks");
+    const titles = all("thead th", table).map((title) => title.textContent);
+    for (const row of table.tBodies[0].rows)
+      for (const cell of row.cells) cell.dataset.title = titles[cell.cellIndex];
+  }
+
   // Downloads: the still picture is in the page already, as an address that a link may take.
   for (const link of all("a.picture")) {
     link.href = one("img.still", link.closest("figure")).src;

@@ -10,6 +10,7 @@ from tare.core.units import format_bytes
 from tare.core.values import Settings
 from tare.report.section import SectionFacts, own_section
 from tare.report.variants import Variant, Variants
+from tare.report.words.assumed import assumed_of_intervals
 from tare.report.words.curves import crossover_words, misfit_words, saturation_words
 from tare.report.words.numbers import NARROW, words
 from tare.report.words.scaling import measured, settings_words
@@ -59,13 +60,17 @@ class SaturationRow:
 
 @dataclasses.dataclass(frozen=True)
 class CurveTables:
-    """The tables of the section; `n_lines` counts Hockney's lines, of which `hockney` has the first."""
+    """The tables of the section; `n_lines` counts Hockney's lines, of which `hockney` has the first.
+
+    `assumed` is what intervals of few blocks assume.
+    """
 
     hockney: tuple[HockneyRow, ...]
     n_lines: int
     crossovers: tuple[CrossoverRow, ...]
     saturations: tuple[SaturationRow, ...]
     margin: float | None
+    assumed: str
 
 
 def _made(facts: SectionFacts) -> CurveTables | None:
@@ -86,6 +91,7 @@ def curve_tables(curves: Curves, variants: Variants) -> CurveTables:
         crossovers=tuple(_crossover(one, variants) for one in curves.crossovers),
         saturations=tuple(_saturation(one, variants) for one in curves.saturations),
         margin=next((one.margin for one in curves.saturations), None),
+        assumed=assumed_of_intervals(curves.numbers_of_blocks),
     )
 
 

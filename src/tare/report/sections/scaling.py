@@ -11,6 +11,7 @@ from tare.report.charts.figures import Figure
 from tare.report.charts.scaling import curve_variant, labels_suffix
 from tare.report.section import SectionFacts, own_section
 from tare.report.variants import Variant, Variants
+from tare.report.words.assumed import assumed_of_intervals
 from tare.report.words.numbers import words
 from tare.report.words.scaling import (
     efficiency_words,
@@ -60,17 +61,23 @@ class ScalingBlock:
 
 
 class Scaling(NamedTuple):
-    """The problems that scale, and the figures that show it."""
+    """The problems that scale, the figures that show it, and what intervals of few blocks assume."""
 
     blocks: tuple[ScalingBlock, ...]
     figures: tuple[Figure, ...]
+    assumed: str
 
 
 def _made(facts: SectionFacts) -> Scaling | None:
     if not facts.scaling:
         return None
     blocks = (_block(title, alike, facts.variants) for title, alike in facts.scaling.items())
-    return Scaling(tuple(blocks), tuple(one for one in facts.figures if one.is_of_scale))
+    points = (point for alike in facts.scaling.values() for curve in alike for point in curve.points)
+    return Scaling(
+        tuple(blocks),
+        tuple(one for one in facts.figures if one.is_of_scale),
+        assumed_of_intervals(point.n_blocks for point in points),
+    )
 
 
 SECTION = own_section(__file__, "How does it scale?", after="overview", make=_made)

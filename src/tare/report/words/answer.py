@@ -15,7 +15,7 @@ from tare.core.comparison import Comparison
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
-from tare.report.words.changes import change, labelled
+from tare.report.words.changes import change, from_to, labelled
 from tare.report.words.clauses import (
     Clause,
     effects,
@@ -107,6 +107,10 @@ def answer(
     if all(one.ratio is None and not is_without_ratio(one) for one in headlines):
         if any(one.is_apart for one in headlines):
             return Answer(variant, f"was not measured together with {reference}: {_NEVER}", "", ())
+        if any(one.ratio is not None for one in overview):
+            why = _only_reason(headlines) or "the tables have each case"
+            text = f"has no average beside {reference}: {why}."
+            return Answer(variant, text, "", tuple(one.contender_case for one in overview))
         return Answer(
             variant, f"has not been measured beside {reference}{_why_unmeasured(headlines)}.", "", ()
         )
@@ -161,9 +165,14 @@ _NEVER = "no block of any session has runs of both, so nothing is said of what t
 
 def _why_unmeasured(headlines: Sequence[Headline]) -> str:
     """Return why no figure was measured on both sides, if all have one reason; else `` yet``."""
+    reason = _only_reason(headlines)
+    return f": {reason}" if reason and "has not been run" not in reason else " yet"
+
+
+def _only_reason(headlines: Sequence[Headline]) -> str:
+    """Return the reason that all figures share why they have no number; empty if there is none."""
     reasons = {one.note.removeprefix(NOT_MEASURED).removeprefix(": ") for one in headlines}
-    reason = reasons.pop() if len(reasons) == 1 else ""
-    return f": {visible(reason)}" if reason and "has not been run" not in reason else " yet"
+    return visible(reasons.pop()) if len(reasons) == 1 else ""
 
 
 def _notes(headlines: Sequence[Headline], variants: Variants) -> list[str]:
@@ -214,7 +223,7 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     )
     if any(len(one.cases) > 1 for one in headlines):
         parts.append("Scales are averaged only where each has the same verdict.")
-    parts.append(f"Equivalent: the whole interval lies within {_within(margin)}.")
+    parts.append(f"Equivalent: the whole interval lies within {_within(margin)}{from_to(margin)}.")
     mean = headlines[0].mean
     parts += filter(None, (averaged_words(mean), misasked_words(mean, [one.better for one in headlines])))
     parts += filter(None, [assumed_words(measured, "All of it")])

@@ -12,9 +12,11 @@ import math
 from typing import NamedTuple
 
 from tare.core.comparison import Comparison, Finding
+from tare.core.margins import is_within, margin_ends
 from tare.core.values import Settings
 from tare.core.verdict import differences
 from tare.report.words.numbers import (
+    MOST_DECIMALS,
     NARROW,
     SPACE,
     bracket,
@@ -45,6 +47,14 @@ def sign_legend() -> str:
     return ", ".join(f"{one.sign} is {one}" for one in differences())
 
 
+def from_to(margin: float) -> str:
+    """Return the ends of a margin, which is symmetric in the ratio: ``, from −1.96 % to +2 %``."""
+    if not margin:
+        return ""
+    low, high = (100 * (end - 1) for end in margin_ends(margin))
+    return f", from −{-low:.3g}{NARROW}% to +{high:.3g}{NARROW}%"
+
+
 class WordedChange(NamedTuple):
     """A number with its unit, and its interval in the same notation, which is empty if there is none."""
 
@@ -61,7 +71,7 @@ def change(one: Finding) -> WordedChange | None:
         return None
     if is_manifold(one.ratio):
         return factor(one.ratio, one.low, one.high)
-    return shares(one.ratio - 1, bounds_of(one))
+    return shares(one.ratio - 1, bounds_of(one), margin=one.margin)
 
 
 def levels(one: Comparison) -> tuple[str, str] | None:
@@ -94,10 +104,33 @@ def bounds_of(one: Finding) -> tuple[float, float] | None:
     return None if one.low is None or one.high is None else (one.low - 1, one.high - 1)
 
 
-def shares(share: float, bounds: tuple[float, float] | None, *, is_signed: bool = True) -> WordedChange:
-    """Return a share and its interval in percent, with the same decimals."""
+def shares(
+    share: float,
+    bounds: tuple[float, float] | None,
+    *,
+    is_signed: bool = True,
+    margin: float | None = None,
+) -> WordedChange:
+    """Return a share and its interval in percent, with the same decimals.
+
+    They are as many as show whether the interval lies within the margin: 2.04 is not within ± 2 %.
+    """
     decimals = share_decimals(share, bounds)
+    if bounds is not None and margin is not None:
+        while decimals < MOST_DECIMALS and _looks_within(bounds, decimals, margin) is not is_within(
+            1 + bounds[0], 1 + bounds[1], margin
+        ):
+            decimals += 1
     return WordedChange(percent(share, is_signed=is_signed, decimals=decimals), bracket(bounds, decimals))
+
+
+def _looks_within(bounds: tuple[float, float], decimals: int, margin: float) -> bool:
+    """Return whether an interval that is printed with so many decimals lies within the margin."""
+    low, high = (1 + float(f"{end * 100:.{decimals}f}") / 100 for end in bounds)
+    return is_within(low * (1 + _EXACT), high * (1 - _EXACT), margin)
+
+
+_EXACT = 1e-12
 
 
 def factor(ratio: float, low: float | None, high: float | None) -> WordedChange:

@@ -23,7 +23,7 @@ _UNITS = {"1/s": "/s", "us": "µs", "usec": "µs", "Mbytes/s": "MB/s", "Mbytes/s
 MOST_IN_PERCENT = 10.0
 """A ratio above this or below its inverse is written as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
 
-_MOST_DECIMALS = 4
+MOST_DECIMALS = 4
 _WIDE = 0.2
 _MOST_DIGITS = 5
 _LEAST_MEASURED, _MOST_MEASURED = 2, 6
@@ -134,7 +134,7 @@ def share_decimals(share: float, bounds: tuple[float, float] | None) -> int:
         {0.0, share} if bounds[0] == bounds[1] else set(bounds)
     )  # an end that is not 0 must not look like 0
     n_looks = min(len(ends), 2)
-    while decimals < _MOST_DECIMALS and len({float(f"{end * 100:.{decimals}f}") for end in ends}) < n_looks:
+    while decimals < MOST_DECIMALS and len({float(f"{end * 100:.{decimals}f}") for end in ends}) < n_looks:
         decimals += 1
     return decimals
 

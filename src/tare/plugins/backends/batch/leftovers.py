@@ -53,8 +53,13 @@ def left_in(queue: Queue) -> Iterator[Leftover]:
     Raises BackendError if the queue does not answer.
     """
     for job in campaign_jobs(queue.jobs(())):
-        what = f"{queue.system} job {job.id} of {job.folder or job.name}"
-        yield Leftover("cancel", what, (Owner(job.session, job.folder),), partial(_cancel, queue, job.id))
+        yield leftover_of(queue, job)
+
+
+def leftover_of(queue: Queue, job: CampaignJob) -> Leftover:
+    """Return a job of a campaign in `queue`, for `tare clean`."""
+    what = f"{queue.system} job {job.id} of {job.folder or job.name}"
+    return Leftover("cancel", what, (Owner(job.session, job.folder),), partial(_cancel, queue, job.id))
 
 
 def _cancel(queue: Queue, job: str) -> bool:

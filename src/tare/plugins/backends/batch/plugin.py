@@ -24,7 +24,7 @@ from tare.core.checks import Finding
 from tare.core.errors import BackendError, UsageError
 from tare.core.scheduler import Scheduler, Task
 from tare.core.site import Platform
-from tare.plugins.backends.batch.leftovers import left_in
+from tare.plugins.backends.batch.leftovers import CampaignJob, campaign_jobs, leftover_of
 from tare.plugins.backends.batch.options import OptionsT, options_of
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ class CommandBackend(JobBackend[OptionsT]):
     def queue(self, agent: Sequence[str], login: str | None, env: Mapping[str, str]) -> CommandQueue:
         """Return the queue as it is seen from the host `login`, which `agent` reaches (see CommandQueue)."""
 
+    def queue_asked(self, agent: Sequence[str], env: Mapping[str, str], options: OptionsT) -> CommandQueue:
+        """Return the queue that the options of a platform name, at a site whose hosts `agent` reaches."""
+        return self.queue(agent, options.login, env)
+
     @abc.abstractmethod
     def is_here(self, env: Mapping[str, str]) -> bool:
         """Return whether the commands are installed and configured on this machine."""
@@ -104,16 +108,27 @@ class CommandBackend(JobBackend[OptionsT]):
         return self.render([planned.task], self.options_of(planned.task.platform), planned.facts)
 
     def leftovers(self, surroundings: Surroundings) -> Iterator[Leftover]:
-        """Yield campaigns' jobs in this machine's queue and in the lab's (see BackendPlugin)."""
-        env, lab = surroundings.env, surroundings.lab
+        """Yield campaigns' jobs in this machine's queue, in the lab's and in the site's (see BackendPlugin).
+
+        Platforms may name one queue in several ways; each of its jobs is yielded once.
+        """
+        env, lab, site = surroundings.env, surroundings.lab, surroundings.site
         queues = [self.queue((), None, env)] if self.is_here(env) else []
         if lab is not None and lab.has_service(self.name):
             queues.append(self.queue(lab.agent, lab.nodes[0], {**env, **lab.env}))
+        platforms = site.platforms.values() if site is not None else ()
+        asked = [self.options_of(one) for one in platforms if one.backend == self.name]
+        agent = site.agent if site is not None else ()
+        queues += [self.queue_asked(agent, env, options) for options in asked]
+        seen = set[CampaignJob]()
         for queue in queues:
             try:
-                yield from left_in(queue)
+                jobs = campaign_jobs(queue.jobs(()))
             except BackendError as error:
                 surroundings.report(f"{self.title}'s queue could not be looked at: {error}")
+                continue
+            yield from (leftover_of(queue, job) for job in jobs if job not in seen)
+            seen.update(jobs)
 
     def set_up_lab(self, lab: RunningLab) -> Mapping[str, str]:
         """Start the batch system in the lab (see BackendPlugin)."""

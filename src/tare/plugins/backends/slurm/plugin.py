@@ -40,6 +40,10 @@ class SlurmBackend(CommandBackend[SlurmOptions]):
 
         return Slurm(agent, login, env, cluster)
 
+    def queue_asked(self, agent: Sequence[str], env: Mapping[str, str], options: SlurmOptions) -> Slurm:
+        """Return the queue of the cluster that the options name (see CommandBackend)."""
+        return self.queue(agent, options.login, env, options.cluster)
+
     def queue_of(self, session: Session) -> Slurm:
         """Return the queue of the cluster that the platforms name (see CommandBackend)."""
         clusters = {self.options_of(platform).cluster for platform in session.platforms.values()}
@@ -65,7 +69,7 @@ class SlurmBackend(CommandBackend[SlurmOptions]):
     def check(self, context: CheckContext) -> Iterator[Finding]:
         """Yield whether Slurm answers, has the platform's partition, and would run two ranks on two nodes."""
         options = self.options_of(context.platform)
-        slurm = self.queue(context.site.agent, options.login, context.env, options.cluster)
+        slurm = self.queue_asked(context.site.agent, context.env, options)
         what = f"{context.name}: Slurm"
         if slurm.ambiguity:
             found, _, cure = slurm.ambiguity.partition("; ")

@@ -13,9 +13,14 @@ RESULT = (
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
-def gbit_per_s(row: re.Match[str]) -> float:
-    """Return the rate in 10⁹ bits per second; prefixes of bits are powers of 1000, those of bytes of 1024."""
+def gbit_per_s(row: re.Match[str]) -> float | None:
+    """Return the rate in 10⁹ bits per second; prefixes of bits are powers of 1000, those of bytes of 1024.
+
+    None if it is printed as 0 because its unit is too large (-f T): `rounded_away` says so.
+    """
     rate, unit = float(row["rate"]), row["unit"]
+    if rate == 0 and unit[0] in _POWER and (row["scale"] or float(row["amount"])):
+        return None
     if unit.endswith("bits"):
         return round(rate * 1000.0 ** (_POWER[unit[:-4]] - 3), 12)
     return rate * 1024.0 ** _POWER[unit[:-5]] * 8 / 1e9
@@ -26,3 +31,15 @@ def least_bytes(row: re.Match[str]) -> int:
     amount = row["amount"]
     decimals = len(amount.partition(".")[2])
     return max(int((float(amount) - 0.51 * 10.0**-decimals) * 1024 ** _POWER[row["scale"]]), 0)
+
+
+def rounded_away(row: re.Match[str]) -> str:
+    """Return the fault of a row whose rate is lost to rounding."""
+    printed = f"{row['rate']} {row['unit']}/sec"
+    return f"the rate is printed as {printed}, since the unit is too large for it; use -f m"
+
+
+def loss_percent(lost: str, total: str, printed: str) -> float:
+    """Return the share of lost datagrams in percent; `printed` is that share with two digits."""
+    share = 100 * int(lost) / int(total) if int(total) else 0.0
+    return share if f"{share:.2g}" == f"{float(printed):.2g}" else float(printed)

@@ -1,0 +1,53 @@
+"""Limits of the machine or of the process are told with their cure, and not as a defect of Tare."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import TARE, Tare
+from cli.small_study import small_study
+
+
+def test_too_few_open_files_are_told(tmp_path: Path) -> None:
+    """With more, but few, the runs themselves cannot be started, and say so."""
+    (tmp_path / "study.yaml").write_text(small_study("echo value: 3"))
+    found = subprocess.run(
+        [TARE, "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "c")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)),
+    )
+    assert found.returncode == 3
+    assert found.stderr.endswith("tare: this process may open no more files; raise its limit (ulimit -n)\n")
+    assert "defect" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "raise the limit (ulimit -u)"),
+        (RuntimeError("can't start new thread"), "raise the limit (ulimit -u)"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "there is no memory left for it"),
+        (MemoryError(), "there is no memory left for it"),
+        (OSError(errno.ENFILE, "Too many open files in system"), "this machine can open no more files"),
+    ],
+)
+def test_what_else_is_lacking_is_told(
+    tare_here: Tare, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, told: str
+) -> None:
+    """A double of fork(2), threads and memory that give no more: root has no limit of processes."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    (tmp_path / "study.yaml").write_text(small_study("echo value: 3"))
+    monkeypatch.setattr("subprocess.Popen.__init__", fail)
+    found = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
+    assert found.returncode == 3
+    assert told in found.stderr
