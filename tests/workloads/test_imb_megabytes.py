@@ -57,6 +57,12 @@ def test_where_the_version_does_not_show_it_a_row_does(rate: str, expected: floa
     assert only(parsed, "bandwidth", bytes=4194304) == expected
 
 
+def test_a_row_that_fits_neither_megabyte_decides_nothing() -> None:
+    """Its rate × its time is nearly a whole multiple of its size, as every large number is."""
+    parsed = read("an MPI Benchmark", "2097152 10 4000.00 500.00", "4194304 10 4000.00 100000.00")
+    assert only(parsed, "bandwidth", bytes=2097152) == 524.288
+
+
 def test_what_is_sent_and_received_counts_twice() -> None:
     parsed = read("an MPI Benchmark", "4194304 10 3900.00 4000.00 3950.00 2000.00", benchmark="Sendrecv")
     assert only(parsed, "bandwidth") == 2097.152

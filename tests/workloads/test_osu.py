@@ -229,6 +229,22 @@ def test_percentiles_of_version_7_are_read() -> None:
     assert figures(parsed, "latency_tail", bytes=8, percentile=99) == [7.0]
 
 
+@pytest.mark.parametrize("damaged", ["7.0.0", "7.", "+7.00"])
+def test_a_damaged_percentile_is_a_broken_row(damaged: str) -> None:
+    heads = "# Size   Avg Latency(us)   P99 Tail Lat(us)"
+    rows = dict.fromkeys(SIZES[1:], f"1.00{'7.00':>18}") | {8: f"1.00{damaged:>18}"}
+    parsed = parse("latency", table("Latency Test v7.5", heads, rows))
+    assert f"the table of latency has a broken row: 8 1.00 {damaged}" in parsed.problems
+    assert figures(parsed, "latency_tail", bytes=8) == []
+
+
+def test_a_last_row_that_ends_in_a_percentile_of_two_decimals_is_whole() -> None:
+    heads = "# Size   Avg Latency(us)   P99 Tail Lat(us)"
+    text = table("Latency Test v7.5", heads, dict.fromkeys(SIZES[1:], f"1.00{'7.00':>18}")).rstrip("\n")
+    assert figures(parse("latency", text), "latency_tail", bytes=SIZES[-1]) == [7.0]
+    assert figures(parse("latency", text.removesuffix("0")), "latency_tail", bytes=SIZES[-1]) == []
+
+
 def test_overlap_is_read() -> None:
     heads = "# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)"
     rows = dict.fromkeys(SIZES[3:22], f"8.77{5.32:>18}{4.43:>18}{22.08:>18}")

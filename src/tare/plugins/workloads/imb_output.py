@@ -311,7 +311,7 @@ def _megabyte(table: _Table, columns: tuple[str, ...]) -> float:
     exact = (row for row in reversed(table.rows) if row[0] and min(row[time], row[rate]) >= _EXACT)
     for row, megabyte in product(exact, (1.0, _OLD_MEGABYTE)):
         ways = row[time] * row[rate] / row[0] * megabyte
-        if 0 < round(ways) < _MOST_WAYS and math.isclose(ways, round(ways), rel_tol=0.01):
+        if round(ways) < _MOST_WAYS and math.isclose(ways, round(ways), rel_tol=0.01):
             return megabyte
     return 1.0
 

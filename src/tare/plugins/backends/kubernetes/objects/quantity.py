@@ -5,6 +5,7 @@ Source: k8s.io/apimachinery, resource.Quantity.
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -28,9 +29,13 @@ def parse_quantity(text: str) -> Fraction | None:
 
 
 def show_quantity(amount: Fraction) -> str:
-    """Return an amount in Kubernetes' form: as a whole number, with a binary unit, or in thousandths."""
+    """Return an amount in Kubernetes' form: a whole number, with a binary unit or one of fractions.
+
+    It is exact down to 10⁻⁹, to which Kubernetes rounds up.
+    """
     if amount.denominator != 1:
-        return f"{float(amount * 1000):g}m"
+        unit = next((one for one in ("m", "u") if (amount / _UNITS[one]).denominator == 1), "n")
+        return f"{math.ceil(amount / _UNITS[unit])}{unit}"
     whole = int(amount)
     for unit in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
         size = int(_UNITS[unit])
