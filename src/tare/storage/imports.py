@@ -370,7 +370,7 @@ def _evidence_name(output: str, path: Path) -> str:
 
 
 _MOST_BYTES = 1024 * 1024 * 1024
-"""The most bytes of a log. A larger one, such as a sparse file from an archive, would take minutes to hash."""
+"""The most bytes of a log; a sparse file from an archive may have terabytes, which take minutes to hash."""
 
 
 def _sha256(path: Path) -> str:
