@@ -9,11 +9,15 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core import log
 from tare.core.case import Case
 from tare.core.clock import SteadyClock
+from tare.core.log import fields
 from tare.core.telemetry import Epoch, Group, Host, Settle, Span, TelemetrySession, TelemetrySource
 from tare.core.telemetry_options import TelemetryOptions
 from tare.execution.compose import Composer
+
+_LOG = log.of("telemetry")
 
 Count = Callable[[Mapping[str | None, str]], AbstractContextManager[Mapping[str | None, str]]]
 """Counts packets on the interface of each host while entered; the mapping then has each host's output."""
@@ -122,6 +126,9 @@ class _SampledRecord(TelemetryRecord):
         if self._session is None:
             return {}
         hosts = {name: self._placed(name, host) for name, host in self._session.hosts().items()}
+        for name, host in hosts.items():
+            if host.fault:
+                _LOG.warning("telemetry is incomplete", extra=fields(host=name, reason=host.fault))
         span = msgspec.structs.replace(self._span, hosts=hosts, epochs=tuple(self._epochs))
         return dict(self._settle(span))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections import defaultdict
@@ -20,6 +21,7 @@ from tare.core.plan import Plan
 from tare.core.redaction import redact_text
 from tare.core.safe_folder import SafeFolder
 from tare.core.study import DESIGN_SETTINGS, Repeats
+from tare.core.units import format_bytes
 from tare.core.user_files import open_given
 from tare.core.values import EARLIEST_S, LATEST_S, Scalar, Settings
 from tare.core.workload import Fom
@@ -367,8 +369,15 @@ def _evidence_name(output: str, path: Path) -> str:
     return path.name if path.match(output) and path.name.isprintable() else output.replace("*", "-imported")
 
 
+_MOST_BYTES = 1024 * 1024 * 1024
+"""The most bytes of a log; a sparse file from an archive may have terabytes, which take minutes to hash."""
+
+
 def _sha256(path: Path) -> str:
+    """Return the checksum of a log. Raises OSError (EFBIG) above _MOST_BYTES."""
     with open_given(path) as file:
+        if os.fstat(file.fileno()).st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, f"it has more than {format_bytes(_MOST_BYTES)}, which is no log")
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -97,3 +98,13 @@ def test_a_table_of_many_columns_takes_no_time_by_their_square(tmp_path: Path) -
     with pytest.raises(UsageError, match="column 'c7' is there twice"):
         import_logs(tmp_path, "--table", tmp_path / "table.csv")
     assert time.monotonic() - began < 20  # it was more than two minutes
+
+
+def test_a_sparse_file_of_a_terabyte_is_refused_at_once(tmp_path: Path) -> None:
+    """An archive holds one in a few bytes; its checksum alone took minutes."""
+    table = table_of(tmp_path, "repeat", "1", "2")
+    os.truncate(tmp_path / "1.out", 2**40)
+    done = import_logs(tmp_path, "--table", table)
+    assert done.exit_code == 1
+    assert "1.out: cannot be read: it has more than 1 GiB, which is no log" in done.output
+    assert len(read_campaign(tmp_path / "c").attempts) == 1

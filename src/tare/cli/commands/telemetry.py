@@ -55,7 +55,8 @@ def show(folder: Path, as_json: bool) -> None:
     from tare.report.words.numbers import scaled
     from tare.storage.campaign import read_campaign
 
-    runs = [one for one in read_campaign(folder).measured() if "run_cpu" in one.telemetry]
+    measured = list(read_campaign(folder).measured())
+    runs = [one for one in measured if "run_cpu" in one.telemetry]
     if as_json:
         figures = [{name: one.telemetry[name] for name in _SHOWN if name in one.telemetry} for one in runs]
         attempts = [one.folder for one in runs]
@@ -76,6 +77,9 @@ def show(folder: Path, as_json: bool) -> None:
     ]
     columns = [_SHOWN[name] for name in known]
     print_table(["run", *columns], rows, frozenset(columns))
+    if n_left_out := len(measured) - len(runs):
+        which = f"{n_left_out} of {len(measured)} runs"
+        echo(f"Left out: {which}, without a control group of their own or without samples of all their time.")
 
 
 @command.command("import")
