@@ -196,3 +196,32 @@ def test_many_jobs_and_long_lines_take_no_more_than_their_share_of_time() -> Non
     assert not parse(TEXT + jobs).is_complete
     assert not parse(3_000 * job.replace("\n", " ") + "\n").is_complete
     assert time.process_time() - begun < 5
+
+
+def with_percentiles(*rows: str) -> str:
+    before, _, rest = TEXT.partition("     |  1.00th=")
+    return before + "".join(f"     | {row}\n" for row in rows) + rest.partition("1647]\n")[2]
+
+
+def test_percentiles_of_the_users_own_list_are_read() -> None:
+    """As fio 3.33 prints --percentile_list=50:99.9:99.999."""
+    parsed = parse(with_percentiles("50.000th=[   69], 99.900th=[10028], 99.999th=[27919]"))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    found = figures(parsed)
+    assert (found["latency_p50"], found["latency_p999"]) == (69, 10028)
+    assert "latency_p99" not in found
+
+
+def test_a_lost_row_of_fios_own_percentiles_is_found() -> None:
+    rows = [
+        " 1.00th=[    6],  5.00th=[    7], 10.00th=[    8], 20.00th=[    9],",
+        "30.00th=[   10], 40.00th=[   11], 50.00th=[   36], 60.00th=[   40],",
+        "70.00th=[   41], 80.00th=[   42], 90.00th=[   43], 95.00th=[   69],",
+        "99.00th=[  245], 99.50th=[  250], 99.90th=[ 1647], 99.95th=[ 1700],",
+        "99.99th=[ 1800]",
+    ]
+    assert parse(with_percentiles(*rows)).is_complete
+    for lost in rows:
+        parsed = parse(with_percentiles(*(row for row in rows if row is not lost)))
+        assert not parsed.is_complete
+        assert parsed.problems == ("fio's text lacks lines of percentiles",)

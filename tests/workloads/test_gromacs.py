@@ -287,3 +287,24 @@ def test_the_standard_output_of_a_multi_simulation_says_where_its_rates_are() ->
     (problem,) = parse(text).problems
     assert problem.endswith("a multi-simulation prints it only to md.log of each folder")
     assert parse(text).printed["n_simulations"] == (2,)
+
+
+def test_a_rerun_is_no_simulation() -> None:
+    """Its frames are read from a file; GMX 2022 prints 167 ns/day for it, and 31 for the simulation."""
+    note = (
+        "Note that it is planned that the command gmx mdrun -rerun will be available in a different form.\n"
+    )
+    for text in (LOG.replace("-nsteps 2000", "-rerun water.trr"), note * 2 + LOG):
+        (problem,) = parse(text).problems
+        assert "a rerun (-rerun) simulates nothing" in problem
+    advice = (
+        "For better performance, use fewer groups and then do gmx mdrun -rerun option on the trajectory.\n"
+    )
+    assert parse(advice + LOG).problems == ()
+
+
+@pytest.mark.parametrize(("steps", "n_problems"), [(0, 1), (2000, 0), (-1, 0)])
+def test_a_simulation_without_steps_has_no_speed(steps: int, n_problems: int) -> None:
+    line = f"Overriding nsteps with value passed on the command line: {steps} steps, 4 ps\n"
+    problems = parse(line + LOG).problems
+    assert [one.partition(" (")[0] for one in problems] == ["the simulation has no steps"] * n_problems

@@ -103,7 +103,10 @@ def load(
     if faults := job_faults(plan, study, site, {case.id for case in begun.cases} if begun else ()):
         raise FileFaults(faults[:_MOST_FAULTS])
     if len(plan.cases) * plan.repeats.max > MOST_RUNS:
-        raise UsageError(f"{given.file_name}: more than {MOST_RUNS} runs; give fewer levels or repeats")
+        message = f"more than {MOST_RUNS} runs; give fewer levels or repeats"
+        if n_blocks is None and (origin := study.origins.get("repeats")):
+            raise FileFaults([study.fault(origin, message)])
+        raise UsageError(f"{given.file_name}: {message}")
     _require_commands(plan, study, composer, given.file_name)
     return Loaded(study, plan, composer, texts)
 

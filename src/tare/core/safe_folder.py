@@ -230,7 +230,10 @@ class SafeFolder:
     def make_folder(self, *, is_fresh: bool = False) -> None:
         """Make the folder and its parents. Raises FileExistsError if `is_fresh` and the folder exists."""
         if not self.parts:
-            self.root.mkdir(parents=True, exist_ok=not is_fresh)
+            try:
+                self.root.mkdir(parents=True, exist_ok=not is_fresh)
+            except FileNotFoundError:  # as below /proc, whose folders are there
+                raise OSError(errno.ENOTDIR, "no folder can be made there", str(self.root)) from None
             return
         with self._made_parent() as parent:
             try:

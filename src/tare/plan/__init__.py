@@ -9,7 +9,7 @@ with every fault. It starts and opens nothing::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -121,8 +121,19 @@ def _judged(plan: Plan, gathering: Gathering) -> Plan:
         for wrong, remarks in (check(plan, study) for check in checks):
             faults, notes = [*faults, *wrong], [*notes, *remarks]
     _raise_any(faults)
+    notes = [*notes, *_idle_exclusions(gathering)]
     sentences = dict.fromkeys((*map(str, notes), *site_notes(plan.cases, gathering.site)))
     return msgspec.structs.replace(plan, notes=tuple(sentences))
+
+
+def _idle_exclusions(gathering: Gathering) -> Iterator[Fault]:
+    """Yield a note on each exclusion that leaves nothing out, as one with a slip in a value does."""
+    study = gathering.study
+    for number, one in enumerate(study.exclude):
+        if isinstance(one, Exclusion) and number not in gathering.left_out:
+            others = " that none before it does" if number else ""
+            message = f"{one.text!r} leaves out no case{others}; correct it, or remove it"
+            yield study.fault(one.origin, message)
 
 
 def _raise_any(faults: Iterable[Fault]) -> None:

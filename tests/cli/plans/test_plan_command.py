@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,11 @@ def test_a_plan_does_not_wait_for_what_only_statistics_need() -> None:
     code = "import sys, tare.cli.commands.plan; print({'numpy', 'polars'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_an_exclusion_that_leaves_nothing_out_is_noted(tare_here: Tare, study: Callable[..., Path]) -> None:
+    rest = "exclude:\n  - {size: 2}\n  - {size: 2, because: twice}\n  - {size: 30}\n"
+    shown = tare_here("plan", study(levels="[1, 2, 3]", rest=rest)).stdout
+    assert "exclude[0]: '" not in shown
+    assert "exclude[1]: 'size: 2' leaves out no case that none before it does; correct it" in shown
+    assert "exclude[2]: 'size: 30' leaves out no case that none before it does; correct it" in shown

@@ -305,6 +305,14 @@ def test_a_contender_with_another_problem_than_its_reference_is_named_by_it(tmp_
     assert told == {"overlay", "overlay · n=14 against 12"}
 
 
+def test_the_figures_that_the_table_leaves_out_are_named(tmp_path: Path) -> None:
+    figures = (TIME, *(Figure(name=f"side{number}", is_primary=False) for number in range(8)))
+    shown = compare(write(Truth(workloads={"solver": figures}, blocks=3), tmp_path / "c")).stdout
+    assert re.search(
+        r"8 more figures were measured: .*: side0, side1, side2, side3, side4, side5, …\.", shown
+    )
+
+
 def test_the_margin_that_is_asked_about_is_that_of_the_quality_warnings(tmp_path: Path) -> None:
     folder = write(Truth(noise=lognormal(0.2), blocks=6), tmp_path / "c")
     assert re.search(r"where 2\s%\swas asked about", compare(folder).stdout)

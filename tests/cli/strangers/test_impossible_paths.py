@@ -85,6 +85,14 @@ def test_inputs_with_names_that_are_too_long_are_refused_before_anything_runs(
     assert "a name in a path has at most 255 bytes; shorten it" in done.stderr
 
 
+def test_a_folder_that_takes_no_campaign_is_not_called_a_campaign_that_is_gone(
+    tare_here: Tare, study: Callable[..., Path]
+) -> None:
+    done = tare_here("run", study(), "--out", "/proc/campaign")
+    assert done.returncode == 3
+    assert "/proc/campaign: cannot write: no folder can be made there" in done.stderr
+
+
 def test_a_campaign_may_lie_in_a_folder_whose_name_is_not_utf_8(
     tare: Tare, study: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -136,12 +136,18 @@ def _compare_against(
         _print_against(campaign, theirs, found, text)
 
 
+_MOST_NAMED = 6
+
+
 def print_other_figures(rows: Sequence[Comparison], found: Sequence[Comparison]) -> None:
     """Print which other figures than those in `rows` were measured, and their results."""
-    from tare.report.words.further import figure_key, further_words
+    from tare.report.words.further import figure_key, further_figures, further_words
 
-    if sentence := further_words(found, {figure_key(one) for one in rows}):
-        echo(f"{sentence} --fom NAME shows one of them.")
+    shown = {figure_key(one) for one in rows}
+    if sentence := further_words(found, shown):
+        names = [*dict.fromkeys(one[0].fom for one in further_figures(found, shown).values())]
+        more = ", …" if len(names) > _MOST_NAMED else ""
+        echo(f"{sentence} --fom NAME shows one of them: {', '.join(names[:_MOST_NAMED])}{more}.")
 
 
 def read_reference(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -27,7 +27,6 @@ _DEFAULT_RANKS = frozenset(
     (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 )
 """The percentiles that fio prints by default (--percentile_list changes them)."""
-PERCENTILE_FOMS = frozenset(_PERCENTILES.values())
 _MOST_LINES = 1_000_000  # of one document; a longer one is not from fio
 
 
@@ -81,12 +80,7 @@ class _Direction(msgspec.Struct):
         latency = self.clat_ns or self.clat
         if latency is None:
             return False
-        ranks = {number(rank) for rank in latency.percentile} & _DEFAULT_RANKS
-        return (
-            (None in rates and any(rates))
-            or latency.mean is None
-            or len(_DEFAULT_RANKS) > len(ranks) > len(_DEFAULT_RANKS) // 2
-        )
+        return (None in rates and any(rates)) or latency.mean is None or lacks_percentiles(latency.percentile)
 
     def figures(self) -> dict[str, float]:
         """Return its figures, in KiB/s, operations per second and microseconds."""
@@ -270,6 +264,12 @@ def number(text: str) -> float:
     """Return the number in `text`, which has digits and at most one point; NaN if it is not a number."""
     digits = text.replace(".", "", 1)
     return float(text) if digits.isascii() and digits.isdigit() else math.nan
+
+
+def lacks_percentiles(ranks: Iterable[str]) -> bool:
+    """Return whether some of fio's default percentiles are missing; few of them are a list of the user's."""
+    n_default = len({number(rank) for rank in ranks} & _DEFAULT_RANKS)
+    return len(_DEFAULT_RANKS) > n_default > len(_DEFAULT_RANKS) // 2
 
 
 def percentile(rank: str) -> str | None:

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping
 from tare.core.values import Scalar
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.fio_facts import line_facts
-from tare.plugins.workloads.fio_results import MOST_OF_AN_OPERATION, PERCENTILE_FOMS, Job, number, percentile
+from tare.plugins.workloads.fio_results import (
+    MOST_OF_AN_OPERATION,
+    Job,
+    lacks_percentiles,
+    number,
+    percentile,
+)
 
 _JOB = re.compile(
     r"(?:<\S+> )?(.*): \(groupid=([0-9]+), jobs=([0-9]{1,9})\): err=\s*([0-9]+)\b.*: pid=([0-9]*)"
@@ -49,6 +55,9 @@ _OLD_KIBIBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB":
 """Up to 2.x, KB means 1024 bytes (HOWTO: kb_base)."""
 
 
+_LACKS_LATENCIES = "fio's text lacks lines of latencies, which its other lines show to be missing"
+
+
 class TextReader:
     """Reads the jobs in a log, run by run, and the closing status of each group with its operations."""
 
@@ -64,6 +73,8 @@ class TextReader:
         self._iops: dict[str, tuple[str, float, float]] = {}
         """The operations per second of the last job as printed, with their unit and the run time in ms."""
         self._percentile_unit: float | None = None
+        self._ranks: list[list[str]] = []
+        """The percentiles of each operation, in the order of the log."""
         self._version = ""
         self._lacks_latency = False
         self._asked: dict[tuple[str, int], dict[str, Scalar]] = {}
@@ -161,6 +172,7 @@ class TextReader:
                 if _lost_carry(bandwidth[0], again / bandwidth[1]):
                     figures["bandwidth"] = again
         self._last.figures[operation] = self._figures = figures
+        self._ranks.append([])
         self._findings.keep(MOST_OF_AN_OPERATION)
         self._percentile_unit = None
 
@@ -181,9 +193,9 @@ class TextReader:
         elif match := _PERCENTILE_HEAD.match(line):
             self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
 
-    @staticmethod
-    def _read_percentiles(figures: dict[str, float], unit: float, line: str) -> None:
+    def _read_percentiles(self, figures: dict[str, float], unit: float, line: str) -> None:
         for rank, value, thousands in _PERCENTILE.findall(line):
+            self._ranks[-1].append(rank)
             if name := percentile(rank):
                 figures[name] = float(value) * _THOUSANDS[thousands] * unit
 
@@ -199,7 +211,9 @@ class TextReader:
     def faults(self) -> Iterator[str]:
         """Yield the groups of jobs without a closing status, and the lines that are missing."""
         if self._lacks_latency:
-            yield "fio's text lacks lines of latencies, which its other lines show to be missing"
+            yield _LACKS_LATENCIES
+        if any(map(lacks_percentiles, self._ranks)):
+            yield "fio's text lacks lines of percentiles"
         for jobs, statuses in zip(self.runs, self._statuses, strict=True):
             for group, operations in sorted(_operations(jobs).items()):
                 missing = operations - statuses.get(group, set())
@@ -211,8 +225,8 @@ class TextReader:
                     lacks = f" of its {', '.join(sorted(missing))}s" if missing else ""
                     yield f"fio's text lacks the closing status{lacks} for group {group}"
             kinds = {frozenset(one) for job in jobs for one in job.figures.values()}
-            if len(kinds) > 1 or any(PERCENTILE_FOMS & one not in (PERCENTILE_FOMS, set()) for one in kinds):
-                yield "fio's text lacks lines of latencies, which its other lines show to be missing"
+            if len(kinds) > 1:
+                yield _LACKS_LATENCIES
             if not jobs:
                 yield "fio began, but printed nothing of its jobs"
 

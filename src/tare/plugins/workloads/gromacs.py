@@ -130,15 +130,15 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEADS = frozenset(
     {
         "     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using", "Runni",
-        "There", "Step ", "This ",
+        "There", "Step ", "This ", "Overr",
     }
 )  # fmt: skip
 """The first five characters of the lines that the parser reads."""
 
 _SIEVE = Sieve(
     "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: |"
-    "Step [0-9]+: Run time|This is simulation",
-    "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
+    "Step [0-9]+: Run time|This is simulation|Overriding nsteps ",
+    "-rerun", "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
 )  # fmt: skip
 
 _TIME = re.compile(r" +Time: +([0-9]+\.[0-9]{3}) +([0-9]+\.[0-9]{3}) +[0-9]+\.[0-9]")
@@ -150,6 +150,11 @@ _THREADS = re.compile(r"Using (\d+) OpenMP threads?(?: per t?MPI (?:process|thre
 _NODES = re.compile(r"Running on (\d+) nodes? with total ")
 _ATOMS = re.compile(r"There are: (\d{1,12}) Atoms *")
 _SIMULATIONS = re.compile(r"This is simulation \d+ out of (\d{1,6}) running as a composite .*")
+_RERUN = re.compile(
+    r"\s*(?:\S+ )?\S*mdrun\S* (?:.* )?-rerun\b|Note that it is planned that the command gmx mdrun -r"
+)
+"""The command line of a run that evaluates the frames of a file, or the note on it."""
+_STEPS = re.compile(r"Overriding nsteps with value passed on the command line: (-?\d+) steps\b.*")
 _PROGRAM = re.compile(r"Program:? .*(?:version|VERSION) \S+")
 
 
@@ -170,6 +175,10 @@ class _Log(application.ApplicationLog):
         """Read one line: one with a known beginning, or a line of an error message."""
         if self._error is not None:
             self._read_error(line)
+        elif " -rerun" in line and _RERUN.match(line):
+            self._findings.problem(
+                "a rerun (-rerun) simulates nothing; its ns/day is no speed of a simulation"
+            )
         elif line[:5] in _HEADS:
             self._read_head(line)
 
@@ -205,6 +214,10 @@ class _Log(application.ApplicationLog):
             record(nodes=int(match[1]))
         elif match := _ATOMS.fullmatch(line):
             record(n_atoms=int(match[1]))
+        elif (match := _STEPS.fullmatch(line)) and int(match[1]) == 0:
+            self._findings.problem(
+                "the simulation has no steps (-nsteps 0), so its ns/day is that of the start"
+            )
         elif match := _SIMULATIONS.fullmatch(line):
             self._is_multiple = True
             record(n_simulations=int(match[1]))

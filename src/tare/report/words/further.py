@@ -19,12 +19,7 @@ def further_words(
 
     `shown` holds results of `figure_key`. `aside` is a remark on these figures, in singular and in plural.
     """
-    rest: dict[object, list[Comparison]] = {}
-    for one in figures:
-        key = figure_key(one)
-        is_measured = one.ratio is not None or (one.n_blocks > 0 and not one.is_uncrossed)
-        if is_measured and one.better is not None and key not in shown:
-            rest.setdefault(key, []).append(one)
+    rest = further_figures(figures, shown)
     if not rest:
         return ""
     has_others = len({one.at.get("workload") for one in figures}) > 1
@@ -36,6 +31,19 @@ def further_words(
     outcome = listed(parts) if parts else "none is known to be worse or better"
     more = " ".join(filter(None, (count(len(rest), "more figure"), aside[len(rest) > 1])))
     return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcome}."
+
+
+def further_figures(
+    figures: Sequence[Comparison], shown: Collection[object]
+) -> dict[object, list[Comparison]]:
+    """Return the rows of each of `figures` that was measured and is not in `shown`, by `figure_key`."""
+    rest: dict[object, list[Comparison]] = {}
+    for one in figures:
+        key = figure_key(one)
+        is_measured = one.ratio is not None or (one.n_blocks > 0 and not one.is_uncrossed)
+        if is_measured and one.better is not None and key not in shown:
+            rest.setdefault(key, []).append(one)
+    return rest
 
 
 def _named(changed: Sequence[Comparison], *, has_workloads: bool) -> str:
