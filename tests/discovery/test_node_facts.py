@@ -42,6 +42,27 @@ def test_this_machine_reports_what_it_is(tmp_path: Path) -> None:
     assert read_node(answer[: len(answer) // 2], {}) is None, "a torn answer is none"
 
 
+@pytest.mark.parametrize(
+    ("compiler", "expected"),
+    [("sh", ("mpicc",)), ("no-such-cc", ()), ("", ("mpicc",))],
+    ids=["there", "not there", "not told"],
+)
+def test_an_mpicc_counts_only_with_the_compiler_that_it_calls(
+    compiler: str, expected: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As an MPI of a wheel or a container without gcc."""
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    for name, text in (("mpirun", "echo 'mpirun (Open MPI) 4.1.4'"), ("mpicc", f"echo {compiler} -Iinclude")):
+        (bin_folder / name).write_text(f"#!/bin/sh\n{text if compiler or name == 'mpirun' else 'exit 1'}\n")
+        (bin_folder / name).chmod(0o755)
+    script = probe_script(node="me", prefixes=[str(tmp_path)])
+    answer = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False).stdout
+    found = read_node(answer, {})
+    assert found is not None
+    assert {one.prefix: one.programs for one in found.mpis}[str(tmp_path)] == expected
+
+
 def test_a_script_with_hostile_folders_runs_none_of_them(tmp_path: Path) -> None:
     hostile = f"$(touch {tmp_path}/harm)"
     script = probe_script(node=f"'; touch {tmp_path}/harm; '", folders=[hostile], prefixes=[hostile])

@@ -7,6 +7,7 @@ import pytest
 
 from tare.app.init.draft import Choice, make_draft
 from tare.app.init.files import site_text, study_text
+from tare.app.init.site_draft import PlatformDraft
 from tare.app.init.trial import announcement, how_tried, marked, untried
 from tare.app.init.yaml_text import flow
 from tare.config.site_file import site_from_text
@@ -97,6 +98,45 @@ def test_hostile_names_come_back_as_they_are(name: str) -> None:
     site = read(slurm_found(notes=(f"{name}\nsite: forged",)), choice)
     assert (options(site, "bare").partition, options(site, "bare").account) == (name, name)
     assert site.name == "venus"
+
+
+def study_of(*platforms: PlatformDraft) -> str:
+    draft = make_draft(slurm_found(), Choice(partition=partition()))
+    return study_text(msgspec.structs.replace(draft, platforms=platforms, networks=()))
+
+
+def drafted(
+    name: str, *, is_mpi: bool = True, has_compiler: bool | None = False, has_imb: bool = False
+) -> PlatformDraft:
+    return PlatformDraft(
+        name=name, options={}, origin="o", is_mpi=is_mpi, has_compiler=has_compiler, has_imb=has_imb
+    )
+
+
+BARE = drafted("bare", is_mpi=False)
+
+
+def test_a_first_study_compiles_only_for_platforms_that_can_compile() -> None:
+    able = drafted("mpich", has_compiler=True), drafted("openmpi", has_compiler=True)
+    text = study_of(able[0], drafted("runtime", has_imb=True), able[1], BARE)
+    assert "tare.p2p" in text
+    assert "[mpich, openmpi]" in text
+
+
+def test_where_nothing_compiles_a_first_study_has_the_platforms_with_imb() -> None:
+    text = study_of(drafted("mpich"), drafted("intelmpi", has_imb=True), BARE)
+    assert "imb.pingpong" in text
+    assert "\nplatform: intelmpi\n" in text
+
+
+def test_where_no_mpi_has_a_program_a_first_study_starts_what_every_linux_has() -> None:
+    text = study_of(drafted("mpich"), BARE)
+    assert "# no MPI here has a compiler or IMB-MPI1" in text
+    assert "\nplatform: bare\n" in text
+
+
+def test_an_mpi_of_which_nothing_is_known_is_tried_with_what_needs_a_compiler() -> None:
+    assert "# needs an mpicc" in study_of(drafted("pods", has_compiler=None))
 
 
 def test_without_a_job_the_site_has_no_networks_and_says_so() -> None:

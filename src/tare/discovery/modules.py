@@ -12,7 +12,7 @@ import msgspec
 from tare.core.units import whole_number
 from tare.core.visible_text import visible_line
 from tare.discovery.facts import ModuleSystem, Mpi
-from tare.discovery.mpi import identify
+from tare.discovery.mpi import IS_USABLE, identify
 from tare.discovery.programs import MODULES, first_names
 from tare.probes.records import BEGIN_RECORD
 from tare.probes.software import with_functions, words_of
@@ -41,7 +41,7 @@ def modules_script() -> str:
     begin = "tare_has_module=; declare -F module >/dev/null && tare_has_module=yes\n"
     limit = 'limit() { timeout 10 "$@"; }\n'
     own = f"tare_most={MOST} tare_programs='(^|/)({'|'.join(MODULES)})(/|$)'\n"
-    return begin + with_functions(f"{BEGIN_RECORD}{limit}{own}{_SCRIPT.read_text()}")
+    return begin + with_functions(f"{BEGIN_RECORD}{limit}{IS_USABLE}{own}{_SCRIPT.read_text()}")
 
 
 def read_module_system(records: Mapping[str, str]) -> ModuleSystem | None:

@@ -43,7 +43,7 @@ tare_cray() { # print the MPI of Cray that a module brings: it has no mpirun, si
   [ -n "$CRAY_MPICH_VERSION" ] && [ -d "$CRAY_MPICH_DIR/bin" ] || return 1
   local tare_own=$CRAY_MPICH_DIR/bin
   printf 'cray\n%s\n' "$tare_own"
-  [ ! -x "$tare_own/mpicc" ] || echo "$tare_own/mpicc"
+  ! is_usable "$tare_own/mpicc" || echo "$tare_own/mpicc"
   printf '\n%s\n' "$CRAY_MPICH_VERSION"
 }
 
@@ -54,7 +54,9 @@ tare_look() { # load modules and print which MPI they make visible
   tare_mpirun=$(type -P mpirun) || { tare_cray "$1" || echo none; return; }
   [ "$tare_mpirun" != "$tare_before" ] || { tare_cray "$1" || printf 'same\n%s\n' "$tare_mpirun"; return; }
   printf 'mpirun\n%s\n' "$tare_mpirun" | tr -d '\036'
-  for tare_name in mpicc IMB-MPI1 osu_latency; do type -P "$tare_name"; done
+  for tare_name in mpicc IMB-MPI1 osu_latency; do
+    tare_name=$(type -P "$tare_name") && is_usable "$tare_name" && printf '%s\n' "$tare_name"
+  done
   echo
   limit "$tare_mpirun" --version </dev/null 2>&1 | head -n 5 | tr -d '\036'
 }

@@ -12,6 +12,16 @@ _INTEL = re.compile(r"Intel\(R\) MPI Library.*Version (\S+)")
 _HYDRA = re.compile(r"Version:\s+(\S+)")
 _MVAPICH = re.compile(r"mvapich", re.IGNORECASE)
 
+IS_USABLE = """\
+is_usable() { # whether a program can be executed; an mpicc also needs the compiler that it calls
+  [ -f "$1" ] && [ -x "$1" ] || return 1
+  case "$1" in */mpicc) ;; *) return 0 ;; esac
+  tare_calls=$(limit "$1" -show </dev/null 2>/dev/null)
+  [ -z "$tare_calls" ] || command -v "${tare_calls%% *}" >/dev/null
+}
+"""
+"""A function for any POSIX shell; it needs ``limit``. An mpicc that prints nothing for -show is believed."""
+
 
 def read_mpis(records: Mapping[str, str], origins: Mapping[str, str]) -> tuple[Mpi, ...]:
     """Return the MPIs in the records ``mpi PREFIX`` of a node, with the programs that were found.

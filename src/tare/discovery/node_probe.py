@@ -19,7 +19,7 @@ from tare.discovery.modules import (
     with_bringers,
     with_eessi,
 )
-from tare.discovery.mpi import read_mpis
+from tare.discovery.mpi import IS_USABLE, read_mpis
 from tare.discovery.spack import packages, read_spack
 from tare.probes.records import BEGIN_RECORD, read_records
 
@@ -48,7 +48,7 @@ def probe_script(
         "packages": " ".join(packages()),
     }
     assigned = "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
-    return f"exec 2>/dev/null\n{BEGIN_RECORD}{assigned}{SCRIPT.read_text()}"
+    return f"exec 2>/dev/null\n{BEGIN_RECORD}{IS_USABLE}{assigned}{SCRIPT.read_text()}"
 
 
 def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFacts | None:

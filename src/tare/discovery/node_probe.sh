@@ -63,7 +63,7 @@ done
 record programs
 { printf '%s\n' "$prefixes" | sed 's|$|/bin|'; printf '%s\n' "$PATH" | tr : '\n'; } | while read -r folder; do
   for name in mpicc IMB-MPI1 osu_latency; do
-    if [ -f "$folder/$name" ] && [ -x "$folder/$name" ]; then echo "$folder/$name"; fi
+    if is_usable "$folder/$name"; then echo "$folder/$name"; fi
   done
 done
 if [ -n "$modules" ] && [ -x /bin/bash ] && command -v timeout >/dev/null; then

@@ -98,24 +98,25 @@ def _reason(key: str, value: object) -> str:
 
 def study_text(draft: SiteDraft) -> str:
     """Return a first study that works at the site: two ranks, small messages, a few minutes."""
-    platform = draft.working[0] if draft.working else None
+    able = (one for one in draft.working if one.is_mpi and (one.has_imb or one.may_compile))
+    platform = next(able, None)
     site = str(draft.keys["site"].value)
     lines = _comment(
         "A first study, written by `tare init`. `tare plan first.yaml --show` prints its runs and commands, "
         "`tare run first.yaml` carries them out."
     )
     lines.append("study: first")
-    has_mpi = platform is not None and platform.is_mpi
-    lines += _with_mpi(draft, platform) if platform and has_mpi else _without_mpi(site)
+    lines += _with_mpi(draft, platform) if platform else _without_mpi(draft, site)
     return "\n".join([*lines, ""])
 
 
 def _with_mpi(draft: SiteDraft, platform: PlatformDraft) -> Iterator[str]:
     """Yield a study of messages between two ranks, on two nodes where they can have the program."""
-    is_compiled = not platform.has_imb or (platform.has_compiler and draft.shares_files)
+    is_compiled = not platform.has_imb or bool(platform.has_compiler and draft.shares_files)
     n_nodes = 1 if is_compiled and not draft.shares_files else min(2, draft.n_nodes)
     networks = draft.usable_networks if n_nodes > 1 else ()
-    mpis = [one.name for one in draft.working if one.is_mpi and (is_compiled or one.has_imb)]
+    able = (one for one in draft.working if (one.may_compile if is_compiled else one.is_mpi and one.has_imb))
+    mpis = [one.name for one in able]
     factor, levels = ("network", list(networks)) if len(networks) > 1 else ("platform", mpis)
     is_compared = len(levels) > 1
     question = (
@@ -128,11 +129,19 @@ def _with_mpi(draft: SiteDraft, platform: PlatformDraft) -> Iterator[str]:
     yield from line(f"workload: {flow(_workload(is_compiled))}", _workload_reason(platform, is_compiled))
     if is_compared:
         yield from line(f"factors: {flow({factor: levels})}", f"each {factor} of {SITE} that works")
+    if not (is_compared and factor == "platform"):
+        yield from _choice(draft, platform)
     reason = "" if n_nodes > 1 or draft.n_nodes < 2 else "pods of several nodes share no compiled program"
     yield from line(f"nodes: {n_nodes}", reason)
     yield f"ranks_per_node: {2 // n_nodes}"
     yield "repeats: 5"
     yield f"timeout: {draft.job.minutes - 1} min"
+
+
+def _choice(draft: SiteDraft, platform: PlatformDraft | None) -> Iterator[str]:
+    """Yield the platform of a study, unless it is the first of the site, which a study has by default."""
+    if platform and platform is not draft.working[0]:
+        yield f"platform: {scalar(platform.name)}"
 
 
 def _workload(is_compiled: bool) -> dict[str, object]:
@@ -149,13 +158,15 @@ def _workload_reason(platform: PlatformDraft, is_compiled: bool) -> str:
     return "needs an mpicc"
 
 
-def _without_mpi(site: str) -> Iterator[str]:
-    """Yield a study of a program that every Linux has, for a place without an MPI that works."""
+def _without_mpi(draft: SiteDraft, site: str) -> Iterator[str]:
+    """Yield a study of a program that every Linux has, for a place without an MPI that can be measured."""
+    has_mpi = any(one.is_mpi for one in draft.working)
+    lack = "no MPI here has a compiler or IMB-MPI1" if has_mpi else "no MPI was found that works"
     yield f"question: {scalar(f'Which block size copies fastest at {site}?')}"
     yield f"site: {SITE}"
     yield "reference: {block: 64K}"
     yield "workloads:"
-    yield "  copy:    # no MPI was found that works, so this is a program that every Linux has"
+    yield f"  copy:    # {lack}, so this is a program that every Linux has"
     yield "    command: dd if=/dev/zero of=/dev/null bs={block} count=2G iflag=count_bytes"
     yield "    parameters: {block: 64K}"
     yield "    env: {LC_ALL: C}"
@@ -163,6 +174,7 @@ def _without_mpi(site: str) -> Iterator[str]:
     yield "    checks: [{matches: bytes}]"
     yield "    output: stderr"
     yield "workload: copy"
+    yield from _choice(draft, next((one for one in draft.working if not one.is_mpi), None))
     yield "factors: {block: [4K, 64K, 1M]}"
     yield "repeats: 5"
     yield "timeout: 2 min"

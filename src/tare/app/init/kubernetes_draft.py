@@ -114,6 +114,7 @@ def _platforms(facts: KubernetesFacts, choice: KubernetesChoice, block: Stated) 
             options={"backend": "kubernetes", "launcher": launcher, "kubernetes": block},
             origin=origin,
             is_mpi=launcher.value != "none",
+            has_compiler=None,
         )
 
 

@@ -23,7 +23,7 @@ class PlatformDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A platform of the file. `fault` says why it does not work; it is then written as a comment.
 
     `options` are its values, some of them Stated; the value of a Stated one may be a Block. A Block of
-    several platforms is written once.
+    several platforms is written once. `has_compiler` is None where nobody could look for an mpicc.
     """
 
     name: str
@@ -31,8 +31,13 @@ class PlatformDraft(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     fault: str = ""
     is_mpi: bool = True
-    has_compiler: bool = False
+    has_compiler: bool | None = False
     has_imb: bool = False
+
+    @property
+    def may_compile(self) -> bool:
+        """Return whether its MPI is known to have a compiler, or nobody could look for one."""
+        return self.is_mpi and self.has_compiler is not False
 
 
 class NetworkDraft(msgspec.Struct, frozen=True, kw_only=True):
