@@ -18,7 +18,9 @@ _SCALES = tuple(
 """By which a unit in the text may differ from the measurement's: us, ms, s; MiB, GB; bits and bytes."""
 
 DERIVED = {
-    "iperf3": {"throughput", "throughput_sent"},  # summed over streams
+    "fio": {"iops"},  # operations / time, in text
+    "iperf2": {"loss"},  # lost / all
+    "iperf3": {"throughput", "throughput_sent", "loss"},  # summed over streams; lost / all
     "lammps": {"wall_time"},  # 1:02:03
     "namd": {"ns_per_day"},  # of days/ns
     "elbencho": {f"{rate}{which}" for rate in ("bandwidth", "entries") for which in ("", "_first")},

@@ -73,13 +73,14 @@ def test_each_run_is_shown_with_what_it_took_and_what_others_took(tare_here: Tar
         for one in runs:
             journal.append(AttemptBegan(one.case, one.block, one.attempt, NOON))
             journal.append(AttemptEnded(one))
-    head, *rows = tare_here("telemetry", "show", "c").stdout.splitlines()
+    head, *rows, left_out = tare_here("telemetry", "show", "c").stdout.splitlines()
     assert head.split("  ")[0] == "run"
     assert "throttled" not in head
     assert [row.split() for row in rows] == [
         [runs[0].folder.removeprefix("attempts/"), "2.50", "s", "31.0", "%", "3.00", "MB"],
         [runs[1].folder.removeprefix("attempts/"), "4.00", "s", "0", "%"],
     ]
+    assert left_out.startswith("Left out: 1 of 3 runs, ")
     told = json.loads(tare_here("telemetry", "show", "c", "--json").stdout)
     assert told["runs"] == [{"attempt": one.folder, **one.telemetry} for one in runs[:2]]
 
