@@ -408,7 +408,13 @@ def test_spack_loads_specs_by_its_shell_function(work: Path, tmp_path: Path) -> 
     assert done.stdout == "gromacs@2024 +mpi cflags=-O3 -g\n", done.stderr
     run(work, (Software(setup=setup, spack=("missing",)),), "true")
     (found,) = faults_in(work)
-    assert found.describe().endswith("Spec 'missing' matches no installed packages.")
+    assert found.describe().endswith("Spec 'missing' matches no installed packages")
+
+
+def test_a_full_stop_of_spack_does_not_end_the_sentence_of_tare() -> None:
+    said = "==> Error: Spec 'none' matches no installed packages."
+    words = read_fault(f"spack load none\nn1\n1\n{said}").sentence
+    assert words == "spack load none failed: Spec 'none' matches no installed packages"
 
 
 AMBIGUOUS = """\
@@ -426,5 +432,5 @@ def test_a_spec_of_several_packages_is_a_fault_that_names_them() -> None:
     assert words == (
         "spack load zlib failed: zlib matches multiple packages. Matching packages: "
         "mcybs4z zlib@1.2.13%gcc@12.2.0 tor2uzb zlib@1.3%gcc@12.2.0 "
-        "Use a more specific spec (e.g., prepend '/' to the hash)."
+        "Use a more specific spec (e.g., prepend '/' to the hash)"
     )

@@ -301,7 +301,8 @@ def words_of(printed: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return visible(" ".join(text.split()))
+    """Return `text` without line ends, and without a full stop: a sentence goes on behind it."""
+    return visible(" ".join(text.split())).removesuffix(".")
 
 
 def _short(text: str) -> str:
