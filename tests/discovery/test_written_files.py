@@ -131,7 +131,7 @@ def test_where_nothing_compiles_a_first_study_has_the_platforms_with_imb() -> No
 
 def test_where_no_mpi_has_a_program_a_first_study_starts_what_every_linux_has() -> None:
     text = study_of(drafted("mpich"), BARE)
-    assert "# no MPI here has a compiler or IMB-MPI1" in text
+    assert "# no MPI that was found has a compiler or IMB-MPI1" in text
     assert "\nplatform: bare\n" in text
 
 

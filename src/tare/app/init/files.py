@@ -161,7 +161,7 @@ def _workload_reason(platform: PlatformDraft, is_compiled: bool) -> str:
 def _without_mpi(draft: SiteDraft, site: str) -> Iterator[str]:
     """Yield a study of a program that every Linux has, for a place without an MPI that can be measured."""
     has_mpi = any(one.is_mpi for one in draft.working)
-    lack = "no MPI here has a compiler or IMB-MPI1" if has_mpi else "no MPI was found that works"
+    lack = "no MPI that was found has a compiler or IMB-MPI1" if has_mpi else "no MPI was found that works"
     yield f"question: {scalar(f'Which block size copies fastest at {site}?')}"
     yield f"site: {SITE}"
     yield "reference: {block: 64K}"
