@@ -165,7 +165,9 @@ def down(place: Path) -> None:
 def kubectl(place: Path, arguments: tuple[str, ...]) -> None:
     """Run kubectl against the cluster in FOLDER."""
     words = [*build.command("kubectl"), f"--kubeconfig={place / 'admin.kubeconfig'}", *arguments]
-    os.execv(words[0], words)
+    if pod_lab.has_real_nodes(place):
+        words = pod_lab.inside(place.resolve(), words)
+    os.execvp(words[0], words)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,11 @@ def hold(folder: Path, n_nodes: int, rate: str) -> int:
         control_groups.remove_dead()
 
 
+def has_real_nodes(folder: Path) -> bool:
+    """Return whether the cluster in `folder` is or was one of `pods`, whose API only its namespaces reach."""
+    return (folder / _INSIDE).exists()
+
+
 def inside(folder: Path, command: list[str]) -> list[str]:
     """Return a command that runs `command` in the network of the cluster in `folder`. Raises KubelabError."""
     try:
