@@ -11,6 +11,7 @@ from tare.core.case import Case, Run
 from tare.core.study import Budget, Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
+from tare.execution.loop_interface import LoopState
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,24 @@ def test_no_run_begins_that_is_not_expected_to_fit_into_the_budget(budget: Budge
     log = MemoryLog()
     Loop(make_plan(Repeats(min=3, max=9, until=0.02, budget=budget)), log, SerialExecutor(done)).run()
     assert len(log.ended) == n_runs
+
+
+@pytest.mark.parametrize(
+    ("budget", "is_least"),
+    [
+        (Budget(), True),
+        (Budget(hours=100 / 3600), True),  # room for all of nine blocks
+        (Budget(hours=7.9 / 3600), False),
+        (Budget(node_hours=15 / 3600), False),
+        (Budget(runs=7), False),
+    ],
+)
+def test_a_time_left_that_the_budget_cuts_off_is_not_the_least(budget: Budget, is_least: bool) -> None:
+    """Of the three blocks that are planned, nine runs of a second each, the tight budgets allow seven."""
+    seen: list[LoopState] = []
+    plan = make_plan(Repeats(min=3, max=9, until=0.02, budget=budget))
+    Loop(plan, MemoryLog(), SerialExecutor(done), on_progress=seen.append).run()
+    assert {one.is_least for one in seen if one.eta_s and one.run.block == 2} == {is_least}
 
 
 def test_time_that_failed_or_did_not_count_is_spent_too() -> None:

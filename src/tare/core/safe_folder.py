@@ -54,21 +54,21 @@ class _ReadFile(io.FileIO):
 
     def readinto(self, into: WriteableBuffer) -> int | None:
         """Read a piece. Raises OSError with the file's name; UnreadableFile if the file system fails."""
-        with self._named():
+        try:
             return super().readinto(into)
+        except OSError as error:
+            raise self._named(error) from error
 
     def readall(self) -> bytes:
         """Read all that is left. Raises as `readinto` does."""
-        with self._named():
-            return super().readall()
-
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
         try:
-            yield
+            return super().readall()
         except OSError as error:
-            kind = UnreadableFile if error.errno in STORAGE_FAULTS else OSError
-            raise kind(error.errno, error.strerror, str(self._path)) from error
+            raise self._named(error) from error
+
+    def _named(self, error: OSError) -> OSError:
+        kind = UnreadableFile if error.errno in STORAGE_FAULTS else OSError
+        return kind(error.errno, error.strerror, str(self._path))
 
 
 class SafeFolder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -128,9 +128,9 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
         """Return the same budget with exactly `n_blocks` blocks."""
         return Repeats(min=n_blocks, max=n_blocks, budget=self.budget)
 
-    def may_add_blocks(self, begun: Iterable[int]) -> bool:
-        """Return whether blocks may follow the minimum and those that have `begun`, by their numbers."""
-        return self.max > max([self.min, *begun])
+    def may_add_blocks(self, begun: Container[int]) -> bool:
+        """Return whether blocks may follow the minimum and those that have `begun`, in order, by number."""
+        return self.max > self.min and self.max not in begun
 
 
 class Scaling(msgspec.Struct, frozen=True):

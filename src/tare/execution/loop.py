@@ -182,15 +182,14 @@ class Loop:
 
     def may_go_on(self) -> bool:
         """Return whether the stopping rule may still add runs to those that remain now."""
-        repeats = self.plan.repeats
-        if self._rule is None or repeats.max == repeats.min:
-            return repeats.may_add_blocks(self._orders)
-        return repeats.may_add_blocks(self._orders) or bool(self._late & self._open_cases())
+        if self.plan.repeats.may_add_blocks(self._orders):
+            return True
+        return self._rule is not None and any(map(self._is_open, self._late))
 
-    def _open_cases(self) -> set[str]:
-        """Return the cases that are not yet in every block."""
+    def _is_open(self, case: str) -> bool:
+        """Return whether a case is not yet in every block."""
         blocks = range(self.plan.repeats.min + 1, self.plan.repeats.max + 1)
-        return {case for case in self._cases for block in blocks if case not in self._orders.get(block, [])}
+        return any(case not in self._orders.get(block, []) for block in blocks)
 
     def cold(self) -> set[str]:
         """Return the cases that need warm-up runs: those that this session will run.
@@ -201,8 +200,7 @@ class Loop:
         if self._is_warm or not self.plan.warmup:
             return set()
         cases = {case for passing in self.left() for case in passing.order}
-        may_grow = self.plan.repeats.max > max([self.plan.repeats.min, *self._orders])
-        more = self._wanted() if may_grow else set()
+        more = self._wanted() if self.plan.repeats.may_add_blocks(self._orders) else set()
         if cases:
             return cases | more if any(self._spent.can_afford([case]) for case in cases) else set()
         passes = list(more) * (1 + self.plan.warmup)  # warm-up takes time, but counts as no run
@@ -325,7 +323,7 @@ class Loop:
         n_done = self._spent.n_runs
         eta_s = self._spent.left_s(self._n_remaining)
         n_runs = n_done + max(self._n_remaining, 0)
-        is_least = self.plan.repeats.may_add_blocks(self._orders)
+        is_least = self.may_go_on() and not self._spent.may_end_before(self._n_remaining)
         self._on_progress(LoopState(n_done, n_runs, eta_s, is_least, self._cases[run.case], run, last))
 
 

@@ -42,7 +42,7 @@ class LoopState(msgspec.Struct, frozen=True):
     """The progress of a campaign, before or after an attempt.
 
     `eta_s` is the remaining time in seconds, None until it can be estimated. It `is_least` where the stopping
-    rule may add blocks. `last` is the attempt that has
+    rule may add blocks, and the budget has room for the runs that are planned. `last` is the attempt that has
     just ended, None when one is about to begin.
     """
 

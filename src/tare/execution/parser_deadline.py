@@ -60,7 +60,7 @@ def _in_child(limit_s: float, work: Callable[[], Result]) -> Result:
         try:
             os.close(reader)
             with os.fdopen(writer, "wb") as pipe:
-                pickle.dump(_end_of(limit_s, work), pipe)
+                pipe.write(pickle.dumps(_end_of(limit_s, work)))
             code = 0
         finally:
             os._exit(code)

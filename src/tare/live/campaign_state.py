@@ -26,8 +26,9 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a campaign.
 
     `eta_s` is the time left in seconds. It is None if the campaign is not running or no run has ended yet. It
-    `is_least` where the stopping rule may add blocks. `under_way` are the attempts that have not ended.
-    `started_at` and `last_at` are the first and the last start of an attempt.
+    `is_least` where the stopping rule may add blocks, and the budget has room for the runs that are planned.
+    `under_way` are the attempts that have not ended. `started_at` and `last_at` are the first and the last
+    start of an attempt.
     """
 
     counts: dict[State, int]
@@ -169,7 +170,7 @@ class CampaignState:
             counts=counts,
             n_planned=len(planned),
             eta_s=left_s,
-            is_least=self.plan.repeats.may_add_blocks(self.orders),
+            is_least=self.plan.repeats.may_add_blocks(self.orders) and not spent.may_end_before(n_left),
             under_way=under_way,
             started_at=min(started, default=None),
             last_at=max(started, default=None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
@@ -127,12 +128,25 @@ class Spending:
         """
         if not self._n_timed:
             return None
-        left = [self._all_measured_s / self._n_timed * n_runs * self.pace]
+        return max(min(self._expected_s(n_runs), self._allowed_s()), 0.0)
+
+    def may_end_before(self, n_runs: int) -> bool:
+        """Return whether the budget is expected to end the session before `n_runs` more runs."""
+        if self._budget.runs is not None and self.n_runs + n_runs > self._budget.runs:
+            return True
+        return self._n_timed > 0 and self._expected_s(n_runs) > self._allowed_s()
+
+    def _expected_s(self, n_runs: int) -> float:
+        return self._all_measured_s / self._n_timed * n_runs * self.pace
+
+    def _allowed_s(self) -> float:
+        """Return the seconds that the budget leaves; infinite without one."""
+        allowed = [math.inf]
         if self._budget.hours is not None:
-            left.append(self._budget.hours * _HOUR - self.elapsed_s)
+            allowed.append(self._budget.hours * _HOUR - self.elapsed_s)
         if self._budget.node_hours is not None and self.node_s:
-            left.append((self._budget.node_hours * _HOUR - self.node_s) * self.elapsed_s / self.node_s)
-        return max(min(left), 0.0)
+            allowed.append((self._budget.node_hours * _HOUR - self.node_s) * self.elapsed_s / self.node_s)
+        return min(allowed)
 
 
 def _fits(spent_s: float, more_s: float, hours: float | None) -> bool:
