@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,12 +12,19 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import pytest
+
 from cli.conftest import TARE, standing_lab
 from lab.calls import call
 from support.waiting import until
 from tare.core.attempt import Attempt, State
 from tare.lab import Lab, gridengine, slurm
 from tare.storage.campaign import read_campaign
+
+NEEDS_SLURM = (
+    pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),
+    pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}"),
+)
 
 _LAB = """\
 site: queue

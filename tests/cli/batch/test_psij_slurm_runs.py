@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cli.batch.batch_systems import COUNTED, PSIJ, Administrator, end, n_starts, start
+from cli.batch.batch_systems import COUNTED, NEEDS_SLURM, PSIJ, Administrator, end, n_starts, start
 from cli.batch.test_slurm_runs import ON_BOTH, ONCE
 from cli.conftest import TARE, Tare
 from cli.killed_campaigns import ended_runs
 from support.waiting import until
 from tare.core.attempt import State
 from tare.core.packets import read as read_packets
-from tare.lab import Lab, slurm
+from tare.lab import Lab
 from tare.storage.campaign import read_campaign
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),
-    pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}"),
+    *NEEDS_SLURM,
 ]
 
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from cli.batch.batch_systems import NEEDS_SLURM
 from cli.conftest import TARE, standing_lab
 from cli.init.login_node import call, on_login_node, written
 from tare.core.attempt import State
-from tare.lab import Lab, accounting, slurm
+from tare.lab import Lab, accounting
 from tare.storage.campaign import read_campaign
 
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),
-    pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}"),
+    *NEEDS_SLURM,
     pytest.mark.skipif(bool(accounting.missing()), reason=f"no accounting here; {accounting.CURE}"),
 ]
 SPEC = "nodes: 2\nnetworks: {fast: {kind: bridge}}\n"

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.batch.batch_systems import SLURM, Administrator
-from cli.batch.test_slurm_runs import controller, pytestmark, shared_lab  # noqa: F401  # fixtures
+from cli.batch.batch_systems import NEEDS_SLURM, SLURM, Administrator
 from cli.conftest import Tare
 from support.sleeping import sleeping
 from tare.core.attempt import State
 from tare.plugins.backends.ownership import stray_processes
 from tare.storage.campaign import read_campaign
+
+pytestmark = list(NEEDS_SLURM)
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ timeout: 30 s
 
 
 def test_a_storage_path_without_space_is_the_infrastructures(
-    controller: Administrator,  # noqa: F811
+    controller: Administrator,
     tare_here: Tare,
     tmp_path: Path,
 ) -> None:

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from cli.batch.batch_systems import SLURM, Administrator, end, n_starts, start, states
-from cli.batch.test_slurm_runs import controller, pytestmark, shared_lab  # noqa: F401  # fixtures
+from cli.batch.batch_systems import NEEDS_SLURM, SLURM, Administrator, end, n_starts, start, states
 from cli.killed_campaigns import ended_runs
 from support.waiting import until
 from tare.core.attempt import State
 
+pytestmark = list(NEEDS_SLURM)
+
 SCRIPT = '[ "$SLURM_PROCID" = 0 ] || exit 0; echo started >> {work}/../../../starts; sleep 10; echo value: 1'
 
 
-def restart_slurmd(controller: Administrator) -> None:  # noqa: F811
+def restart_slurmd(controller: Administrator) -> None:
     """Restart the daemon of the first node as an administrator does."""
     conf = controller.call("sh", "-c", "echo $SLURM_CONF").strip()
     pid = f"$(cat {Path(conf).with_name('slurmd.n1.pid')})"
@@ -24,7 +25,7 @@ def restart_slurmd(controller: Administrator) -> None:  # noqa: F811
 
 
 def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
-    controller: Administrator,  # noqa: F811
+    controller: Administrator,
     tmp_path: Path,
 ) -> None:
     campaign = tmp_path / "c"
@@ -39,7 +40,7 @@ def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
 @pytest.mark.slow
 @pytest.mark.parametrize("is_running", [True, False])
 def test_a_controller_that_is_killed_and_restarted_loses_and_repeats_nothing(
-    controller: Administrator,  # noqa: F811
+    controller: Administrator,
     tmp_path: Path,
     is_running: bool,
 ) -> None:

@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cli.batch.batch_systems import SLURM, Administrator, attempts_by, end, start, states
+from cli.batch.batch_systems import NEEDS_SLURM, SLURM, Administrator, attempts_by, end, start, states
 from cli.conftest import Tare
 from support.waiting import until
 from tare.core.attempt import State
 from tare.core.packets import read as read_packets
-from tare.lab import AGENT, Lab, accounting, slurm
+from tare.lab import AGENT, Lab, accounting
 from tare.plugins.backends.slurm.commands import Slurm
 from tare.storage.campaign import read_campaign
 from tare.storage.log import read_log
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons need root"),
-    pytest.mark.skipif(bool(slurm.missing()), reason=f"no Slurm here; {slurm.CURE}"),
-]
+pytestmark = list(NEEDS_SLURM)
 
 ONCE = 'if [ "$SLURM_PROCID" = 0 ]; then echo value: 1; fi'
 """What only the first of several ranks says."""
 
 ON_BOTH = {("n1", "fab0", ""), ("n2", "fab0", "")}
 """Where packets are counted, and what is wrong with that."""
-
-
-@pytest.fixture(scope="module")
-def shared_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with SLURM.lab(tmp_path_factory.mktemp("slurm")) as lab:
-        yield lab
-
-
-@pytest.fixture
-def controller(shared_lab: Lab, tmp_path: Path) -> Iterator[Administrator]:
-    """Slurm in a lab of our own that outlives the tare which uses it, idle before a test and after it."""
-    with SLURM.administered(shared_lab, tmp_path) as administrator:
-        yield administrator
 
 
 def test_a_job_a_run_and_a_block_in_one_allocation_both_measure(
