@@ -141,6 +141,10 @@ BROKEN: list[tuple[str, str]] = [
         "study.yaml:2:22: factors.workload[0]: there is no workload 'hpgc'; did you mean 'hpcg'?",
     ),
     (
+        "study: s\nfactors: {workload: [osu]}\n",
+        "study.yaml:2:22: factors.workload[0]: there is no workload 'osu'; use osu.alltoall",
+    ),
+    (
         "study: s\nfactors:\n  workload:\n    - hpcg:\n      nx: 3\n",
         "study.yaml:4:7: factors.workload[0]: a workload is a name, or one name with its parameters indented "
         "beneath it; found 2 keys",

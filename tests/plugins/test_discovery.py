@@ -84,6 +84,13 @@ def test_an_unknown_workload_is_answered_with_the_nearest() -> None:
     assert registry.workloads().get("imb.pingpng") is None
 
 
+def test_the_name_of_a_family_is_answered_with_its_workloads() -> None:
+    with pytest.raises(
+        UsageError, match=r"^no workload is called 'imb'; use one of imb\.[a-z_]+, imb\.[a-z_]+"
+    ):
+        registry.workloads()["imb"]
+
+
 def test_an_unknown_name_far_from_all_is_answered_with_the_choice() -> None:
     with pytest.raises(UsageError, match=r"^no runtime is called 'xyz'; choose from native$"):
         registry.runtime("xyz")

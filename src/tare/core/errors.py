@@ -218,9 +218,14 @@ def path_fault(path: str) -> str | None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the cure for a name that is not `known`: the nearest one, or all of them when few."""
+    """Return the cure for a name that is not `known`: the nearest one, or all of them when few.
+
+    Of a name that others begin with, such as ``imb`` of ``imb.pingpong``, it is those others.
+    """
     names = list(dict.fromkeys(known))
-    close = nearest_name(name, names)
+    own = [one for one in names if one.startswith(f"{name}.")]
+    names = own or names
+    close = None if own else nearest_name(name, names)
     if close:
         return f"did you mean {shown(close)}?"
     if not names:

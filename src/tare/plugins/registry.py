@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint
 from typing import cast
 
 from tare.core.entry_points import GROUPS, installed, kind_of, load, unusable
-from tare.core.errors import UsageError, nearest_name
+from tare.core.errors import UsageError, nearest, nearest_name
 from tare.core.launch import Launcher, Runtime
 from tare.core.workload import InlineDefinition, Workload
 from tare.plugins.backend_registry import GROUP as BACKENDS
@@ -130,9 +130,8 @@ def _plugin(group: str, name: str) -> EntryPoint:
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     names = sorted(known)
-    near = nearest_name(name, names)
-    if near:
-        cure = f"did you mean {near!r}?"
+    if nearest_name(name, names) or any(one.startswith(f"{name}.") for one in names):
+        cure = nearest(name, names)
     elif names:
         families = sorted({name.partition(".")[0] for name in names})  # not a hundred names
         cure = f"choose from {', '.join(families)}"
