@@ -27,6 +27,7 @@ from tare.plugins.backends.kubernetes.api.watching import (
     Snapshot,
 )
 from tare.plugins.backends.kubernetes.diagnosis.node_watch import Nodes
+from tare.plugins.backends.kubernetes.objects import provenance
 from tare.plugins.backends.kubernetes.objects.observed import SeenEvent, SeenJob, SeenPod
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 
@@ -115,14 +116,12 @@ class Informer:
         elif resource is PODS:
             pod = msgspec.json.decode(content, type=SeenPod)
             job = self._jobs.get(pod.metadata.task)
-            if job is not None and pod.metadata.name.startswith(
-                f"{job.name}-"
-            ):  # copies have its labels, too
+            if job is not None and provenance.is_of_task(resource.kind, pod.metadata):
                 job.see(pod, content, now, is_deleted=is_deleted)
         else:
             seen = msgspec.json.decode(content, type=SeenJob)
             job = self._jobs.get(seen.metadata.task)
-            if job is not None:
+            if job is not None and provenance.is_of_task(resource.kind, seen.metadata):
                 job.seen = seen
                 if is_deleted:
                     job.gone_since = job.gone_since or now
