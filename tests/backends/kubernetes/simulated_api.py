@@ -43,7 +43,7 @@ class SimulatedApiServer:
         self.logs: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.queries: list[dict[str, str]] = []
-        self.deletions: list[dict[str, str]] = []
+        self.deletions: list[Doc] = []
         self.history: list[Happening] = []
         self.refusals: dict[str, tuple[int, str]] = {}
         self.is_down = False
