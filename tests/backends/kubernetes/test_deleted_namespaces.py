@@ -127,11 +127,13 @@ def test_after_a_namespace_was_made_again_its_runs_get_all_their_objects(
 def test_rights_that_vanish_in_mid_run_end_the_session_with_a_possible_cause(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
-    begin(scheduler, happen, task())
+    one = task()
+    begin(scheduler, happen, one)
     message = (
         'pods is forbidden: User "u" cannot list resource "pods" in API group "" in the namespace "bench"'
     )
-    api.refusals["GET .*/pods"] = (403, message)
+    api.refusals["(GET|DELETE) .*/(pods|mpijobs)"] = (403, message)
     api.forget()
     with pytest.raises(BackendError, match="was namespace bench, or a RoleBinding in it, deleted"):
         wait_for(scheduler)
+    scheduler.cancel([one.name])  # as the session does; a refusal of this would hide the cause

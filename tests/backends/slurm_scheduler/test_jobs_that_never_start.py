@@ -140,14 +140,17 @@ def test_a_reason_that_passes_within_seconds_ends_no_job(
     assert slurm.cancelled == []
 
 
-def test_a_held_job_is_waited_for_and_the_way_to_release_it_is_reported_at_once(
+def test_a_held_job_is_waited_for_and_the_way_to_release_it_is_reported_within_seconds(
     scheduler: BatchScheduler, slurm: SimulatedSlurm, clock: Clock, tmp_path: Path
 ) -> None:
     told: list[str] = []
     scheduler.report_waits(lambda names, reason: told.append(reason))
     scheduler.submit([task(tmp_path)])
-    slurm.set_reason(1, "JobHeldUser")
+    slurm.set_reason(1, "PartitionConfig")
     scheduler.wait()
+    slurm.set_reason(1, "JobHeldUser")
+    while clock.now < 5:
+        scheduler.wait()
     assert told == ["queued by Slurm: JobHeldUser; it is held: scontrol release lets it start"]
     while clock.now < 3600:
         assert scheduler.wait() == []

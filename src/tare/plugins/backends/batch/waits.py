@@ -10,6 +10,7 @@ from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.queue import QueuedJob
 
 _QUEUED_S = 5.0  # a shorter wait is not reported
+_OBSTACLE_S = 2.0  # Slurm shows PartitionConfig for a moment where it then finds PartitionTimeLimit
 _CERTAIN_S = 10.0  # a limit that is just being changed, or an account just being created, is there by then
 
 
@@ -33,7 +34,7 @@ class QueueWaits:
         """Yield tasks and what they wait for, if that has changed; ``""`` means that they no longer wait.
 
         `jobs` has the job of every task; None is a job that is not in the queue. A wait is reported after
-        some seconds, and one that waiting alone does not end at once, with its cure.
+        some seconds, and one that waiting alone does not end sooner, with its cure.
         """
         self._waits = {name: self._waits.get(name, _Wait()) for name in jobs}
         changed: dict[str, list[str]] = {}
@@ -57,7 +58,7 @@ class QueueWaits:
             wait.hopeless_since = None
         elif wait.hopeless_since is None:
             wait.hopeless_since = now
-        if obstacle is None and now - wait.queued_since < _QUEUED_S:
+        if now - wait.queued_since < (_OBSTACLE_S if obstacle else _QUEUED_S):
             return None
         cure = f"; {obstacle.cure}" if obstacle else ""
         return f"queued by {self._system}: {job.reason or job.state}{cure}"

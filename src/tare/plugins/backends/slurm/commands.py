@@ -21,8 +21,8 @@ _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", 
 _STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 
-_FULL = re.compile(r"\b(?:Assoc|QOS)(?:Max|Grp)Submit\w*Limit\b")
-"""The reasons of MaxSubmitJobs and GrpSubmitJobs (resource limits), as in QOSMaxSubmitJobPerUserLimit."""
+_FULL = re.compile(r"\b(?:(?:Assoc|QOS)(?:Max|Grp)Submit\w*Limit|MaxSubmitJobsPerAccount)\b")
+"""The reasons of limits on submitted jobs (resource limits), as in QOSMaxSubmitJobPerUserLimit."""
 
 
 class Slurm(CommandQueue):

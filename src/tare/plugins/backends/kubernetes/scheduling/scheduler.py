@@ -71,6 +71,7 @@ class KubernetesScheduler:
         self._finished: list[JobResult] = []
         self._shared: set[str] = set()
         self._is_used = False
+        self._is_shut_out = False
         self._outage = OutageWait(lambda: cluster.has_answered, self._report_outage, clock, sleep)
         self._deletions = Deletions(cluster, self._selector, self._outage.retry, clock)
         self._informer = Informer(cluster, self._selector, self._jobs, self._outage, clock)
@@ -130,7 +131,7 @@ class KubernetesScheduler:
         """Wait for news from the cluster, and return the results of tasks that ended."""
         job_results, self._finished = self._finished, []
         if not job_results:
-            self._informer.process_news()
+            self._process_news()
         starving = starvation.makes_room(self._jobs.values(), self._clock())
         for name, job in list(self._jobs.items()):
             job_result = self._unless_namespace_ends(job, self._look(job))
@@ -149,6 +150,13 @@ class KubernetesScheduler:
         self._deletions.flush(is_last=not self._jobs)
         return job_results
 
+    def _process_news(self) -> None:
+        try:
+            self._informer.process_news()
+        except Refusal:
+            self._is_shut_out = True
+            raise
+
     def held(self, name: str) -> Held | None:
         """Return what a task has, by the scheduler of the cluster (see core.scheduler.Scheduler)."""
         job = next((one for one in self._jobs.values() if one.task.name == name), None)
@@ -156,11 +164,11 @@ class KubernetesScheduler:
         return Held(since, tuple(sorted(job.nodes))) if job and since is not None else None
 
     def cancel(self, names: Collection[str]) -> None:
-        """Delete the objects of these tasks."""
+        """Delete the objects of these tasks, unless Tare was refused to watch them: then they stay."""
         gone = [name for name, job in self._jobs.items() if job.task.name in names]
         for name in gone:
             del self._jobs[name]
-        if gone:
+        if gone and not self._is_shut_out:
             self._deletions.now(gone)
 
     def close(self) -> None:
