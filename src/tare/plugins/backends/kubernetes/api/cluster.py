@@ -175,14 +175,15 @@ class Cluster:
     ) -> Iterator[_Kind]:
         """Yield the objects of all namespaces, decoded as `kind`; one page is in memory at a time.
 
-        A kind that the cluster does not know has no objects. Raises Refusal, Outage, or an error of NOT_JSON.
+        A kind that the cluster does not know has no objects. Raises Refusal, Outage, or BackendError (see
+        decoded).
         """
         return self._read(f"/{resource.group}/{resource.plural}", kind, selector, fields)
 
     def _read(self, path: str, kind: type[_Kind], selector: str, fields: str) -> Iterator[_Kind]:
         try:
             for page in self._pages(path, _selection(selector, fields)):
-                yield from (msgspec.json.decode(item, type=kind) for item in page.items)
+                yield from (decoded(item, kind) for item in page.items)
         except Refusal as refusal:
             if refusal.status != _NOT_FOUND:
                 raise
@@ -353,6 +354,16 @@ class Cluster:
 def _of_kubelet(outage: Outage) -> BackendError:
     """Return a Refusal for a status that means that the node, not the API server, does not answer."""
     return Refusal(outage.status, str(outage)) if outage.status in _OF_KUBELET else outage
+
+
+def decoded(content: bytes | msgspec.Raw, kind: type[_Kind]) -> _Kind:
+    """Return an object as `kind`. Raises BackendError if it has another form, such as a null for labels."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except NOT_JSON as error:
+        raise BackendError(
+            f"the API server sent an object in a form that Tare does not know: {error}"
+        ) from error
 
 
 def _page(content: bytes) -> _List:
