@@ -9,7 +9,7 @@ from pathlib import Path
 from tare.core.errors import BackendError
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, QueueFullError, Request
-from tare.plugins.backends.slurm.commands import Slurm
+from tare.plugins.backends.slurm.commands import Slurm, parse_queue
 from tare.plugins.backends.slurm.states import phase_of
 
 FULL = (
@@ -73,8 +73,10 @@ class SimulatedSlurm(Slurm):
     def daemons_started(self, nodes: Collection[str]) -> dict[str, float]:
         return {node: self.daemons.get(node, 1.0) for node in nodes}
 
-    def set_reason(self, number: int | str, reason: str) -> None:
-        self.in_queue[str(number)] = self.in_queue[str(number)]._replace(reason=reason)
+    def set_reason(self, number: int | str, reason: str, partition: str = "compute") -> None:
+        job = self.in_queue[str(number)]
+        line = f"{job.id}|{job.state}|{job.name}|{reason}|{partition}|{job.comment}"
+        (self.in_queue[str(number)],) = parse_queue(line)
 
     def forget(self, number: int | str, state: str = "") -> None:
         """Let the controller forget a job, as after MinJobAge; accounting has it where `state` is given."""

@@ -16,7 +16,7 @@ from tare.core.scheduler import Task
 from tare.core.site import Platform
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.record import read_complete, read_progress, result_without_record
-from tare.plugins.backends.slurm.commands import _parse_queue
+from tare.plugins.backends.slurm.commands import parse_queue
 
 MESHED = "job 7 n1\nbegan 100.5 9.0\nstep mesh 0 101.0 9.5 102.0 10.5\n"
 RUN = "step run 3 103.0 11.5 105.0 13.5\n"
@@ -77,7 +77,7 @@ def test_a_damaged_record_is_not_complete_and_keeps_what_can_be_read(
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1_[2-3]", ""])
 def test_a_line_of_the_queue_without_a_jobs_number_is_none_of_ours(number: str) -> None:
-    assert [one.id for one in _parse_queue(f"{number}|RUNNING|x|y\n17|RUNNING|x|y\n")] == ["17"]
+    assert [one.id for one in parse_queue(f"{number}|RUNNING|x|y\n17|RUNNING|x|y\n")] == ["17"]
 
 
 _BATCH_SYSTEM = """\

@@ -32,7 +32,7 @@ from tare.plugins.backends.gridengine.commands import (
 from tare.plugins.backends.gridengine.options import GridEngineOptions
 from tare.plugins.backends.gridengine.plugin import BACKEND
 from tare.plugins.backends.gridengine.script import _NODES, comment_in, qsub_options, render
-from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
+from tare.plugins.backends.gridengine.states import end_of, is_out, obstacle_of, phase_of
 
 CAPTURED = Path(__file__).with_name("gridengine_output")
 GOLDEN = Path(__file__).with_name("goldens") / "gridengine.sh"
@@ -73,6 +73,15 @@ def test_a_job_in_error_waits_and_its_own_reason_is_reported() -> None:
     (job,) = [one for one in parse_jobs(captured("error.xml")) if one.state == "Eqw"]
     assert job.phase is Phase.QUEUED
     assert "unable to find shell" in parse_reasons(captured("error-details.xml"))[job.id]
+
+
+@pytest.mark.parametrize(
+    ("state", "cure"),
+    [("Eqw", "qmod -cj 7"), ("hqw", "qrls 7"), ("hEqw", "qmod -cj 7"), ("qw", ""), ("hr", "")],
+)
+def test_a_job_that_waits_until_somebody_acts_has_the_command_for_it(state: str, cure: str) -> None:
+    found = obstacle_of(state, "7")
+    assert (cure in found.cure and not found.is_final) if found else not cure
 
 
 def test_the_reason_of_a_waiting_job_is_its_own_or_else_that_of_all_queues() -> None:

@@ -103,6 +103,19 @@ def test_a_network_of_multus_is_read_with_what_to_make_of_it() -> None:
         (", merge: {Job: {spec: {}}, spec: {}}", "'spec' is beside patches by kind; write it into Job: {…}"),
         (", merge: {Pod: {sepc: {}}}", "'sepc' is no part of a manifest; did you mean 'spec'"),
         (", merge: {Job: 7}", "a patch is a mapping; write {spec: {…}}"),
+        (
+            ", merge: {metadata: {name: x}}",
+            "kubernetes.merge.metadata.name: Tare finds its own objects by it",
+        ),
+        (
+            ", merge: {Pod: {metadata: {labels: {tare/task: x}}}}",
+            "Pod.metadata.labels.'tare/task': Tare finds its",
+        ),
+        (
+            ", merge: {metadata: null}",
+            "kubernetes.merge.metadata: metadata is a mapping; write {annotations: {…}}",
+        ),
+        (", merge: {metadata: {labels: 7}}", "kubernetes.merge.metadata.labels: labels are a mapping"),
         (", runtime_class: Kata", "site.yaml:7:58: platforms.pods.kubernetes.runtime_class: 'Kata' is not a"),
         (", queue: 'a b'", "kubernetes.queue: 'a b' is not a name of Kubernetes"),
         (", labels: {tare/run: x}", "labels.'tare/run': by 'tare/run' Tare and the operator find their pods"),

@@ -16,13 +16,13 @@ from tare.core.case import Case, Layout, Run
 from tare.core.errors import DiskFull
 from tare.core.job import Exit
 from tare.core.plan import Plan
-from tare.core.scheduler import JobResult, OnWait, Task
+from tare.core.scheduler import Held, JobResult, OnWait, Task
 from tare.core.site import Platform, Site
 from tare.core.study import Repeats
 from tare.core.telemetry import Epoch, Span
 from tare.core.workload import Stage
-from tare.execution import staging
-from tare.execution.batch import BatchExecutor, BatchSetup, _spans
+from tare.execution import job_spans, staging
+from tare.execution.batch import BatchExecutor, BatchSetup
 from tare.execution.compose import Composer
 from tare.execution.loop import Loop
 from tare.plugins.backends.batch.options import JobMode
@@ -57,6 +57,9 @@ class PromptScheduler:
     def wait(self) -> Sequence[JobResult]:
         names, self._names = self._names, []
         return [JobResult(name=name, exit=Exit(code=0), nodes=("n1",)) for name in names]
+
+    def held(self, name: str) -> Held | None:
+        return None
 
     def cancel(self, names: Collection[str]) -> None:
         self._names = []
@@ -220,5 +223,23 @@ def landed(began_at: float, queued_s: float | None = None) -> JobResult:
 def test_the_time_in_a_batch_system_is_separate_from_that_of_the_program(
     job_result: JobResult, spans: tuple[float, float, float]
 ) -> None:
-    found = _spans(100.0, 120.0, job_result)
+    found = job_spans.spans(100.0, 120.0, job_result)
     assert (found["queued_s"], found["starting_s"], found["ending_s"]) == spans
+
+
+@pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        (None, (120.0, 20.0, 0.0, [])),
+        (Held(105.0, ("n1", "n2")), (105.0, 5.0, 15.0, ["n1", "n2"])),
+        (Held(90.0), (100.0, 0.0, 20.0, [])),
+        (Held(3700.0), (120.0, 20.0, 0.0, [])),
+    ],
+    ids=["queued", "on nodes", "a clock that is behind", "a clock that is ahead"],
+)
+def test_an_attempt_that_has_not_ended_took_time_in_the_queue_and_on_nodes(
+    held: Held | None, expected: tuple[float, float, float, list[str]]
+) -> None:
+    begun = Attempt(case="c", block=1, attempt=1, state=State.RUNNING, started_at=100.0)
+    found = job_spans.until_now(begun, held, 120.0)
+    assert (found.started_at, found.queued_s, found.elapsed_s, found.hosts) == expected

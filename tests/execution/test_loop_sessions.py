@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import msgspec
 import pytest
 
 from execution.planned_runs import CASES, attempt, done, make_plan
 from support.doubles import MemoryLog
+from tare.analysis.repeats.budget import Spending
 from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Run
 from tare.core.plan import Plan
-from tare.core.study import Repeats
+from tare.core.study import Budget, Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
 
@@ -149,3 +151,20 @@ def test_a_case_that_was_added_later_goes_on_through_all_blocks_also_after_an_in
     assert {(one.block, one.case) for one in again.ended} == {
         (block, CASES[number].id) for block in (5, 6) for number in (0, 2)
     }
+
+
+def test_what_an_interrupted_run_took_counts_in_the_budget() -> None:
+    log = MemoryLog()
+
+    def interrupt(case: Case, run: Run, number: int) -> Attempt:
+        time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Loop(make_plan(), log, SerialExecutor(interrupt)).run()
+    (lost,) = log.ended
+    assert (lost.state, lost.reason) == (State.LOST, "interrupted")
+    assert lost.elapsed_s >= 0.05
+    spent = Spending(Budget(hours=1))
+    spent.add(lost, is_settled=False)
+    assert spent.elapsed_s == pytest.approx(lost.elapsed_s)

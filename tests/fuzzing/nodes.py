@@ -214,7 +214,7 @@ def _samples(data: bytes) -> None:
 
 
 def _queue(data: bytes) -> None:
-    for job in commands._parse_queue(as_text(data)):
+    for job in commands.parse_queue(as_text(data)):
         phase_of(job.state)
         is_out(job.state)
 

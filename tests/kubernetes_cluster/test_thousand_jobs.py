@@ -44,7 +44,7 @@ def _there_is_time(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.slow
 def test_a_thousand_jobs_cost_few_requests_and_no_more_memory_than_five_hundred(campaign: Campaign) -> None:
-    """The requests of each job are to create it and to read its log: all the rest are for many at a time."""
+    """The requests of each job create it, read its log and delete it: all the rest are for many at a time."""
     with campaign.write(repeats=N_JOBS, in_flight=IN_FLIGHT).start() as runner:
         first, second = peaks_kib(runner, campaign.out / "journal.jsonl")
     assert runner.returncode == 0, (campaign.folder / "run.log").read_text()[-2000:]
@@ -52,7 +52,7 @@ def test_a_thousand_jobs_cost_few_requests_and_no_more_memory_than_five_hundred(
     assert campaign.n_created() == N_JOBS
     requests = campaign.lab.requests(campaign.namespace)
     watches = [one for one in requests if one.verb == "watch"]
-    assert len(requests) - len(watches) < 3 * N_JOBS
+    assert len(requests) - len(watches) < 4 * N_JOBS
     assert len({one.resource for one in watches}) == 5
     assert 0 < second < 1.1 * first
     until_clean(campaign)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import yaml
 
 from tare.app import planning
@@ -42,7 +43,7 @@ _PROGRAMS = {
     "tare.p2p": "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
     "imb.pingpong": "{imb.pingpong: {max_bytes: 1MiB}}",
 }
-"""Workloads that distinguish two ranks from one rank started twice: Tare's own, or IMB if that is missing."""
+"""Workloads that distinguish two ranks from one rank started twice: Tare's own, or IMB where that fails."""
 
 
 _LATER = "try it when nodes are free, or wait longer: tare doctor --site SITE --platform {name} --wait '1 h'"
@@ -62,27 +63,46 @@ def check_platform(
         found = f"not tried: a job that asks for the same nodes did not start within {patience.limit}"
         return Finding(name=name, is_met=None, found=found, cure=_LATER.format(name=name))
     wait = Wait(name, patience)
-    reasons = []
+    of_compiler: Finding | None = None
+    missing = ""
     for workload in _PROGRAMS:
         with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=folder) as work:
             try:
                 attempt = _try(source, name, workload, env, Path(work), wait)
             except TareError as error:
-                return Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, "", ""))
+                own = Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, "", ""))
+                return of_compiler or own
             if attempt is None:
                 patience.give_up(platform.options)
                 found = f"its job was cancelled after a wait of {wait.waited_s:.0f} s: {wait.reason}"
-                return Finding(name=name, is_met=None, found=found, cure=_LATER.format(name=name))
+                own = Finding(name=name, is_met=None, found=found, cure=_LATER.format(name=name))
+                return of_compiler or own
             if _is_missing(attempt):
-                reasons.append(attempt.reason)
+                missing = missing or attempt.reason
                 continue
-            return _judge(name, platform, attempt, Path(work) / attempt.folder)
-    return Finding(
+            finding = _judge(name, platform, attempt, Path(work) / attempt.folder)
+        if of_compiler is not None:
+            return _with_compiler(finding, of_compiler) if finding.is_met else of_compiler
+        if finding.is_met or not _is_of_compiler(finding.found):
+            return finding
+        of_compiler = finding
+    return of_compiler or Finding(
         name=name,
         is_met=None,
-        found=f"no program to try it with: {reasons[0]}",
+        found=f"no program to try it with: {missing}",
         cure="install the MPI's compiler (mpicc) or IMB-MPI1, and name its folder in the platform's 'path'",
     )
+
+
+def _is_of_compiler(found: str) -> bool:
+    """Return whether Tare's program failed as with the mpicc of another MPI: in its build, or as one rank."""
+    return found.startswith("stage build ") or " rank and needs " in found
+
+
+def _with_compiler(finding: Finding, of_compiler: Finding) -> Finding:
+    """Return the finding of a platform on which IMB works, and Tare's own program does not."""
+    found = f"{finding.found}; tare.p2p, which mpicc compiles, does not run there: {of_compiler.found}"
+    return msgspec.structs.replace(finding, found=found)
 
 
 def _without_mpi(site: Site, name: str) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -112,6 +112,13 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
     storage_space: Mapping[str, str] = {}
 
 
+class Held(NamedTuple):
+    """Since when a task has had its nodes, in seconds since the epoch, and which, as far as that is known."""
+
+    since: float
+    nodes: tuple[str, ...] = ()
+
+
 class Scheduler(Protocol):
     """Queues tasks on nodes that it chooses, many at a time. One object serves one campaign."""
 
@@ -135,6 +142,10 @@ class Scheduler(Protocol):
 
         One query covers all tasks. During an outage of the batch system, it waits.
         """
+        ...
+
+    def held(self, name: str) -> Held | None:
+        """Return what a task that has not ended has; None while it is queued, or where that is not known."""
         ...
 
     def cancel(self, names: Collection[str]) -> None:

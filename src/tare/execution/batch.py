@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from tare.core.case import Case, Run
 from tare.core.clock import SteadyClock
 from tare.core.errors import BackendError, CampaignError, DiskFull
 from tare.core.plan import Plan
-from tare.core.program import around_of, is_epilogue
+from tare.core.program import is_epilogue
 from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, NodeFiles, Scheduler, SharedCounter, SharedSampler, Step, Task
 from tare.core.site import Network
@@ -28,6 +28,7 @@ from tare.execution.cache import StageCache
 from tare.execution.compose import Composer
 from tare.execution.exits import StagesEnd
 from tare.execution.fault_owner import with_storage_fault
+from tare.execution.job_spans import spans, until_now, without_around
 from tare.execution.outcome import judge
 from tare.execution.own_storage import owner_of
 from tare.execution.staging import (
@@ -181,6 +182,11 @@ class BatchExecutor:
         """Return whether tasks wait for the job in which they are packed (see Executor)."""
         return bool(self._to_submit)
 
+    def unfinished(self) -> Sequence[Attempt]:
+        """Return the attempts in queues and on nodes, with the time in each until now (see Executor)."""
+        now, held = self._setup.clock(), self._setup.scheduler.held
+        return [until_now(one.attempt, held(name), now) for name, one in self._in_flight.items()]
+
     def abandon(self) -> None:
         """Cancel every job (see Executor)."""
         self._to_submit.clear()
@@ -286,7 +292,7 @@ class BatchExecutor:
         last, missing = self._keep_products(in_flight_job, job_result)
         if is_epilogue(last.stage) and job_result.exit.code == 0 and not job_result.exit.is_timeout:
             last = [one for one in in_flight_job.stages if not is_epilogue(one.stage)][-1]
-        job_result = _without_around(job_result)
+        job_result = without_around(job_result)
         if in_flight_job.task.counter is not None:
             setup.gather(work, job_result.nodes)
         attempt = msgspec.structs.replace(
@@ -302,7 +308,7 @@ class BatchExecutor:
             else None,
             telemetry=self._telemetry(in_flight_job, job_result),
             clock_set_s=job_result.clock_set_s,
-            **_spans(in_flight_job.attempt.started_at or 0.0, setup.clock(), job_result),
+            **spans(in_flight_job.attempt.started_at or 0.0, setup.clock(), job_result),
         )
         if job_result.reason:
             reason = setup.composer.pseudonyms.text(job_result.reason)
@@ -323,44 +329,6 @@ class BatchExecutor:
         if judged.state is State.DONE:
             drop_copies(setup.composer, case, work)
         return judged
-
-
-def _without_around(job_result: JobResult) -> JobResult:
-    """Return `job_result` without the time and the epochs of prologue and epilogue."""
-    around = [one for one in job_result.epochs if around_of(one.stage)]
-    if not around:
-        return job_result
-    elapsed_s = job_result.exit.elapsed_s - sum(one.ended_at - one.began_at for one in around)
-    return msgspec.structs.replace(
-        job_result,
-        exit=msgspec.structs.replace(job_result.exit, elapsed_s=max(elapsed_s, 0.0)),
-        epochs=tuple(one for one in job_result.epochs if one not in around),
-    )
-
-
-class _Spans(TypedDict):
-    queued_s: float
-    starting_s: float
-    ending_s: float
-
-
-def _spans(submitted_at: float, ended_at: float, job_result: JobResult) -> _Spans:
-    """Return the seconds that a task spent outside its program: queued, starting and ending.
-
-    `submitted_at` and `ended_at` are times of this machine's clock. The time when the program began comes
-    from its node, whose clock may differ. So the sum of the three spans is right, and only the division
-    between them is wrong by the difference of the clocks.
-    """
-    whole_s = max(ended_at - submitted_at, 0.0)
-    besides_s = max(whole_s - job_result.exit.elapsed_s, 0.0)
-    began_at = job_result.epochs[0].began_at if job_result.epochs else job_result.started_at
-    before_s = besides_s if began_at is None else min(max(began_at - submitted_at, 0.0), besides_s)
-    placed_at = job_result.started_at if job_result.started_at is not None else began_at
-    queued_s = job_result.queued_s
-    if queued_s is None:
-        queued_s = before_s if placed_at is None else max(placed_at - submitted_at, 0.0)
-    queued_s = min(queued_s, before_s)
-    return _Spans(queued_s=queued_s, starting_s=before_s - queued_s, ending_s=besides_s - before_s)
 
 
 def make_task(

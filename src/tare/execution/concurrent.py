@@ -67,6 +67,10 @@ class ConcurrentExecutor:
         """Return that none is held back (see Executor)."""
         return False
 
+    def unfinished(self) -> Sequence[Attempt]:
+        """Return none: no attempt waits in a queue (see Executor)."""
+        return ()
+
     def abandon(self) -> None:
         """End all running attempts (see Executor)."""
         left = {one for one in self._under_way if not one.cancel()}

@@ -36,6 +36,13 @@ class Executor(Protocol):
         """Return whether attempts are held back, to begin together as one job when `wait` is called."""
         ...
 
+    def unfinished(self) -> Sequence[Attempt]:
+        """Return attempts that have not ended, with the time that they took until now.
+
+        Only executors whose attempts may wait in a queue return any.
+        """
+        ...
+
     def abandon(self) -> None:
         """End all running attempts; `wait` does not return them any more."""
         ...
@@ -72,6 +79,10 @@ class SerialExecutor:
     def holds_runs(self) -> bool:
         """Return that none is held back (see Executor)."""
         return False
+
+    def unfinished(self) -> Sequence[Attempt]:
+        """Return none: no attempt waits in a queue (see Executor)."""
+        return ()
 
     def abandon(self) -> None:
         """Forget the attempt; the processes that it started have ended with `wait` (see Executor)."""
@@ -122,6 +133,10 @@ class BackendExecutors:
     def holds_runs(self) -> bool:
         """Return whether an executor holds attempts back (see Executor)."""
         return any(executor.holds_runs() for executor in self._executors.values())
+
+    def unfinished(self) -> Sequence[Attempt]:
+        """Return attempts of all executors (see Executor)."""
+        return [one for executor in self._executors.values() for one in executor.unfinished()]
 
     def abandon(self) -> None:
         """End all running attempts (see Executor)."""

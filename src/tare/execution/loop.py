@@ -79,6 +79,7 @@ class Loop:
         self._n_attempts: dict[Run, int] = {}
         self._n_tries: Counter[Run] = Counter()
         self._under_way: dict[Run, int] = {}
+        self._began_at: dict[Run, float] = {}
         self._session = session
         self._sessions: dict[Run, int] = {}
         self._passes = {Pass(session, block) for block in self._orders} if passes is None else set(passes)
@@ -120,9 +121,8 @@ class Loop:
                     self._collect_all()
             self._collect_all()
         except KeyboardInterrupt:
-            for run, number in self._under_way.items():
-                session = self._sessions.get(run, self._session)
-                self._log.attempt_ended(_interrupted(run, number, session, self._clock()))
+            for attempt in self._interrupted():
+                self._log.attempt_ended(attempt)
             raise
         finally:
             self._executor.abandon()
@@ -134,6 +134,7 @@ class Loop:
             [(self._cases[run.case], run, one.attempt) for run, one in begun.items()]
         )
         self._under_way = {run: begun[run].attempt for run in adopted}
+        self._began_at = {run: begun[run].started_at or self._clock() for run in adopted}
         self._sessions = {run: begun[run].session for run in adopted}
         for run in adopted:
             self._outstanding.take_under_way(run, begun[run].session)
@@ -274,7 +275,8 @@ class Loop:
         self._n_tries[run] += 1
         self._report(run, None)
         _LOG.debug("run begins", extra=fields(case=run.case, block=run.block, attempt=number))
-        self._log.attempt_began(run.case, run.block, number, self._clock())
+        self._began_at[run] = self._clock()
+        self._log.attempt_began(run.case, run.block, number, self._began_at[run])
         self._under_way[run] = number
         self._executor.start(case, run, number)
         if not self._executor.can_start(case):
@@ -301,6 +303,24 @@ class Loop:
                 continue
             self._report(run, attempt)
             self._count_fault(attempt)
+
+    def _interrupted(self) -> Iterator[Attempt]:
+        """Yield the attempts under way as lost, with the time that each took until now."""
+        now = self._clock()
+        known = {Run(one.block, one.case): one for one in self._executor.unfinished()}
+        for run, number in self._under_way.items():
+            began = min(self._began_at[run], now)
+            own = Attempt(
+                case=run.case,
+                block=run.block,
+                attempt=number,
+                state=State.LOST,
+                started_at=began,
+                elapsed_s=now - began,
+            )
+            session = self._sessions.get(run, self._session)
+            lost = {"state": State.LOST, "reason": "interrupted", "session": session}
+            yield msgspec.structs.replace(known.get(run, own), **lost)
 
     def _count_fault(self, attempt: Attempt) -> None:
         """Raise BackendError when too many runs in a row failed for infrastructure reasons."""
@@ -332,18 +352,6 @@ def _late(cases: Collection[str], history: Sequence[Attempt]) -> set[str]:
     sessions = [one.session for one in history]
     first = {one.case for one in history if one.session == min(sessions)}
     return set(cases) - first if first else set()
-
-
-def _interrupted(run: Run, number: int, session: int, at: float) -> Attempt:
-    return Attempt(
-        case=run.case,
-        block=run.block,
-        attempt=number,
-        state=State.LOST,
-        reason="interrupted",
-        started_at=at,
-        session=session,
-    )
 
 
 def _log_end(attempt: Attempt, *, is_tried_again: bool) -> None:

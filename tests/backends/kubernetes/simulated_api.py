@@ -43,7 +43,7 @@ class SimulatedApiServer:
         self.logs: dict[str, bytes] = {}
         self.requests: list[str] = []
         self.queries: list[dict[str, str]] = []
-        self.deletions: list[dict[str, str]] = []
+        self.deletions: list[Doc] = []
         self.history: list[Happening] = []
         self.refusals: dict[str, tuple[int, str]] = {}
         self.is_down = False
@@ -104,7 +104,10 @@ class SimulatedApiServer:
         """Add or replace an object, and tell watches."""
         with self.changed:
             name = document["metadata"]["name"]
-            kind = "MODIFIED" if (plural, name) in self.objects else "ADDED"
+            old = self.objects.get((plural, name))
+            kind = "MODIFIED" if old else "ADDED"
+            new = f"uid-{self.version}"
+            document["metadata"].setdefault("uid", old["metadata"]["uid"] if old else new)
             self._record(plural, kind, document)
             self.objects[plural, name] = document
 
@@ -132,13 +135,15 @@ class SimulatedApiServer:
             self.is_down = is_down
             self.changed.notify_all()
 
-    def pod(self, name: str, owner: Doc, template: Doc, role: str = "", **status: Any) -> None:
-        """Make or change a pod of a job."""
+    def pod(self, name: str, owner: Doc, template: Doc, **status: Any) -> None:
+        """Make or change a pod of a job, as its controller does."""
         old = self.objects.get(("pods", name), {})
         labels = template.get("metadata", {}).get("labels", {})
         annotations = old.get("metadata", {}).get("annotations", {})
         meta = {"name": name, "labels": labels, "annotations": annotations}
         meta["namespace"] = owner["metadata"]["namespace"]
+        if owner["kind"] != "Pod":
+            meta["ownerReferences"] = [controller(owner, name)]
         node = status.pop("node", old.get("spec", {}).get("nodeName", ""))
         spec = {**template.get("spec", {}), **({"nodeName": node} if node else {})}
         self.apply("pods", {"metadata": meta, "spec": spec, "status": {**old.get("status", {}), **status}})
@@ -188,21 +193,35 @@ class SimulatedApiServer:
             document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
             self.apply(plural, document)
             return 200, document
-        self.deletions.append({"plural": plural, **query})
-        _, _, node = query.get("fieldSelector", "").partition("spec.nodeName=")
+        options = json.loads(body) if body else query
+        self.deletions.append({"plural": plural, **query, **options})
         for document in items:
-            if node and document["spec"].get("nodeName") != node:
+            meta = document["metadata"]
+            if not _is_among(query.get("fieldSelector", ""), document):
                 continue
-            self._remove_owned(plural, document["metadata"]["name"])
+            if options.get("preconditions", {"uid": meta["uid"]}) != {"uid": meta["uid"]}:
+                return 409, {"message": f"uid of {meta['name']} is {meta['uid']}", "reason": "Conflict"}
+            self._delete(plural, meta["name"], is_forced=options.get("gracePeriodSeconds") == 0)
         return 200, {}
 
-    def _remove_owned(self, plural: str, name: str) -> None:
+    def _delete(self, plural: str, name: str, *, is_forced: bool = False) -> None:
         """Delete an object, and the pods that a job owns, as the garbage collector does."""
+        if plural == "pods" and not is_forced and self._is_silent(self.objects[plural, name]):
+            pod = self.objects[plural, name]
+            self.apply(plural, {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "now"}})
+            return
         self.remove(plural, name)
-        if plural != "pods":
-            for pod in self.names("pods"):
-                if pod.startswith(f"{name}-"):
-                    self.remove("pods", pod)
+        for pod_name in self.names("pods") if plural != "pods" else ():
+            owners = self.objects["pods", pod_name]["metadata"].get("ownerReferences", [])
+            if any(one["name"] in {name, f"{name}-launcher"} for one in owners):
+                self._delete("pods", pod_name)
+
+    def _is_silent(self, pod: Doc) -> bool:
+        """Return whether no kubelet ends a pod, because its node does not answer."""
+        node = self.objects.get(("nodes", pod["spec"].get("nodeName", "")), {"status": {"conditions": []}})
+        return any(
+            (one["type"], one["status"]) == ("Ready", "Unknown") for one in node["status"]["conditions"]
+        )
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -341,6 +360,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.flush()
         except OSError:
             return  # the client went away
+
+
+def controller(owner: Doc, pod: str) -> Doc:
+    """Return the reference from a pod to what created it: for a launcher, the MPI Operator's Job."""
+    name, kind = owner["metadata"]["name"], owner["kind"]
+    if kind == "MPIJob" and pod.startswith(f"{name}-launcher-"):
+        name, kind = f"{name}-launcher", "Job"
+    return {"kind": kind, "name": name, "uid": f"uid-of-{name}", "controller": True}
 
 
 def _is_among(fields: str, document: Doc) -> bool:

@@ -74,8 +74,10 @@ def test_pods_of_a_lost_node_are_deleted_with_force_and_no_others(
     api.apply("nodes", node("w2", "Unknown", **SILENT))
     stands(scheduler, clock, one, 6)
     wait_for(scheduler)
-    forced = [query for query in api.deletions if query.get("gracePeriodSeconds") == "0"]
-    assert [(query["plural"], query["fieldSelector"]) for query in forced] == [("pods", "spec.nodeName=w2")]
+    forced = [query for query in api.deletions if query.get("gracePeriodSeconds") == 0]
+    assert [(one["plural"], one["fieldSelector"]) for one in forced] == [
+        ("pods", "metadata.name=tare-ca-ab12-1-1-worker-1")
+    ]
     assert api.deletions[0]["plural"] == "mpijobs", "else the operator makes the pods again"
 
 
@@ -245,7 +247,7 @@ def test_a_run_that_fails_before_kubernetes_knows_of_its_lost_node_is_no_program
     (result,) = wait_for(scheduler)
     assert result.exit.fault is not None
     assert "node w2 of pod" in result.exit.fault
-    assert "pods" in [query["plural"] for query in api.deletions if query.get("gracePeriodSeconds") == "0"]
+    assert "pods" in [query["plural"] for query in api.deletions if query.get("gracePeriodSeconds") == 0]
 
 
 def test_nothing_stays_of_a_run_whose_results_were_lost_with_a_node(

@@ -44,7 +44,10 @@ def scheduler(slurm: SimulatedSlurm, clock: Clock) -> BatchScheduler:
 
 
 def make_scheduler(slurm: SimulatedSlurm, clock: Clock) -> BatchScheduler:
-    return BACKEND.scheduler(slurm, lambda _: "", clock=lambda: clock.now, sleep=clock.sleep)
+    def now() -> float:
+        return clock.now
+
+    return BACKEND.scheduler(slurm, lambda _: "", clock=now, sleep=clock.sleep, now=now)
 
 
 def task(folder: Path, number: int = 1) -> Task:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from backends.simulated_slurm import SimulatedSlurm
-from backends.slurm_scheduler.conftest import Clock, task, wait_for_one
+from backends.slurm_scheduler.conftest import Clock, make_scheduler, task, wait_for_one
 from tare.plugins.backends.batch.scheduler import BatchScheduler
 
 
@@ -175,3 +176,30 @@ def test_a_job_that_came_to_its_limit_after_the_program_had_ended_is_no_time_out
     assert ended.fault == (
         "Slurm's job 1 is TIMEOUT, though the run's programs had ended: what is done after them did not"
     )
+
+
+@pytest.mark.parametrize(
+    ("record", "elapsed_s"),
+    [
+        ("began 100.5\n", 24.5),
+        ("began 100.5\nstep mesh 0 101.0 104.0\n", 3.0 + 21.0),
+        ("began 200.0\n", 0.0),
+        ("began 1.0\n", 60.0),
+        ("", 0.0),
+    ],
+)
+def test_a_job_that_was_cancelled_took_the_time_from_its_begin_until_then(
+    slurm: SimulatedSlurm, clock: Clock, tmp_path: Path, record: str, elapsed_s: float
+) -> None:
+    """By its own clock, which may differ from this machine's; never more than the run's time-out."""
+    clock.now = 125.0
+    scheduler = make_scheduler(slurm, clock)
+    one = task(tmp_path)
+    mesh = msgspec.structs.replace(one.steps[0], name="mesh")
+    one = msgspec.structs.replace(one, steps=(mesh, *one.steps))
+    scheduler.submit([one])
+    if record:
+        (one.folder / "progress").write_text(record)
+    slurm.set_state(1, "CANCELLED by 1000")
+    landed = wait_for_one(scheduler)
+    assert landed.exit.elapsed_s == pytest.approx(elapsed_s, abs=1.0)

@@ -65,14 +65,18 @@ def test_a_limit_that_allows_no_job_is_a_refusal(
         scheduler.submit([task(tmp_path)])
 
 
+@pytest.mark.parametrize(
+    "limit", ["QOSMaxSubmitJobPerUserLimit", "AssocGrpSubmitJobsLimit", "MaxSubmitJobsPerAccount"]
+)
 def test_sbatch_s_words_for_a_limit_of_jobs_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     sbatch = tmp_path / "sbatch"
-    sbatch.write_text(f'#!/bin/sh\nprintf %s "{FULL}" >&2\nexit 1\n')
+    words = FULL.replace("QOSMaxSubmitJobPerUserLimit", limit)
+    sbatch.write_text(f'#!/bin/sh\nprintf %s "{words}" >&2\nexit 1\n')
     sbatch.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\n")
-    with pytest.raises(QueueFullError, match="QOSMaxSubmitJobPerUserLimit"):
+    with pytest.raises(QueueFullError, match=limit):
         Slurm((), None, {}).submit(script, request_of([task(tmp_path)]))

@@ -96,7 +96,10 @@ def test_why_a_job_waits_in_the_queue_is_reported_in_slurms_words(
     while clock.now < 120:
         scheduler.wait()
     names = ("tare-abc-1",)
-    said = "queued by Slurm: ReqNodeNotAvail, UnavailableNodes:n[1-2]"
+    said = (
+        "queued by Slurm: ReqNodeNotAvail, UnavailableNodes:n[1-2]; nodes that it names are down, drained, "
+        "reserved or in use (sinfo -R, scontrol show reservation)"
+    )
     assert told == [(names, said), (names, "")]
 
 

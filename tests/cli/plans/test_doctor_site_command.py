@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cli.conftest import Tare
-from tare.app.platform_checks import _mpi
+from tare.app import platform_checks
+from tare.app.patience import Patience
+from tare.app.platform_checks import _mpi, check_platform
+from tare.config import read_site
+from tare.core.attempt import Attempt, State
+from tare.core.checks import Finding
 from tare.lab import slurm
 from tare.lab.mpi import is_installed, mpi_folder
 
@@ -159,3 +165,65 @@ def test_the_mpi_that_imb_names_is_not_the_kernel(tmp_path: Path) -> None:
         "# MPI Version           : 3.1\n"
     )
     assert _mpi(output) == "MPI 3.1"
+
+
+_BUILD = "stage build exit code 1: mpi.h: No such file or directory"
+_IMB = Attempt(case="c", block=1, attempt=1, state=State.DONE, started_at=1.0, hosts=["n1", "n2"])
+_FAILED = Attempt(case="c", block=1, attempt=1, state=State.FAILED, started_at=1.0, exit_code=1)
+
+
+def checked(folder: Path, monkeypatch: pytest.MonkeyPatch, *attempts: Attempt) -> Finding:
+    """Check a platform on which Tare's own program, and then IMB, end as `attempts`."""
+    site = "site: s\nnodes: [n1, n2]\nplatforms: {impi: {launcher: intelmpi}}\n"
+    (folder / "site.yaml").write_text(site)
+    left = list(attempts)
+
+    def run(source: object, name: str, workload: str, env: object, work: Path, wait: object) -> Attempt:
+        attempt = left.pop(0)
+        (work / attempt.folder).mkdir(parents=True)
+        (work / attempt.folder / "stdout").write_text("# MPI Version           : 4.1\n")
+        return attempt
+
+    monkeypatch.setattr(platform_checks, "_try", run)
+    source = read_site(str(folder / "site.yaml"))
+    found = check_platform(source, "impi", {}, folder, Patience(None))
+    assert left == []
+    return found
+
+
+@pytest.mark.parametrize(
+    "reason", [_BUILD, "exit code 1: microbench: it runs on 1 rank and needs 2; started"]
+)
+def test_where_the_mpicc_is_another_mpis_imb_shows_whether_the_platform_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    own = msgspec.structs.replace(_FAILED, reason=reason)
+    found = checked(tmp_path, monkeypatch, own, _IMB)
+    assert found.is_met
+    assert found.found == (
+        f"MPI 4.1; 2 ranks on n1 and n2; tare.p2p, which mpicc compiles, does not run there: {reason}"
+    )
+
+
+@pytest.mark.parametrize(
+    "imb",
+    [
+        msgspec.structs.replace(_FAILED, exit_code=127, reason="exit code 127: IMB-MPI1 not found"),
+        msgspec.structs.replace(_FAILED, reason="exit code 1: it crashed"),
+    ],
+)
+def test_where_imb_does_not_run_either_the_compilers_fault_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imb: Attempt
+) -> None:
+    found = checked(tmp_path, monkeypatch, msgspec.structs.replace(_FAILED, reason=_BUILD), imb)
+    assert (found.is_met, found.found) == (False, _BUILD)
+    assert "mpicc" in found.cure
+
+
+def test_imb_is_not_tried_where_the_network_is_at_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = msgspec.structs.replace(
+        _FAILED, state=State.INVALID, reason="nothing crossed fab0", check="transport"
+    )
+    assert checked(tmp_path, monkeypatch, own).found == "nothing crossed fab0"

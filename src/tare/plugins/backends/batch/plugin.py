@@ -53,6 +53,7 @@ class JobBackend(BatchBackend[OptionsT]):
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
     ) -> BatchScheduler:
         """Return a scheduler that puts tasks into `queue` (see BatchScheduler).
 
@@ -64,7 +65,7 @@ class JobBackend(BatchBackend[OptionsT]):
             platform = tasks[0].platform
             return self.render(tasks, self.options_of(platform), facts(platform))
 
-        return BatchScheduler(queue, render, clock=clock, sleep=sleep)
+        return BatchScheduler(queue, render, clock=clock, sleep=sleep, now=now)
 
 
 class CommandBackend(JobBackend[OptionsT]):

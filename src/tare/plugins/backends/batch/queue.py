@@ -16,11 +16,22 @@ from tare.plugins.backends.batch.options import minutes_of
 from tare.plugins.backends.batch.phases import Phase
 
 
+class Obstacle(NamedTuple):
+    """What keeps a queued job from starting, if waiting alone may not end it: its cure, in words.
+
+    With `is_final`, the job can never start as it was submitted.
+    """
+
+    cure: str
+    is_final: bool = False
+
+
 class QueuedJob(NamedTuple):
     """The entry of a job in a batch system. Some systems keep the entries of finished jobs for a while.
 
     `state` is the system's own word. `reason` is why the job waits, in the system's words. `name` is empty if
     the system does not give names. `comment` is the text of `leftovers.comment`, if the system keeps it.
+    `obstacle` follows from the reason.
     """
 
     id: str
@@ -29,6 +40,7 @@ class QueuedJob(NamedTuple):
     name: str = ""
     reason: str = ""
     comment: str = ""
+    obstacle: Obstacle | None = None
 
 
 class QueueFullError(BackendError):

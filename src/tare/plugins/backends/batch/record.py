@@ -11,7 +11,7 @@ import msgspec
 
 from tare.core.job import Exit
 from tare.core.safe_folder import SafeFolder
-from tare.core.scheduler import JobResult, Task
+from tare.core.scheduler import Held, JobResult, Task
 from tare.core.telemetry import Epoch
 from tare.core.units import whole_number
 from tare.plugins.backends.batch.phases import Phase
@@ -44,6 +44,11 @@ class Progress(msgspec.Struct, frozen=True):
     def elapsed_s(self) -> float:
         """Return the total time of the steps, in seconds."""
         return sum(step.elapsed_s for step in self.steps)
+
+    def elapsed_until(self, now: float) -> float:
+        """Return the total time of the steps, with that of a step that has not ended by `now`, a time(2)."""
+        last_at = max((step.began_at + step.elapsed_s for step in self.steps), default=self.began_at)
+        return self.elapsed_s + (0.0 if last_at is None else max(now - last_at, 0.0))
 
     @property
     def clock_set_s(self) -> float:
@@ -101,16 +106,33 @@ def result_of(task: Task, progress: Progress) -> JobResult:
     return _result(task, progress, ended)
 
 
+def held(task: Task) -> Held | None:
+    """Return since when a task has had its nodes, by the first one's clock; None if it has not begun."""
+    progress = read_progress(task.folder)
+    if progress is None or progress.began_at is None:
+        return None
+    return Held(progress.began_at, tuple(sorted(_read_probe(task.folder, "before"), key=_natural)))
+
+
 def result_without_record(
-    task: Task, progress: Progress | None, phase: Phase, why: str, cancelled: str = "cancelled"
+    task: Task,
+    progress: Progress | None,
+    phase: Phase,
+    why: str,
+    cancelled: str = "cancelled",
+    *,
+    over_at: float | None = None,
 ) -> JobResult:
     """Return the result of a task whose job is over although the task is not complete.
 
-    `why` is the batch system's description of the job. `cancelled` names what can have cancelled it. Only
-    failures of the nodes or the queue are the infrastructure's fault and are tried again. A cancellation is
-    not: somebody had a reason for it.
+    `why` is the batch system's description of the job. `cancelled` names what can have cancelled it.
+    `over_at` is when it was seen to be over, in seconds since the epoch. Only failures of the nodes or the
+    queue are the infrastructure's fault and are tried again. A cancellation is not: somebody had a reason for
+    it.
     """
     elapsed_s = progress.elapsed_s if progress else 0.0
+    if progress is not None and over_at is not None and len(progress.steps) < len(task.steps):
+        elapsed_s = min(progress.elapsed_until(over_at), max(task.timeout_s, elapsed_s))
     match phase:
         case Phase.CANCELLED:
             ended, reason = Exit(elapsed_s=elapsed_s), f"{why}: {cancelled}"

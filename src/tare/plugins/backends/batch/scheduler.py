@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,45 +13,37 @@ import msgspec
 from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.interrupts import interrupts_deferred
+from tare.core.job import Exit
 from tare.core.log import fields
 from tare.core.safe_folder import SafeFolder
-from tare.core.scheduler import JobResult, OnWait, Task
+from tare.core.scheduler import Held, JobResult, OnWait, Task
 from tare.plugins.backends.batch import record
+from tare.plugins.backends.batch.in_flight_job import (
+    MOST_NAME,
+    InFlightJob,
+    entry_of,
+    is_of_campaign,
+    patience_s,
+    recorded_job,
+    result_of,
+)
 from tare.plugins.backends.batch.phases import NOT_OVER, RUNNING, Phase
 from tare.plugins.backends.batch.queue import Queue, QueuedJob, QueueFullError, request_of
+from tare.plugins.backends.batch.waits import QueueWaits
 
 _LOG = log.of("batch")
 
 _FIRST_POLL_S, _LAST_POLL_S, _GROWTH = 0.2, 10.0, 1.5
 _LOOK_S, _MOST_WATCHED = 0.1, 16  # at records between polls, a stat(2) each
 _OUTAGE_S = 600.0  # a controller is back within minutes after a restart, a fail-over or an overload
-_MOST_NAME = 64 * 1024  # bytes, of a job's number or of a path
-_QUEUED_S = 5.0  # a shorter wait is not reported
 _JOB_ENDS_S = 3.0  # from the task's record to the end of the script, on a busy machine
-_FILES_APPEAR_S = 20.0  # a shared file system may show a file to other nodes later (nfs(5), acdirmax)
-
-
-class _InFlightJob(msgspec.Struct):
-    """An in-flight job: a task, and the id and name of its job.
-
-    `over_since` is when the job was first seen to be over. `was_suspended` is true if it was seen suspended
-    while the task ran. `queued_since` is when it was first seen in the queue. `waits_for` is the reported
-    reason why it waits.
-    """
-
-    task: Task
-    job: str
-    job_name: str
-    over_since: float | None = None
-    was_suspended: bool = False
-    queued_since: float | None = None
-    waits_for: str = ""
 
 
 class BatchScheduler:
     """Puts tasks into a batch system's queue (see core.scheduler.Scheduler).
 
-    `render` returns the script of tasks that share a job (see script.render).
+    `render` returns the script of tasks that share a job (see script.render). `now` is the time of day, in
+    seconds since the epoch.
     """
 
     def __init__(
@@ -61,17 +53,20 @@ class BatchScheduler:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._queue = queue
         self._render = render
         self._clock = clock
         self._sleep = sleep
-        self._in_flight: dict[str, _InFlightJob] = {}
+        self._now = now
+        self._in_flight: dict[str, InFlightJob] = {}
         self._over: dict[str, str] = {}  # names, by id, of the jobs whose tasks have ended
         self._poll_s = _FIRST_POLL_S
         self._outage_since: float | None = None
         self._is_full = False  # the queue takes no more jobs, which has been reported
         self._had_jobs = False
+        self._waits = QueueWaits(queue.system, clock)
         self._on_wait: OnWait = lambda names, reason: None
 
     def report_waits(self, on_wait: OnWait) -> None:
@@ -98,7 +93,7 @@ class BatchScheduler:
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
         """Return the names of tasks that have ended, are queued or are running (see core.scheduler)."""
-        recorded = {task.name: self._recorded_job(task) for task in tasks}
+        recorded = {task.name: recorded_job(task) for task in tasks}
         known = self._queue.jobs([one for one in recorded.values() if one]) if tasks else []
         alive = {job.id: job for job in known if job.phase in NOT_OVER}
         by_name = {job.name: job.id for job in alive.values()}
@@ -106,10 +101,10 @@ class BatchScheduler:
             number = recorded[task.name] or by_name.get(task.name)
             job = alive.get(number) if number is not None else None
             progress = record.read_progress(task.folder)
-            if number is not None and job is not None and _is_of_campaign(job, task):
-                self._in_flight[task.name] = _InFlightJob(task, number, job.name or task.name)
+            if number is not None and job is not None and is_of_campaign(job, task):
+                self._in_flight[task.name] = InFlightJob(task, number, job.name or task.name)
             elif number is not None and progress is not None and progress.is_complete:
-                self._in_flight[task.name] = _InFlightJob(task, number, task.name)
+                self._in_flight[task.name] = InFlightJob(task, number, task.name)
             else:
                 self._remove_storage(task)
         return [task.name for task in tasks if task.name in self._in_flight]
@@ -171,7 +166,7 @@ class BatchScheduler:
             self._sleep(min(left, _LOOK_S))
             records = {one.task.name: record.read_complete(one.task.folder) for one in oldest}
             system = self._queue.system
-            results = [_result_of(one, found, system) for one in oldest if (found := records[one.task.name])]
+            results = [result_of(one, found, system) for one in oldest if (found := records[one.task.name])]
             if results:
                 return results
         return []
@@ -190,32 +185,30 @@ class BatchScheduler:
         lost = {
             in_flight_job.job
             for in_flight_job in self._in_flight.values()
-            if not _is_in(queue, in_flight_job)
+            if entry_of(in_flight_job, queue) is None
         }
         queue |= {job.id: job for job in self._queue.account(lost)}
-        self._report_waits(queue)
-        return [
-            found
-            for in_flight_job in self._in_flight.values()
-            if (found := self._check(in_flight_job, queue))
-        ]
-
-    def _report_waits(self, queue: dict[str, QueuedJob]) -> None:
-        """Report why jobs wait, once they have waited for some time, and report the end of the wait."""
-        now = self._clock()
-        changed: dict[str, list[str]] = {}
-        for name, in_flight_job in self._in_flight.items():
-            job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
-            is_queued = job is not None and job.phase is Phase.QUEUED
-            in_flight_job.queued_since = (in_flight_job.queued_since or now) if is_queued else None
-            if in_flight_job.queued_since is not None and now - in_flight_job.queued_since < _QUEUED_S:
-                continue
-            reason = f"queued by {self._queue.system}: {job.reason or job.state}" if job and is_queued else ""
-            if reason != in_flight_job.waits_for:
-                in_flight_job.waits_for = reason
-                changed.setdefault(reason, []).append(name)
-        for reason, names in changed.items():
+        jobs = {name: entry_of(one, queue) for name, one in self._in_flight.items()}
+        for names, reason in self._waits.changes(jobs):
             self._on_wait(names, reason)
+        hopeless = self._cancel_hopeless(jobs)
+        return [found for one in self._in_flight.values() if (found := self._check(one, queue, hopeless))]
+
+    def _cancel_hopeless(self, jobs: Mapping[str, QueuedJob | None]) -> dict[str, str]:
+        """Cancel the jobs that can never start; return the reason of each of their tasks, by name."""
+        found = {name: why for name, job in jobs.items() if (why := self._waits.hopeless(name, job))}
+        try:
+            if found:
+                self._queue.cancel({self._in_flight[name].job for name in found})
+        except BackendError as error:
+            self._note_outage(error)
+            return {}
+        return found
+
+    def held(self, name: str) -> Held | None:
+        """Return what a task has, by its own record (see core.scheduler.Scheduler)."""
+        in_flight_job = self._in_flight.get(name)
+        return record.held(in_flight_job.task) if in_flight_job else None
 
     def cancel(self, names: Collection[str]) -> None:
         """Cancel the jobs of these tasks (see core.scheduler.Scheduler)."""
@@ -293,22 +286,30 @@ class BatchScheduler:
         )
         for task in tasks:
             SafeFolder(task.folder, "job").replace(f"{job}\n".encode(), is_synced=False)
-            self._in_flight[task.name] = _InFlightJob(task, job, tasks[0].name)
+            self._in_flight[task.name] = InFlightJob(task, job, tasks[0].name)
         self._poll_s = _FIRST_POLL_S
         self._had_jobs = True
         if self._is_full:
             self._is_full = False
             self._on_wait([task.name for task in tasks], "")
 
-    def _check(self, in_flight_job: _InFlightJob, queue: dict[str, QueuedJob]) -> JobResult | None:
-        """Return the result of a task, or None if it has not ended or its record may still appear."""
-        job = queue[in_flight_job.job] if _is_in(queue, in_flight_job) else None
+    def _check(
+        self, in_flight_job: InFlightJob, queue: dict[str, QueuedJob], hopeless: Mapping[str, str]
+    ) -> JobResult | None:
+        """Return the result of a task, or None if it has not ended or its record may still appear.
+
+        `hopeless` has the reasons of tasks whose jobs could never start, and are cancelled.
+        """
+        job = entry_of(in_flight_job, queue)
         phase = job.phase if job else Phase.UNKNOWN
+        name = in_flight_job.task.name
+        if name in hopeless:
+            return JobResult(name=name, exit=Exit(fault=hopeless[name]))
         if phase is Phase.QUEUED:
             return None
         progress = record.read_progress(in_flight_job.task.folder)
         if progress is not None and progress.is_complete:
-            return _result_of(in_flight_job, progress, self._queue.system)
+            return result_of(in_flight_job, progress, self._queue.system)
         in_flight_job.was_suspended |= phase is Phase.SUSPENDED and progress is not None
         is_there = job is not None and phase in RUNNING | {Phase.UNKNOWN}
         if is_there:
@@ -316,7 +317,7 @@ class BatchScheduler:
         if in_flight_job.over_since is None:
             in_flight_job.over_since = self._clock()
             self._poll_s = _FIRST_POLL_S
-        if phase in {Phase.ENDED, Phase.UNKNOWN} and self._clock() - in_flight_job.over_since < _patience(
+        if phase in {Phase.ENDED, Phase.UNKNOWN} and self._clock() - in_flight_job.over_since < patience_s(
             in_flight_job, job
         ):
             return None
@@ -325,7 +326,7 @@ class BatchScheduler:
 
     def _end(
         self,
-        in_flight_job: _InFlightJob,
+        in_flight_job: InFlightJob,
         progress: record.Progress | None,
         phase: Phase,
         job: QueuedJob | None,
@@ -337,7 +338,10 @@ class BatchScheduler:
             if job
             else f"{system} no longer has job {in_flight_job.job}"
         )
-        return record.result_without_record(in_flight_job.task, progress, phase, why, self._cancelled)
+        over_at = self._now() - (self._clock() - (in_flight_job.over_since or self._clock()))
+        return record.result_without_record(
+            in_flight_job.task, progress, phase, why, self._cancelled, over_at=over_at
+        )
 
     def _remove_storage(self, task: Task) -> None:
         """Remove the folder on the storage path of `task` that its job left because it was ended early.
@@ -347,7 +351,7 @@ class BatchScheduler:
         """
         left = SafeFolder(task.folder, "storage.left")
         with contextlib.suppress(OSError, UnicodeDecodeError, BackendError):
-            folder = left.read(_MOST_NAME).decode().rstrip("\n")
+            folder = left.read(MOST_NAME).decode().rstrip("\n")
             if record.is_own_folder(task, folder) and self._queue.remove(folder):
                 left.remove()
 
@@ -373,44 +377,3 @@ class BatchScheduler:
         if self._outage_since is not None:
             self._outage_since = None
             self._on_wait([*self._in_flight, *submitted], "")
-
-    @staticmethod
-    def _recorded_job(task: Task) -> str | None:
-        try:
-            found = SafeFolder(task.folder, "job").read(_MOST_NAME)
-            return found.decode(errors="replace").strip() or None
-        except OSError:
-            return None
-
-
-def _result_of(in_flight_job: _InFlightJob, progress: record.Progress, system: str) -> JobResult:
-    """Return the result of a task that is complete. A task that was suspended counts as not measured."""
-    found = record.result_of(in_flight_job.task, progress)
-    if not in_flight_job.was_suspended:
-        return found
-    whose = f"{system}'s job {in_flight_job.job}"
-    fault = f"{whose} was suspended while it ran, so neither its time nor its figures count"
-    return msgspec.structs.replace(found, exit=msgspec.structs.replace(found.exit, fault=fault))
-
-
-def _is_in(queue: dict[str, QueuedJob], in_flight_job: _InFlightJob) -> bool:
-    """Return whether a task's job is in the queue.
-
-    The name is compared: a killed controller may reuse ids.
-    """
-    job = queue.get(in_flight_job.job)
-    return job is not None and job.name in ("", in_flight_job.job_name)
-
-
-def _patience(in_flight_job: _InFlightJob, job: QueuedJob | None) -> float:
-    """Return how many seconds the record of a task may take to appear after its job is over.
-
-    A controller that was killed may have forgotten a job that still runs on its nodes.
-    """
-    has_begun = record.read_progress(in_flight_job.task.folder) is not None
-    return in_flight_job.task.timeout_s + _FILES_APPEAR_S if job is None and has_begun else _FILES_APPEAR_S
-
-
-def _is_of_campaign(job: QueuedJob, task: Task) -> bool:
-    """Return whether a job's name, if known, has the prefix of its campaign's jobs: ``tare-<hash>``."""
-    return not job.name or job.name.split("-")[:2] == task.name.split("-")[:2]

@@ -13,7 +13,7 @@ from tare.plugins.backends.batch.commands import CommandQueue, message_of
 from tare.plugins.backends.batch.phases import Phase
 from tare.plugins.backends.batch.queue import QueuedJob, Request
 from tare.plugins.backends.gridengine.script import CONTEXT, comment_in
-from tare.plugins.backends.gridengine.states import end_of, is_out, phase_of
+from tare.plugins.backends.gridengine.states import end_of, is_out, obstacle_of, phase_of
 
 _MOST_IDS = 200  # in one command line
 _MOST_REASONS = 20  # jobs whose reasons for waiting are queried at a time
@@ -53,7 +53,10 @@ class GridEngine(CommandQueue):
         if ids:
             waiting = [job.id for job in found if job.phase is Phase.QUEUED and job.id in ids]
             reasons = parse_reasons(self._details(waiting[:_MOST_REASONS]))
-            return [job._replace(reason=reasons.get(job.id, "")) for job in found]
+            return [
+                job._replace(reason=reasons.get(job.id, ""), obstacle=obstacle_of(job.state, job.id))
+                for job in found
+            ]
         comments = parse_comments(self._details([job.id for job in found if job.name.startswith("tare-")]))
         return [job._replace(comment=comments.get(job.id, "")) for job in found]
 

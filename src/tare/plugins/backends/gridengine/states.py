@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tare.core.units import whole_number
 from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import Obstacle
 
 TOO_FEW_NODES = 93
 """The exit code of a job that got fewer nodes than it asked for (see nodes.sh)."""
@@ -44,6 +45,15 @@ def phase_of(state: str) -> Phase:
     if letters & _SUSPENDED:
         return Phase.SUSPENDED
     return Phase.ACTIVE if letters & {"r", "t"} else Phase.UNKNOWN
+
+
+def obstacle_of(state: str, job: str) -> Obstacle | None:
+    """Return what keeps a queued job from starting until somebody acts: an error, or a hold."""
+    if phase_of(state) is not Phase.QUEUED:
+        return None
+    if "E" in state:
+        return Obstacle(f"it is in error: qmod -cj {job} lets it start once the cause is gone")
+    return Obstacle(f"it is held: qrls {job} lets it start") if "h" in state else None
 
 
 def is_out(state: str, *, is_disabled_out: bool) -> bool:

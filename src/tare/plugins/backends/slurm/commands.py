@@ -11,17 +11,18 @@ from tare.core.units import whole_number
 from tare.plugins.backends.batch.commands import CommandQueue
 from tare.plugins.backends.batch.phases import NOT_OVER, Phase
 from tare.plugins.backends.batch.queue import QueuedJob, QueueFullError, Request
+from tare.plugins.backends.slurm.reasons import obstacle_of
 from tare.plugins.backends.slurm.states import is_out, phase_of
 from tare.plugins.backends.slurm.variables import FILTERS, cluster_of, is_one_cluster, overriding
 
 _MOST_IDS = 500  # in one command line of scancel
-_FORMAT = "%i|%T|%j|%r|%k"
+_FORMAT = "%i|%T|%j|%r|%P|%k"
 _NO_ACCOUNTING = ("accounting storage is disabled", "is Slurm installed here?", "not found")
 _STARTED = re.compile(r"NodeName=(?P<node>\S+).*\bSlurmdStartTime=(?P<at>[0-9]{1,12})\b")
 _JOB_ID = re.compile(r"\s*([0-9]{1,18})(?:;\S+)?\s*")
 
-_FULL = re.compile(r"\b(?:Assoc|QOS)(?:Max|Grp)Submit\w*Limit\b")
-"""The reasons of MaxSubmitJobs and GrpSubmitJobs (resource limits), as in QOSMaxSubmitJobPerUserLimit."""
+_FULL = re.compile(r"\b(?:(?:Assoc|QOS)(?:Max|Grp)Submit\w*Limit|MaxSubmitJobsPerAccount)\b")
+"""The reasons of limits on submitted jobs (resource limits), as in QOSMaxSubmitJobPerUserLimit."""
 
 
 class Slurm(CommandQueue):
@@ -90,7 +91,7 @@ class Slurm(CommandQueue):
         """
         command = ["squeue", "--me", "--states=all", "--noheader", f"--format={_FORMAT}"]
         output = self._call(command, unset=FILTERS)
-        return list(_parse_queue(output))
+        return list(parse_queue(output))
 
     def account(self, ids: Collection[str]) -> list[QueuedJob]:
         """Return the accounting entries, if there are any, of jobs that squeue no longer lists (see Queue).
@@ -109,7 +110,7 @@ class Slurm(CommandQueue):
         except BackendError as error:
             self._has_accounting = not any(words in str(error) for words in _NO_ACCOUNTING)
             return []
-        return [job for job in _parse_queue(output) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
+        return [job for job in parse_queue(output) if job.phase not in NOT_OVER | {Phase.UNKNOWN}]
 
     def states(self, nodes: Collection[str]) -> dict[str, str]:
         """Return the state of each of `nodes`.
@@ -150,17 +151,19 @@ class Slurm(CommandQueue):
             self._call(["scancel", "--quiet", *numbers[start : start + _MOST_IDS]])
 
 
-def _parse_queue(text: str) -> Iterator[QueuedJob]:
+def parse_queue(text: str) -> Iterator[QueuedJob]:
     """Yield the jobs.
 
     Lines of another form, such as the range of a job array, are not Tare's and are skipped.
     """
     for line in text.splitlines():
-        parts = line.strip().split("|", 4)
+        parts = line.strip().split("|", 5)
         number = whole_number(parts[0])
         if len(parts) >= 3 and number is not None:
-            state, name, *rest = parts[1:]
-            yield QueuedJob(str(number), phase_of(state), state, name, *rest)
+            state, name, reason, partition, comment = (*parts[1:], "", "", "")[:5]
+            phase = phase_of(state)
+            obstacle = obstacle_of(reason, partition) if phase is Phase.QUEUED else None
+            yield QueuedJob(str(number), phase, state, name, reason, comment, obstacle)
 
 
 def _sorted(ids: Collection[str]) -> list[str]:

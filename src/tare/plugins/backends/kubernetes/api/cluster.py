@@ -132,6 +132,9 @@ class Cluster:
         except Refusal as refusal:
             if refusal.status == _CONFLICT:
                 return False
+            if "being terminated" in str(refusal):
+                cure = f"make namespace {namespace} again, with the rights in it (deploy/kubernetes)"
+                raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
             if refusal.status == _NOT_FOUND and kind in _MADE_BY:  # the kind's path, or the namespace in it
                 cure = f"is {_MADE_BY[kind]} installed, and is there a namespace {namespace}?"
                 raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
@@ -172,14 +175,15 @@ class Cluster:
     ) -> Iterator[_Kind]:
         """Yield the objects of all namespaces, decoded as `kind`; one page is in memory at a time.
 
-        A kind that the cluster does not know has no objects. Raises Refusal, Outage, or an error of NOT_JSON.
+        A kind that the cluster does not know has no objects. Raises Refusal, Outage, or BackendError (see
+        decoded).
         """
         return self._read(f"/{resource.group}/{resource.plural}", kind, selector, fields)
 
     def _read(self, path: str, kind: type[_Kind], selector: str, fields: str) -> Iterator[_Kind]:
         try:
             for page in self._pages(path, _selection(selector, fields)):
-                yield from (msgspec.json.decode(item, type=kind) for item in page.items)
+                yield from (decoded(item, kind) for item in page.items)
         except Refusal as refusal:
             if refusal.status != _NOT_FOUND:
                 raise
@@ -274,19 +278,31 @@ class Cluster:
         """Merge `change` into an object. Raises Refusal or Outage."""
         self._request("PATCH", self._path(resource, name), {}, change, "application/merge-patch+json")
 
-    def delete_all(
-        self, resource: Resource, selector: str, fields: str = "", grace_s: int | None = None
-    ) -> None:
-        """Delete the objects that match both selectors, and the objects that they own.
+    def delete(self, resource: Resource, name: str, uid: str, grace_s: int | None = None) -> None:
+        """Delete the object of this name and `uid`, and the objects that it owns; no other one of the name.
 
-        With a `grace_s` of 0, a pod's object is deleted at once, even if its containers still run. A kind
-        that the cluster does not know has no objects. Raises Refusal or Outage.
+        With a `grace_s` of 0, a pod's object is deleted at once, even if its containers still run. An object
+        that is gone is no error. Raises Refusal or Outage.
         """
-        query = _selection(selector, fields) | {"propagationPolicy": "Background"}
+        only: Json = {"uid": uid}
+        options: dict[str, Json] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
+        options["propagationPolicy"] = "Background"
         if grace_s is not None:
-            query["gracePeriodSeconds"] = str(grace_s)
+            options["gracePeriodSeconds"] = grace_s
+        try:  # a collection of one, for which the right to deletecollection is enough
+            self._delete(resource, _selection("", f"metadata.name={name}"), options)
+        except Outage as outage:
+            if outage.status != _CONFLICT:
+                raise
+
+    def delete_all(self, resource: Resource, selector: str) -> None:
+        """Delete the objects that match a selector. Raises Refusal or Outage."""
+        self._delete(resource, _selection(selector, ""), None)
+
+    def _delete(self, resource: Resource, query: dict[str, str], options: Json) -> None:
+        """Delete objects. A kind that the cluster does not know has none."""
         try:
-            self._request("DELETE", self._path(resource), query)
+            self._request("DELETE", self._path(resource), query, options)
         except Refusal as refusal:
             if refusal.status != _NOT_FOUND:
                 raise
@@ -338,6 +354,16 @@ class Cluster:
 def _of_kubelet(outage: Outage) -> BackendError:
     """Return a Refusal for a status that means that the node, not the API server, does not answer."""
     return Refusal(outage.status, str(outage)) if outage.status in _OF_KUBELET else outage
+
+
+def decoded(content: bytes | msgspec.Raw, kind: type[_Kind]) -> _Kind:
+    """Return an object as `kind`. Raises BackendError if it has another form, such as a null for labels."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except NOT_JSON as error:
+        raise BackendError(
+            f"the API server sent an object in a form that Tare does not know: {error}"
+        ) from error
 
 
 def _page(content: bytes) -> _List:

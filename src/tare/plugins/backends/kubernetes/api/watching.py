@@ -67,6 +67,7 @@ class ObjectWatch(threading.Thread):
         self._ended = threading.Event()
         self._version: str | None = None
         self._has_changes = False
+        self._was_allowed = False
 
     def end(self) -> None:
         """Stop; the thread ends when its connection is closed."""
@@ -82,7 +83,7 @@ class ObjectWatch(threading.Thread):
             except Gone:
                 self._version = None
             except Refusal as refusal:
-                self._news.put(Interruption(self._resource, refusal, is_final=True))
+                self._news.put(Interruption(self._resource, self._explained(refusal), is_final=True))
                 return
             except Outage as outage:
                 self._news.put(Interruption(self._resource, outage, is_final=False))
@@ -94,10 +95,19 @@ class ObjectWatch(threading.Thread):
             self._ended.wait(retry_s)
             retry_s = min(2 * retry_s, _LAST_RETRY_S)
 
+    def _explained(self, refusal: Refusal) -> Refusal:
+        """Return a refusal; of what was allowed before, with a possible cause."""
+        if not self._was_allowed:
+            return refusal
+        space = self._cluster.namespace
+        why = f"it was allowed until now: was namespace {space}, or a RoleBinding in it, deleted?"
+        return Refusal(refusal.status, f"{refusal}; {why}")
+
     def _look(self) -> None:
         """List the objects if no version is known; then watch from it until the server ends the watch."""
         if self._version is None:
             items, self._version = self._cluster.list_all(self._resource, self._selector)
+            self._was_allowed = True
             self._news.put(Snapshot(self._resource, items))
         for line in self._cluster.watch(self._resource, self._selector, self._version):
             if self._ended.is_set():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from tare.plugins.backends.kubernetes.api.cluster import decoded
 from tare.plugins.backends.kubernetes.diagnosis import phases
 from tare.plugins.backends.kubernetes.diagnosis.refusals import Obstacle
 from tare.plugins.backends.kubernetes.objects.observed import Condition, SeenNode, SeenPod
@@ -38,7 +39,7 @@ class Nodes:
         self._update_outage()
 
     def _record(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
-        node = msgspec.json.decode(content, type=SeenNode)
+        node = decoded(content, SeenNode)
         name, ready = node.metadata.name, node.status.condition("Ready")
         self._gone.discard(name)
         self._ready.pop(name, None)

@@ -10,7 +10,7 @@ import msgspec
 
 from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes.api.cluster import NODES, PODS, Cluster
-from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.objects import naming, provenance
 from tare.plugins.backends.kubernetes.objects.observed import SeenNode, SeenPod, Taint
 from tare.plugins.backends.kubernetes.objects.quantity import parse_quantity
 from tare.plugins.backends.kubernetes.options import Toleration
@@ -41,7 +41,10 @@ class Own(NamedTuple):
         meta = pod.metadata
         if pod.status.phase not in {"Running", "Pending"}:
             return False
-        if meta.namespace != self.namespace or meta.labels.get(naming.CAMPAIGN) != self.campaign:
+        is_of_campaign = (
+            meta.namespace == self.namespace and meta.labels.get(naming.CAMPAIGN) == self.campaign
+        )
+        if not is_of_campaign or not provenance.is_of_task(PODS.kind, meta):
             return True
         return meta.task in self.beside
 

@@ -57,15 +57,25 @@ def queued_s(pods: Collection[SeenPod], job: SeenJob | None) -> float | None:
     queue holds back are created when the queue admits the job. The launcher does not count: it may be created
     only when its workers are ready.
     """
-    pods = [pod for pod in pods if pod.role != naming.LAUNCHER] or list(pods)
     made = [_seconds(job.metadata.creation_timestamp)] if job else []
-    made += [_seconds(pod.metadata.creation_timestamp) for pod in pods]
-    placed = [_placed_at(pod) for pod in pods]
+    made += [_seconds(pod.metadata.creation_timestamp) for pod in _first(pods)]
     begin = min((at for at in made if at is not None), default=None)
+    placed = placed_at(pods)
+    return None if begin is None or placed is None else max(placed - begin, 0.0)
+
+
+def placed_at(pods: Collection[SeenPod]) -> float | None:
+    """Return when the last pod of a job got its node, in seconds since the epoch; None if one has none.
+
+    The launcher does not count (see queued_s).
+    """
+    placed = [_placed_at(pod) for pod in _first(pods)]
     known = [at for at in placed if at is not None]
-    if begin is None or not known or len(known) < len(placed):
-        return None
-    return max(max(known) - begin, 0.0)
+    return max(known) if known and len(known) == len(placed) else None
+
+
+def _first(pods: Collection[SeenPod]) -> list[SeenPod]:
+    return [pod for pod in pods if pod.role != naming.LAUNCHER] or list(pods)
 
 
 def _placed_at(pod: SeenPod) -> float | None:

@@ -19,7 +19,8 @@ _MOST_SHOWN = 1000
 _REFUSED = re.compile(r" is forbidden: | is invalid: |denied the request|violates PodSecurity")
 _PASSING = re.compile(
     r"exceeded quota: |status unknown for quota|Internal error occurred|failed calling webhook|timed? ?out"
-    r"|object has been modified|context deadline exceeded|connection refused|is reserved for|failed to sync",
+    r"|object has been modified|context deadline exceeded|connection refused|is reserved for|failed to sync"
+    r"|being terminated",
     re.IGNORECASE,
 )
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff"})

@@ -21,6 +21,8 @@ Patch = Mapping[str, object]
 KINDS = ("MPIJob", "Job", "Pod")
 """The kinds that a case becomes: on several nodes, on one node, and as a server and a client."""
 _PARTS, _FIXED = ("metadata", "spec"), ("apiVersion", "kind")
+_IDENTITY = frozenset({"name", "generateName", "namespace", "ownerReferences"})
+_OWN_LABELS = ("tare/", "app.kubernetes.io/managed-by")
 _OF_KIND = {
     "MPIJob": frozenset({
         "slotsPerWorker", "runLauncherAsWorker", "sshAuthMountPath", "launcherCreationPolicy",
@@ -41,8 +43,9 @@ def check_merge(merge: Patch, reader: OptionsReader) -> None:
     by_kind = [name for name in merge if name in KINDS]
     for name, patch in merge.items():
         if name in by_kind and isinstance(patch, dict):
-            for part in patch:
+            for part, value in patch.items():
                 _check_part(str(part), _PARTS, reader, name, str(part))
+                _check_identity(str(part), value, reader, name, str(part))
         elif name in by_kind:
             reader.fault("a patch is a mapping; write {spec: {…}}", "merge", name)
         elif by_kind and name not in _FIXED:
@@ -50,6 +53,7 @@ def check_merge(merge: Patch, reader: OptionsReader) -> None:
             reader.fault(fault, "merge", name)
         else:
             _check_part(name, (*_PARTS, *KINDS), reader, name)
+            _check_identity(name, patch, reader, name)
 
 
 def _check_part(name: str, known: tuple[str, ...], reader: OptionsReader, *path: str) -> None:
@@ -58,6 +62,23 @@ def _check_part(name: str, known: tuple[str, ...], reader: OptionsReader, *path:
     elif name not in _PARTS:
         fault = f"{shown(name)} is no part of a manifest; {nearest(name, list(known))}"
         reader.fault(fault, "merge", *path)
+
+
+def _check_identity(part: str, patch: object, reader: OptionsReader, *path: str) -> None:
+    """Report changes of that by which Tare finds its objects again, and deletes no others."""
+    if part != "metadata":
+        return
+    if not isinstance(patch, dict):
+        reader.fault("metadata is a mapping; write {annotations: {…}}", "merge", *path)
+        return
+    labels = patch.get("labels", {})
+    if not isinstance(labels, dict):
+        reader.fault("labels are a mapping; write {NAME: value}", "merge", *path, "labels")
+        return
+    changed = [[str(name)] for name in patch if name in _IDENTITY]
+    changed += [["labels", str(name)] for name in labels if str(name).startswith(_OWN_LABELS)]
+    for one in changed:
+        reader.fault("Tare finds its own objects by it; remove it", "merge", *path, *one)
 
 
 def kind_of(manifest: Json) -> str:

@@ -18,6 +18,14 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Part of an object; fields that Tare does not need are ignored."""
 
 
+class OwnerReference(_Seen, frozen=True, kw_only=True):
+    """An object with which another one is deleted; one of them may be its controller, which created it."""
+
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
 class SeenMeta(_Seen, frozen=True, kw_only=True):
     """Metadata."""
 
@@ -26,9 +34,15 @@ class SeenMeta(_Seen, frozen=True, kw_only=True):
     uid: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
     resource_version: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """Return the object whose controller created it; None if it was created by itself."""
+        return next((one for one in self.owner_references if one.controller), None)
 
     @property
     def task(self) -> str:

@@ -1,6 +1,7 @@
 """Delete the objects of tasks: several together after they ended, or at once when nobody waits for them.
 
-Pods that hold the only copy of results stay; a label marks them.
+Only objects that Tare created are deleted, each by its uid: copies of them have the same labels. Pods that
+hold the only copy of results stay; a label marks them.
 """
 
 from __future__ import annotations
@@ -8,15 +9,32 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Protocol, TypeVar
 
 from tare.core.errors import BackendError
-from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, PODS, Cluster, Resource
-from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.api.cluster import (
+    CONFIG_MAPS,
+    JOBS,
+    MPI_JOBS,
+    PODS,
+    Cluster,
+    Resource,
+)
+from tare.plugins.backends.kubernetes.objects import naming, provenance
 from tare.plugins.backends.kubernetes.objects.merging import Json
-from tare.plugins.backends.kubernetes.objects.observed import SeenPod
+from tare.plugins.backends.kubernetes.objects.observed import SeenJob, SeenMeta, SeenPod
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 
-_TOGETHER, _TOGETHER_S = 50, 2.0  # a request deletes this many objects, or all after this time
+_TOGETHER, _TOGETHER_S = 50, 2.0  # the objects of this many tasks are listed together, or all after this time
+_Answer = TypeVar("_Answer")
+
+
+class Retry(Protocol):
+    """A function that repeats a request during an outage, and returns its answer (see OutageWait.retry)."""
+
+    def __call__(self, ask: Callable[[], _Answer], /) -> _Answer:
+        """Return what `ask` returns. Raises Refusal, or Outage when it lasts."""
+        ...
 
 
 class Deletions:
@@ -29,7 +47,7 @@ class Deletions:
         self,
         cluster: Cluster,
         selector: str,
-        retry: Callable[[Callable[[], None]], None],
+        retry: Retry,
         clock: Callable[[], float],
     ) -> None:
         self._cluster = cluster
@@ -52,7 +70,7 @@ class Deletions:
     def kept_before(self) -> set[str]:
         """Return the tasks of the campaign whose objects earlier sessions kept. Raises BackendError."""
         pods = self._cluster.read_all(PODS, SeenPod, f"{self._selector},{naming.KEPT}=results")
-        return {pod.metadata.task for pod in pods}
+        return {pod.metadata.task for pod in pods if provenance.is_of_task(PODS.kind, pod.metadata)}
 
     def later(self, name: str, kinds: Collection[Resource]) -> None:
         """Delete the objects of a task, of these kinds, with those of other tasks, unless they are kept."""
@@ -85,18 +103,26 @@ class Deletions:
         """
         self.kept.discard(name)
         self.now([name])
+        selector = f"{self._selector},{naming.TASK}={name}"
         for node in sorted(nodes):
-            ask = partial(
-                self._cluster.delete_all,
-                PODS,
-                f"{self._selector},{naming.TASK}={name}",
-                fields=f"spec.nodeName={node}",
-                grace_s=0,
-            )
-            self._retry(ask)
+            for meta in self._read(PODS, selector, f"spec.nodeName={node}"):
+                if provenance.is_of_task(PODS.kind, meta):
+                    self._retry(partial(self._cluster.delete, PODS, meta.name, meta.uid, grace_s=0))
+
+    def shared(self) -> None:
+        """Delete the ConfigMaps of the campaign. Raises Refusal, or Outage when it lasts."""
+        self._delete_created(CONFIG_MAPS, self._selector)
 
     def _delete(self, resource: Resource, names: Sequence[str]) -> None:
         for start in range(0, len(names), _TOGETHER):
             some = ",".join(names[start : start + _TOGETHER])
-            selector = f"{self._selector},{naming.TASK} in ({some})"
-            self._retry(partial(self._cluster.delete_all, resource, selector))
+            self._delete_created(resource, f"{self._selector},{naming.TASK} in ({some})")
+
+    def _delete_created(self, resource: Resource, selector: str) -> None:
+        for meta in self._read(resource, selector):
+            if provenance.is_created(resource.kind, meta):
+                self._retry(partial(self._cluster.delete, resource, meta.name, meta.uid))
+
+    def _read(self, resource: Resource, selector: str, fields: str = "") -> list[SeenMeta]:
+        read = partial(self._cluster.read_all, resource, SeenJob, selector, fields)
+        return [one.metadata for one in self._retry(read)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
+from tare.core.errors import BackendError
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.api.cluster import (
     EVENTS,
@@ -16,6 +18,7 @@ from tare.plugins.backends.kubernetes.api.cluster import (
     PODS,
     Cluster,
     Resource,
+    decoded,
 )
 from tare.plugins.backends.kubernetes.api.outage import OutageWait
 from tare.plugins.backends.kubernetes.api.watching import (
@@ -27,6 +30,7 @@ from tare.plugins.backends.kubernetes.api.watching import (
     Snapshot,
 )
 from tare.plugins.backends.kubernetes.diagnosis.node_watch import Nodes
+from tare.plugins.backends.kubernetes.objects import provenance
 from tare.plugins.backends.kubernetes.objects.observed import SeenEvent, SeenJob, SeenPod
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 
@@ -106,23 +110,25 @@ class Informer:
         self._miss(news)
 
     def take_one(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
-        """Process the current state of an object, or its last state if it was deleted."""
+        """Process the current state of an object, or its last state if it was deleted.
+
+        Raises BackendError for an object in an unknown form. Events in such a form are left out.
+        """
         now = self._clock()
         if resource is EVENTS:
-            self._take_event(msgspec.json.decode(content, type=SeenEvent))
+            with suppress(BackendError):  # anybody may write them
+                self._take_event(decoded(content, SeenEvent))
         elif resource is NODES:
             self.nodes.take(content, is_deleted=is_deleted)
         elif resource is PODS:
-            pod = msgspec.json.decode(content, type=SeenPod)
+            pod = decoded(content, SeenPod)
             job = self._jobs.get(pod.metadata.task)
-            if job is not None and pod.metadata.name.startswith(
-                f"{job.name}-"
-            ):  # copies have its labels, too
+            if job is not None and provenance.is_of_task(resource.kind, pod.metadata):
                 job.see(pod, content, now, is_deleted=is_deleted)
         else:
-            seen = msgspec.json.decode(content, type=SeenJob)
+            seen = decoded(content, SeenJob)
             job = self._jobs.get(seen.metadata.task)
-            if job is not None:
+            if job is not None and provenance.is_of_task(resource.kind, seen.metadata):
                 job.seen = seen
                 if is_deleted:
                     job.gone_since = job.gone_since or now
@@ -148,7 +154,7 @@ class Informer:
         """Find tasks whose pods disappeared while no watch reported it."""
         if snapshot.resource is not PODS:
             return
-        there = {msgspec.json.decode(item, type=SeenPod).metadata.name for item in snapshot.items}
+        there = {decoded(item, SeenPod).metadata.name for item in snapshot.items}
         for job in self._jobs.values():
             if job.starter is not None and job.starter.metadata.name not in there:
                 job.gone_since = job.gone_since or self._clock()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from tare.core.backend_plugin import Leftover, Owner
 from tare.plugins.backends.kubernetes.api.cluster import (
@@ -16,8 +17,8 @@ from tare.plugins.backends.kubernetes.api.cluster import (
     Refusal,
     Resource,
 )
-from tare.plugins.backends.kubernetes.objects import naming
-from tare.plugins.backends.kubernetes.objects.observed import SeenJob
+from tare.plugins.backends.kubernetes.objects import naming, provenance
+from tare.plugins.backends.kubernetes.objects.observed import SeenJob, SeenMeta
 
 _OURS = ",".join(f"{name}={value}" for name, value in naming.MANAGED_BY.items())
 _KINDS = (MPI_JOBS, JOBS, PODS, CONFIG_MAPS)
@@ -30,27 +31,41 @@ _KEPT = (
 def leftovers(cluster: Cluster) -> Iterator[Leftover]:
     """Yield the objects of each campaign, running or not; campaigns of two hosts may have the same label.
 
-    All objects of one campaign are deleted together, by its label. Raises BackendError when the API server
-    does not answer.
+    All objects of one campaign are deleted together, and those that appear later are not. Copies of them,
+    which Tare did not create, are left out. Raises BackendError when the API server does not answer.
     """
-    found: dict[str, list[tuple[Resource, SeenJob]]] = {}
-    for resource in _KINDS:
-        for one in cluster.read_all(resource, SeenJob, _OURS):
-            campaign = one.metadata.labels.get(naming.CAMPAIGN)
-            if campaign:
-                found.setdefault(campaign, []).append((resource, one))
+    found: dict[str, list[_Found]] = {}
+    for one in _of_tasks(cluster, _OURS):
+        campaign = one.meta.labels.get(naming.CAMPAIGN)
+        if campaign:
+            found.setdefault(campaign, []).append(one)
     for campaign, objects in found.items():
         yield _leftover(cluster, campaign, objects)
 
 
-def _leftover(cluster: Cluster, campaign: str, objects: Sequence[tuple[Resource, SeenJob]]) -> Leftover:
+class _Found(NamedTuple):
+    """An object of a campaign."""
+
+    resource: Resource
+    meta: SeenMeta
+
+
+def _of_tasks(cluster: Cluster, selector: str) -> Iterator[_Found]:
+    """Yield the objects that Tare or controllers created for tasks, kind by kind."""
+    for resource in _KINDS:
+        for one in cluster.read_all(resource, SeenJob, selector):
+            if provenance.is_of_task(resource.kind, one.metadata):
+                yield _Found(resource, one.metadata)
+
+
+def _leftover(cluster: Cluster, campaign: str, objects: Sequence[_Found]) -> Leftover:
     """Return one campaign's objects. Those without an owner were created by controllers for the others."""
-    owners = tuple(dict.fromkeys(filter(None, (_owner(one) for _, one in objects))))
-    names = ", ".join(f"{resource.kind}/{one.metadata.name}" for resource, one in objects)
-    kept = ", ".join(one.metadata.name for _, one in objects if naming.KEPT in one.metadata.labels)
+    owners = tuple(dict.fromkeys(filter(None, (_owner(one.meta) for one in objects))))
+    names = ", ".join(f"{one.resource.kind}/{one.meta.name}" for one in objects)
+    kept = ", ".join(one.meta.name for one in objects if naming.KEPT in one.meta.labels)
 
     def end() -> bool:
-        remove(cluster, campaign)
+        _remove(cluster, campaign, objects)
         return True
 
     return Leftover(
@@ -62,17 +77,26 @@ def _leftover(cluster: Cluster, campaign: str, objects: Sequence[tuple[Resource,
     )
 
 
-def _owner(one: SeenJob) -> Owner | None:
-    annotations = one.metadata.annotations
+def _owner(meta: SeenMeta) -> Owner | None:
+    annotations = meta.annotations
     if naming.FOLDER not in annotations:
         return None
     return Owner(annotations.get(naming.SESSION, ""), annotations[naming.FOLDER])
 
 
 def remove(cluster: Cluster, campaign: str) -> None:
-    """Delete all objects of a campaign in the cluster, also its Leases of nodes. Raises BackendError."""
-    selector = f"{_OURS},{naming.CAMPAIGN}={campaign}"
-    for resource in _KINDS:
-        cluster.delete_all(resource, selector)
+    """Delete all objects that Tare created for a campaign, also its Leases of nodes. Raises BackendError."""
+    _remove(cluster, campaign, _of_tasks(cluster, _selector(campaign)))
+
+
+def _remove(cluster: Cluster, campaign: str, objects: Iterable[_Found]) -> None:
+    """Delete objects that Tare created; with them go those that controllers created for them."""
+    for one in objects:
+        if provenance.is_created(one.resource.kind, one.meta):
+            cluster.delete(one.resource, one.meta.name, one.meta.uid)
     with suppress(Refusal):  # Leases expire by themselves
-        cluster.delete_all(LEASES, selector)
+        cluster.delete_all(LEASES, _selector(campaign))
+
+
+def _selector(campaign: str) -> str:
+    return f"{_OURS},{naming.CAMPAIGN}={campaign}"

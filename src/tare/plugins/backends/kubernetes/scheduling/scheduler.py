@@ -13,9 +13,9 @@ import msgspec
 
 from tare.core.errors import BackendError, UsageError
 from tare.core.job import Exit
-from tare.core.scheduler import JobResult, OnWait, Task
+from tare.core.scheduler import Held, JobResult, OnWait, Task
 from tare.core.site import Platform
-from tare.plugins.backends.kubernetes.api.cluster import CONFIG_MAPS, JOBS, MPI_JOBS, PODS, Cluster, Refusal
+from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, PODS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.outage import OutageWait
 from tare.plugins.backends.kubernetes.api.watching import Arrival
 from tare.plugins.backends.kubernetes.diagnosis import phases, quotas
@@ -24,11 +24,12 @@ from tare.plugins.backends.kubernetes.diagnosis.changed_pods import (
     facts_of_changes,
     problems_of_changes,
 )
+from tare.plugins.backends.kubernetes.diagnosis.namespace_end import namespace_end
 from tare.plugins.backends.kubernetes.diagnosis.nodes import NodeFacts, Own, with_launcher
 from tare.plugins.backends.kubernetes.diagnosis.pending_reasons import PendingReasons
-from tare.plugins.backends.kubernetes.diagnosis.queueing import queued_s
+from tare.plugins.backends.kubernetes.diagnosis.queueing import placed_at, queued_s
 from tare.plugins.backends.kubernetes.manifests.rendering import render
-from tare.plugins.backends.kubernetes.objects import naming
+from tare.plugins.backends.kubernetes.objects import naming, provenance
 from tare.plugins.backends.kubernetes.objects.created import Manifest
 from tare.plugins.backends.kubernetes.objects.merging import Json
 from tare.plugins.backends.kubernetes.objects.observed import SeenJob
@@ -70,6 +71,7 @@ class KubernetesScheduler:
         self._finished: list[JobResult] = []
         self._shared: set[str] = set()
         self._is_used = False
+        self._is_shut_out = False
         self._outage = OutageWait(lambda: cluster.has_answered, self._report_outage, clock, sleep)
         self._deletions = Deletions(cluster, self._selector, self._outage.retry, clock)
         self._informer = Informer(cluster, self._selector, self._jobs, self._outage, clock)
@@ -111,7 +113,8 @@ class KubernetesScheduler:
         known: set[str] = set()
         for resource in (PODS, JOBS, MPI_JOBS):
             read = partial(self._cluster.read_all, resource, SeenJob, self._selector)
-            known |= {one.metadata.task for one in self._outage.retry(read)}
+            metas = [one.metadata for one in self._outage.retry(read)]
+            known |= {one.task for one in metas if provenance.is_of_task(resource.kind, one)}
         wanted = {naming.object_name(task): task for task in tasks}
         for name, task in wanted.items():
             if name in known:
@@ -128,10 +131,10 @@ class KubernetesScheduler:
         """Wait for news from the cluster, and return the results of tasks that ended."""
         job_results, self._finished = self._finished, []
         if not job_results:
-            self._informer.process_news()
+            self._process_news()
         starving = starvation.makes_room(self._jobs.values(), self._clock())
         for name, job in list(self._jobs.items()):
-            job_result = self._look(job)
+            job_result = self._unless_namespace_ends(job, self._look(job))
             if not job_result and not job_results and starving and starving.job is job:
                 job_result = self._give_up(job, Exit(fault=starving.why), "")
             if job_result is not None:
@@ -147,12 +150,25 @@ class KubernetesScheduler:
         self._deletions.flush(is_last=not self._jobs)
         return job_results
 
+    def _process_news(self) -> None:
+        try:
+            self._informer.process_news()
+        except Refusal:
+            self._is_shut_out = True
+            raise
+
+    def held(self, name: str) -> Held | None:
+        """Return what a task has, by the scheduler of the cluster (see core.scheduler.Scheduler)."""
+        job = next((one for one in self._jobs.values() if one.task.name == name), None)
+        since = placed_at(job.pods.values()) if job else None
+        return Held(since, tuple(sorted(job.nodes))) if job and since is not None else None
+
     def cancel(self, names: Collection[str]) -> None:
-        """Delete the objects of these tasks."""
+        """Delete the objects of these tasks, unless Tare was refused to watch them: then they stay."""
         gone = [name for name, job in self._jobs.items() if job.task.name in names]
         for name in gone:
             del self._jobs[name]
-        if gone:
+        if gone and not self._is_shut_out:
             self._deletions.now(gone)
 
     def close(self) -> None:
@@ -160,7 +176,7 @@ class KubernetesScheduler:
         self._leases.end()
         self._deletions.flush(is_last=True)
         if self._is_used and not self._jobs and not self._deletions.kept:
-            self._outage.retry(lambda: self._cluster.delete_all(CONFIG_MAPS, self._selector))
+            self._deletions.shared()
         self.abandon_watches()
 
     def abandon_watches(self) -> None:
@@ -327,8 +343,19 @@ class KubernetesScheduler:
 
     def _give_up(self, job: InFlightJob, ended: Exit, reason: str) -> JobResult:
         """Return the result of a task that was stopped before its end, and keep the logs of its pods."""
+        self._shared.clear()  # somebody may have deleted them
         self._keep(job, evidence.last_logs(job.pods, job.lost, self._cluster.log))
         return self._with_facts(job, JobResult(name=job.task.name, exit=ended, reason=reason))
+
+    def _unless_namespace_ends(self, job: InFlightJob, job_result: JobResult | None) -> JobResult | None:
+        """Return `job_result`; as an infrastructure failure, if the run failed with its namespace."""
+        if job_result is None or job_result.exit.code == 0 or job_result.exit.fault:
+            return job_result
+        is_deleted = any(pod.metadata.deletion_timestamp for pod in job.pods.values())
+        why = namespace_end(self._cluster) if is_deleted or job.gone_since is not None else ""
+        if not why:
+            return job_result
+        return msgspec.structs.replace(job_result, exit=Exit(fault=why), reason="")
 
     def _give_up_gone(self, job: InFlightJob) -> JobResult:
         for pod in job.pods.values():
