@@ -19,7 +19,7 @@ from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
-from tare.plugins.workloads.ior_json import TASK_OFFSETS, Document, JsonReader
+from tare.plugins.workloads.ior_json import TASK_OFFSETS, TIMES, Document, JsonReader
 
 _ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",
@@ -239,6 +239,8 @@ class IorLog(LogParser):
             for number, row in enumerate(rows):
                 point = {**at, "iteration": number} if len(rows) > 1 else at
                 for fom, value in row.items():
+                    if value == 0 and fom in TIMES:
+                        continue
                     self._findings.measure(fom, value, operation=direction, **point)
             for fom, value in _overall(rows, test.summary.get(direction, {})):
                 self._findings.measure(fom, value, operation=direction, **at)
