@@ -55,7 +55,7 @@ _SEPARATOR = re.compile(r", | {2,}")
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _LAST_WITHOUT_WALL_TIME = 2015
 _LAST_ICMS_WITHOUT_WALL_TIME = 2013
-"""The years of the last versions whose runs end with ``Dangerous builds``: of all, and of those with rates."""
+"""The years of the last versions that end with ``Dangerous builds``: of all, and of those with rates."""
 _DIGITS = 0.01
 """Relative difference allowed between rate × time and the steps; rates have three decimals or more."""
 
@@ -151,7 +151,7 @@ class LammpsLog(ApplicationLog):
                 self._read_end_without_wall_time(self._sessions[-1], is_end=head == "Dang")
 
     def _read_end_without_wall_time(self, session: _Session, *, is_end: bool) -> None:
-        """Read the last line of a run in versions that print no wall time, or the first line of the next run."""
+        """Read the last line of a run that no wall time follows, or the first line of the next run."""
         has_rates = self._loop is not None and self._loop.has_performance
         last_year = _LAST_ICMS_WITHOUT_WALL_TIME if has_rates else _LAST_WITHOUT_WALL_TIME
         session.is_finished = is_end and bool(session.loops) and (session.year or 0) <= last_year
