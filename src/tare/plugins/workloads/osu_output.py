@@ -193,7 +193,7 @@ class OsuLog(LogParser):
                 self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
         if len(set(table.heads)) < len(table.heads):  # OMB prints the percentile 99.9 as P99
             self._findings.problem(
-                f"{self._name(table)} has two columns of one name: {line.strip()}; ask for whole percentiles (-z)"
+                f"{self._name(table)} has two columns of one name; use whole percentiles: {line.strip()}"
             )
         if not any(COLUMNS.get(name) == expected.main for name in table.heads):
             cure = "" if "avg latency(us)" not in table.heads or table.key != _FAN_KEY else _FAN_CURE
