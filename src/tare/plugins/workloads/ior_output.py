@@ -66,6 +66,9 @@ _TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
 
 _IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
 
+_NOTHING = ("-", "NA")
+"""What stands for a value that is missing."""
+
 _ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
 
 
@@ -196,6 +199,11 @@ class IorLog(LogParser):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         row = dict(zip(self._columns, words, strict=True))
+        columns = _SUMMARY_COLUMNS if self._is_summary else _ROW_COLUMNS
+        cells = (row[name] for name in columns if name in row)
+        if any(figure(cell) is None and cell not in _NOTHING for cell in cells):
+            self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
+            return
         self._findings.keep(len(words))
         if self._is_summary:
             last = run.last_test.number if run.last_test else 0
