@@ -71,3 +71,14 @@ def test_a_case_has_its_time_whatever_else_its_arguments_say() -> None:
 def test_a_test_in_both_directions_whose_listener_failed_is_refused() -> None:
     parsed = parse(f"listener bind failed: Address already in use\n{AMOUNT.replace('0.0190', '2.0004')}")
     assert parsed.problems == ("iperf printed: listener bind failed: Address already in use",)
+
+
+CSV = "20171119160019,10.0.0.2,43729,10.0.0.1,5001,4,0.0-10.1,49283072000,39065747923"
+
+
+@pytest.mark.parametrize("rate", ["390", "3906574792", "390657479234"])
+def test_a_row_of_csv_whose_rate_was_cut_is_no_smaller_rate(rate: str) -> None:
+    """As where another process printed into the row; its bytes and its time show the rate, too."""
+    assert parse(f"{CSV}\n").problems == ()
+    (problem,) = parse(CSV.replace("39065747923", rate) + " \n").problems
+    assert f"{rate} bits a second are not the rate of its bytes and its time" in problem

@@ -54,6 +54,7 @@ def row_of(line: str) -> IntervalRow | None:
         fault = rounded_away(match) if rate is None else ""
     elif match := CSV_ROW.match(line):
         rate, amount = float(match["rate"]) / 1e9, int(match["bytes"])
+        fault = _broken_rate(match)
     else:
         return None
     row = IntervalRow(
@@ -79,3 +80,14 @@ def _is_uneven(end_s: str) -> bool:
     """Return whether a time is no multiple of the shortest interval; it needs four decimals to show that."""
     _, _, decimals = end_s.partition(".")
     return len(decimals) == 4 and int(decimals) % _SHORTEST != 0
+
+
+def _broken_rate(row: re.Match[str]) -> str:
+    """Return the fault of a row of CSV whose rate is not that of its bytes and its time; empty if it is."""
+    rate, time_s = float(row["rate"]), float(row["end"]) - float(row["start"])
+    step = 10.0 ** -len(row["end"].partition(".")[2])
+    least, most = (8 * float(row["bytes"]) / max(time_s + error, 1e-6) for error in (step, -step))
+    if least * 0.99 - 1 <= rate <= most * 1.01 + 1:
+        return ""
+    told = f"{row['rate']} bits a second are not the rate of its bytes and its time"
+    return f"a row is broken: {told}: {row[0][:120]}"
