@@ -147,3 +147,12 @@ def test_the_command_of_imb_p2p_has_its_few_options() -> None:
     assert list(workload.faults(case)) == []
     (stage,) = workload.stages(case)
     assert stage.argv == ("IMB-P2P", "-msglog", "2:10", "-iter", "1000", "Stencil2D")
+
+
+def test_a_rate_that_two_decimals_cannot_show_is_no_measurement_of_zero() -> None:
+    """One byte in a millisecond is 0.001 MB/s, which IMB prints as 0.00."""
+    slow = GROUPS.replace("         4.70         0.21", "       999.00         0.00")
+    parsed = parse("Multi-PingPong", log(slow))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "latency", bytes=1) == [999.0, 4.86]
+    assert figures(parsed, "bandwidth", bytes=1) == [0.21]

@@ -178,3 +178,28 @@ def test_neighbours_need_three_ranks_and_fans_two_nodes() -> None:
     assert list(OSU["bw_fan_in"].faults(two)) == []
     (stage,) = OSU["bw_fan_in"].stages(two)
     assert stage.argv == ("osu_bw_fan_in",)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "heads", "figure"),
+    [
+        ("bw", "Bandwidth", RATES, "bandwidth"),
+        ("latency", "Latency", LATENCIES, "latency"),
+        ("bcast", "Broadcast Latency", LATENCIES, "latency"),
+    ],
+)
+def test_a_figure_that_two_decimals_cannot_show_is_no_measurement_of_zero(
+    name: str, title: str, heads: str, figure: str
+) -> None:
+    rows = (PAIR if name != "bcast" else ALL) | {1: "0.00"}
+    parsed = parse(name, table(f"{title} Test v7.4", heads, rows))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, figure, bytes=1) == []
+    assert figures(parsed, figure, bytes=2) == [1.25]
+    assert figures(parsed, "latency_small_mean") == [], "it would be a mean with a zero"
+
+
+def test_no_overlap_is_a_figure() -> None:
+    rows = OVERLAPS | {1: f"4.03{'2.25':>18}{'1.56':>18}{'0.00':>18}"}
+    parsed = parse("iallgather", table("Non-blocking Allgather Latency Test v7.4", OVERLAP, rows))
+    assert figures(parsed, "overlap", bytes=1) == [0.0]

@@ -349,9 +349,11 @@ class ImbLog(LogParser):
         for row in table.rows:
             point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
+                if row[column] == 0 and fom != "overlap":
+                    continue  # it is too small for two decimals; nothing moves at 0 bytes
                 if fom != "bandwidth":
                     self._findings.measure(fom, row[column], **point)
-                elif row[0] or not has_sizes:  # nothing moves at 0 bytes
+                elif row[0] or not has_sizes:
                     self._findings.measure(fom, round(row[column] * megabyte, 6), **point)
 
     def _name(self, table: _Table) -> str:

@@ -62,6 +62,8 @@ _SIEVE = Sieve(
     "Limiting max",
 )
 """Rows, titles, heads and facts, each after the label that it may have."""
+_NOTHING = frozenset({None, "0.00", "0.000000"})
+"""Cells that are no figures: those not printed, and times and rates too small for their decimals."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 
@@ -281,13 +283,15 @@ class OsuLog(LogParser):
         for row in table.rows:
             point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if has_sizes else at
             for column, fom, which in figures:
-                if row[column] is not None:
+                if row[column] not in _NOTHING or fom == "overlap":
                     measure(fom, float(row[column]), {**point, **which} if which else point)
 
     def _measure_windows(self, table: Table, windows: Iterable[int], at: Mapping[str, Scalar]) -> None:
         for fom, rows in (("bandwidth", table.rows), ("message_rate", table.rates or ())):
             for size, *values in rows:
                 for window, value in zip(windows, values, strict=True):
+                    if value in _NOTHING:
+                        continue
                     point = {"bytes": int(size), "window_size": window, **at}
                     self._findings.measure_at(fom, float(value), point)
 
@@ -296,7 +300,7 @@ class OsuLog(LogParser):
             return
         column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
         latency = {int(row[0]): float(row[column]) for row in table.rows}
-        if all(size in latency for size in SMALL_SIZES):
+        if all(latency.get(size) for size in SMALL_SIZES):
             mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
             self._findings.measure(SMALL_MEAN, round(mean, 6), **at)
 
