@@ -405,13 +405,6 @@ def test_what_omb_would_refuse_is_refused_with_the_cure(
     assert fault.endswith(cure) or f"{cure}," in fault
 
 
-@pytest.mark.parametrize("benchmark", sorted(OSU))
-def test_a_default_case_has_no_faults(benchmark: str) -> None:
-    ranks = max(OSU[benchmark].least_ranks, 2)
-    case = case_of(OSU[benchmark], Layout(nodes=ranks, ranks=ranks, ranks_per_node=1))
-    assert list(OSU[benchmark].faults(case)) == []
-
-
 @pytest.mark.parametrize(
     "message", [" " * 100_000 + "x", "#  " * 50_000, "a:" * 50_000, "1:" + "2" * 100_000]
 )
