@@ -62,7 +62,7 @@ _SIEVE = Sieve(
     "Limiting max",
 )
 """Rows, titles, heads and facts, each after the label that it may have."""
-_NOTHING = frozenset({None, "0.00", "0.000000"})
+_NOTHING = frozenset({None, "", "0.00", "0.000000"})
 """Cells that are no figures: those not printed, and times and rates too small for their decimals."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
