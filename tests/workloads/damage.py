@@ -33,8 +33,11 @@ DISGUISES = (
         f"[pod/globe-launcher-x7/mpi] 2026-01-02T03:04:05.{number}+01:00 {line}\n"
         for number, line in enumerate(text.splitlines())
     ),
+    lambda text: "".join(f"[03:04:05] {line}\n" for line in text.splitlines()),
+    lambda text: "".join(f"Sun Nov 29 15:20:34 2026[1,0]<stdout>:{line}\n" for line in text.splitlines()),
+    lambda text: "srun: job 7 has been queued\n" + "".join(f"0: {line}\n" for line in text.splitlines()),
 )
-"""The same text as other systems, terminals and `kubectl logs` keep it."""
+"""The same text as other systems, terminals, launchers and `kubectl logs` keep it."""
 
 
 def between(noise: str) -> Callable[[str], str]:

@@ -65,3 +65,19 @@ def test_operations_per_second_are_those_that_were_issued(printed: str, total: i
         f"IOPS={printed}, BW=12.0MiB/s (12.6MB/s)(600MiB/50000msec)", f"rwt: total=0,{total},0, short=0,0,0,"
     )
     assert rates(text)[0] == pytest.approx(iops)
+
+
+def test_a_rate_that_another_line_broke_is_no_smaller_rate() -> None:
+    """Up to version 2, a line of rates ends with the run time."""
+    text = output(
+        "io=600MB, bw=12288KB/s, iops=3072, runt= 50000msec", ": total=r=0/w=153600/d=0, short=", "2.2.10"
+    )
+    assert rates(
+        text.replace(
+            "WRITE: bw=12.0MiB/s (12.6MB/s), 12.0MiB/s-12.0MiB/s, io=600MiB (629MB), run=",
+            "WRITE: io=600MB, aggrb=12288KB/s, minb=12288KB/s, maxb=12288KB/s, mint=50000msec, maxt=",
+        )
+    ) == (3072, 12288)
+    parsed = parse("fio.write", text.replace("iops=3072", "iops=30 WARNING: late\n72"))
+    assert not parsed.is_complete or parsed.problems
+    assert [one for one in parsed.measurements if one.fom == "iops"] == []

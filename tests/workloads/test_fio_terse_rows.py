@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
-from workloads.fio_examples import NOTHING, REST, TERSE, TERSE_5, parse
+from workloads.fio_examples import FIO, NOTHING, READ, REST, TERSE, TERSE_5, parse
 
 
 def terse_figures(text: str) -> dict[str, float]:
@@ -26,6 +28,38 @@ def test_terse_rows_are_read(row: str) -> None:
         "latency_p99": 183,
         "latency_p999": 411,
     }
+
+
+WRITES = TERSE.replace(f"{READ};{NOTHING}", f"{NOTHING};{READ}")
+MIX = TERSE.replace(f"{READ};{NOTHING}", f"{READ};{READ}")
+
+
+def problems(pattern: str, text: str) -> tuple[str, ...]:
+    return FIO[pattern].parse(io.StringIO(text)).problems
+
+
+@pytest.mark.parametrize("pattern", FIO)
+def test_a_terse_row_of_other_operations_does_not_pass_as_the_workloads_own(pattern: str) -> None:
+    """A terse row has no pattern, so only its operations can contradict the workload."""
+    reads, writes = problems(pattern, TERSE), problems(pattern, WRITES)
+    own, other = (reads, writes) if "read" in pattern else (writes, reads)
+    assert own == ()
+    (problem,) = other
+    assert f"fio.{pattern} is of rw={pattern}" in problem
+    assert "--output-format=json" in problem
+    (problem,) = problems(pattern, MIX)
+    assert "figures of reads and writes" in problem
+
+
+def test_a_terse_percentile_below_one_microsecond_is_no_measurement_of_zero() -> None:
+    row = TERSE.replace("50.000000%=21", "50.000000%=0")
+    assert terse_figures(row) == {
+        name: value for name, value in terse_figures(TERSE).items() if name != "latency_p50"
+    }
+
+
+def test_a_terse_row_says_its_version() -> None:
+    assert parse(TERSE).printed["program_version"] == ("3.33",)
 
 
 def test_rows_of_several_terse_jobs_are_distinguished_and_their_expected_number_is_unknown() -> None:

@@ -176,6 +176,13 @@ def test_a_report_cut_anywhere_is_complete_only_with_all_its_figures(corpus: Pat
 # Forms and damage
 
 
+def test_a_report_whose_beginning_is_glued_to_another_is_no_part_of_it() -> None:
+    """As cat(1) leaves it where the first file has no end of its last line."""
+    other = REPORT.replace("3", "4")
+    parsed = parse(REPORT.rstrip("\n") + other)
+    assert any("in one report twice" in problem for problem in parsed.problems)
+
+
 @pytest.mark.parametrize("text", [REPORT, YAML, WORDS], ids=["3.1", "3.0", "words"])
 def test_all_three_forms_say_the_same(text: str) -> None:
     parsed = parse(text)

@@ -186,6 +186,11 @@ def test_a_failed_residual_is_a_problem() -> None:
     )
 
 
+def test_a_time_that_is_no_number_is_a_problem() -> None:
+    (problem,) = parse(OUTPUT.replace("8827.92", "    nan")).problems
+    assert problem.startswith("time at n 231168 is nan, which is no measurement")
+
+
 @pytest.mark.parametrize("residual", ["nan", "-nan", "inf", "********"])
 def test_a_residual_that_is_no_number_is_a_problem_whatever_its_verdict(residual: str) -> None:
     parsed = parse(OUTPUT.replace("1.23100920e-03", residual))

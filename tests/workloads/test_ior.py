@@ -295,3 +295,11 @@ def test_collective_access_and_whose_data_is_read_are_settings(
     assert (parsed.is_complete, parsed.problems) == (True, ())
     read = [parsed.printed.get(name, (None,))[0] for name in ("collective", "task_offset")]
     assert tuple(read) == settings
+
+
+@pytest.mark.parametrize("broken", ["0,044952", "1.2.3", "0.04x"])
+def test_a_cell_that_is_no_number_is_not_left_out_silently(broken: str) -> None:
+    """Decimal commas, for example, hid a latency, and the rest of the row counted."""
+    parsed = parse(OUTPUT.replace("0.043952", broken))
+    assert not parsed.is_complete or parsed.problems
+    assert any(f"has a broken row: write 7020 7021 {broken}" in one for one in parsed.problems)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 
-from support.outputs import only
+from support.outputs import figures, only
 from workloads.damage import damaged, made_up
 from workloads.ior_output import OUTPUT, parse
 
@@ -113,6 +115,23 @@ def test_json_is_read() -> None:
     assert only(parsed, "total_time", operation="remove") == 0.012
     opened = [one for one in parsed.measurements if one.fom == "open_time"]
     assert [one.at["operation"] for one in opened] == ["write"], "-1 is no time"
+
+
+@pytest.mark.parametrize("figure", ["latency", "open_time", "access_time", "close_time", "total_time"])
+def test_a_time_that_its_four_decimals_cannot_show_is_no_measurement_of_zero(figure: str) -> None:
+    name = {
+        "latency": "latency",
+        "open_time": "openTime",
+        "access_time": "wrRdTime",
+        "close_time": "closeTime",
+        "total_time": "totalTime",
+    }[figure]
+    known = parse(JSON)
+    parsed = parse(re.sub(rf'"{name}": [0-9.]+', f'"{name}": 0.0000', JSON))
+    assert figures(known, figure)
+    assert figures(parsed, figure) == []
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "bandwidth") == figures(known, "bandwidth")
 
 
 def test_repetitions_in_lists_of_their_own_are_the_same() -> None:

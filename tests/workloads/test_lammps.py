@@ -236,6 +236,39 @@ def test_versions_before_2014_have_no_wall_time() -> None:
     assert parse(old.replace("22 Jul 2025 - Update 4", "10 Aug 2012")).is_complete
 
 
+OLD_RUN = """\
+Memory usage per processor = 1.88303 Mbytes
+Step Temp E_pair E_mol TotEng Press 
+       0            3   -6.7733681            0   -2.2744931   -3.7033504 
+     250    1.6323462   -4.7292021            0   -2.2812949    5.9762238 
+Loop time of 0.209819 on 4 procs for 250 steps with 4000 atoms
+
+Pair  time (%) = 0.159745 (76.1344)
+Other time (%) = 0.00550741 (2.62483)
+
+Neighbor list builds = 12
+Dangerous builds = 0
+"""  # noqa: W291  # LAMMPS's own lines
+"""A run as versions up to April 2015 print it, without rates."""
+
+
+@pytest.mark.parametrize("version", ["10 Sep 2010", "1 Feb 2014", "30 Apr 2015"])
+def test_versions_before_the_wall_time_end_with_their_last_run(version: str) -> None:
+    parsed = parse(f"LAMMPS ({version})\n{OLD_RUN}")
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert figures(parsed, "loop_time") == [0.209819]
+    assert not parse(f"LAMMPS (15 Feb 2016)\n{OLD_RUN}").is_complete
+
+
+def test_a_later_run_that_is_cut_short_in_an_old_version_is_not_complete() -> None:
+    second = OLD_RUN.replace("0.209819", "0.3").replace("250 steps", "500 steps")
+    both = f"LAMMPS (1 Feb 2014)\n{OLD_RUN}{second}"
+    assert parse(both).is_complete
+    cut = parse(both[: both.rindex("Loop time")])
+    assert not cut.is_complete
+    assert "did not come to its end" in cut.problems[0]
+
+
 def test_an_error_is_a_problem_even_where_figures_came_before() -> None:
     parsed = parse(LOG.replace("Total wall", "ERROR on proc 3: Lost atoms: original 1 current 0\nTotal wall"))
     assert parsed.problems == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.outputs import figures
+from tare.core.case import Layout
 from workloads.cases import case_of
 from workloads.osu_output import OSU, SIZES, parse, table
 
@@ -122,3 +123,10 @@ def test_less_common_latencies_are_read(name: str, title: str, first: int) -> No
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert len(figures(parsed, "latency")) == len(rows)
     assert figures(parsed, "latency_small_mean") == [1.5]
+
+
+@pytest.mark.parametrize("benchmark", sorted(OSU))
+def test_a_default_case_has_no_faults(benchmark: str) -> None:
+    ranks = max(OSU[benchmark].least_ranks, 2)
+    case = case_of(OSU[benchmark], Layout(nodes=ranks, ranks=ranks, ranks_per_node=1))
+    assert list(OSU[benchmark].faults(case)) == []

@@ -53,6 +53,55 @@ def test_what_stands_before_all_of_the_first_lines_is_taken_off(before: str) -> 
     assert list(plain(lines, keeps_blanks=True)) == [line.removesuffix("\n") for line in lines]
 
 
+TIMES = (
+    "[15:20:34] ",
+    "15:20:34 ",
+    "[15:20:34.123] ",
+    "2026-11-29 15:20:34,123 ",
+    "[2026-11-29T15:20:34.123Z] ",
+    "Nov 29 15:20:34 ",
+    "Nov  9 15:20:34 ",
+    "[Sun Nov 29 15:20:34 2026] ",
+    "2026/11/29 15:20:34\t",
+)
+
+
+@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize("label", ["", "0: ", "[1,0]<stdout>:"])
+def test_the_time_before_all_lines_is_taken_off_and_then_a_label(time: str, label: str) -> None:
+    text = ["# head", "", "  8 1.5", "16 1.75"]
+    assert list(plain([f"{time}{label}{line}\n" for line in text])) == text
+    assert list(plain(["# a job begins\n", *[f"{time}{line}\n" for line in text]]))[3] == f"{time}  8 1.5"
+
+
+def test_a_time_before_some_lines_is_theirs() -> None:
+    lines = ["# head\n", "15:20:34 8 1.5\n", "15:20:35 16 1.75\n", "15:20:36 32 2.5\n"]
+    assert list(plain(lines)) == [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "Sun Nov 29 15:20:34 2026<stdout>:",
+        "Sun Nov  9 15:20:34 2026[1,0]<stdout>:",
+        "[Sun Nov 29 15:20:34 2026]<stdout>: ",
+        "[Sun Nov 29 15:20:34 2026][1,0]<stdout>: ",
+        "[1,1][n1:6791]<stdout>: ",
+    ],
+)
+def test_the_times_of_open_mpi_are_taken_off_with_its_tags(tag: str) -> None:
+    lines = [f"{tag}# head\n", f"{tag}\n", f"{tag}  8 1.5\n", "n1 says <stdout>: bye\n"]
+    assert list(plain(lines)) == ["# head", "", "  8 1.5", "n1 says <stdout>: bye"]
+
+
+@pytest.mark.parametrize("label", ["0: ", "[0] ", "n1: ", "node-7.cluster: "])
+def test_a_launcher_that_has_no_label_does_not_keep_those_of_the_others(label: str) -> None:
+    text = ["# head", "  8 1.5", "16 1.75"]
+    launcher = "srun: job 33869 queued and waiting for resources\n"
+    lines = [launcher, *[f"{label}{line}\n" for line in text], launcher]
+    assert list(plain(lines)) == [launcher.rstrip(), *text, launcher.rstrip()]
+
+
 def test_numbers_that_differ_are_no_rank() -> None:
     lines = ["0: 8 1.5\n", "1: 8 1.75\n", "2: 8 1.25\n"]
     assert list(plain(lines)) == ["0: 8 1.5", "1: 8 1.75", "2: 8 1.25"]

@@ -333,3 +333,17 @@ def test_tasks_that_do_not_fit_the_ranks_are_faults(parameters: dict[str, Scalar
     layout = Layout(nodes=1, ranks=8, ranks_per_node=8)
     (fault,) = CONUS.faults(case_of(CONUS, layout, **parameters))
     assert message in fault
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "main: time 2020-03-18_00:03:00 on domain   1:",
+        "Writing wrfout_d01_2020-03-18_00:09:00 for domain        1:",
+    ],
+)
+def test_a_line_with_a_time_that_another_line_broke_is_a_problem(line: str) -> None:
+    """Its time would be missing from the sum."""
+    start = LOG.index(f"Timing for {line}") + len(f"Timing for {line}")
+    (problem,) = parse(f"{LOG[: start + 6]}[n1:42] UCX  WARN\n{LOG[start + 6 :]}").problems
+    assert problem.startswith(f"a line with a time is broken: Timing for {line}")

@@ -131,6 +131,9 @@ class _Decoder:
                 self.faults.add(entry, path, f"unknown key {shown(key)}; {nearest(key, names)}")
                 continue
             value = self.decode(entry.value, field.type, path)
+            if value is None and isinstance(entry.value, ScalarNode) and not entry.value.text:
+                message = f"{shown(key)} has no value; write one, or remove the line"
+                self.faults.add(entry.value, path, message)
             if value is not _FAULTY:
                 values[field.name] = value
             elif field.required:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tare.config.document import Entry, ListNode, MapNode, Node, ScalarNode, child
 from tare.config.faults import Faults, Path, Position, shown
+from tare.config.kind_words import found
 from tare.config.settings import Vocabulary
 from tare.core.program import PROGRAM_SETTINGS
 from tare.core.study import Factor, Level
@@ -171,8 +172,10 @@ class LevelReader:
         ]
 
     def _choices(self, name: str, node: Node, path: Path, workload: Workload | None) -> list[Scalar]:
-        if isinstance(node, MapNode):
-            message = f"expected a value of {shown(name)} or a list of them, not a mapping"
+        if isinstance(node, MapNode) or (
+            path[0] == "factors" and isinstance(node, ScalarNode) and node.value is None
+        ):
+            message = f"expected a value of {shown(name)} or a list of them, not {found(node)}"
             self.faults.add(node, path, message)
             return []
         if self.vocabulary.is_software(name, workload):

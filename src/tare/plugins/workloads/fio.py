@@ -27,7 +27,8 @@ _ERROR = re.compile(r"fio: pid=.*\berr=[0-9]+/")
 _DESCRIPTION = """\
 `threads` jobs on each node (and no MPI ranks) read or write a file each below the case's storage path, for
 time_s seconds, with iodepth requests under way at once. Bandwidth counts in KiB/s as fio prints it; latencies
-are those of completion (clat), in microseconds.
+are those of completion (clat), in microseconds. Terse output cuts percentiles off to whole microseconds, and
+leaves 0 of those below one, which are no figures.
 
 On several nodes, each runs `fio --server`, and the first one also `fio --client` with a job file for each of
 them, so that all begin together and their files have names of their own on a file system that they share.
@@ -166,9 +167,20 @@ class _Log(LogParser):
         return self._findings.parsed(is_complete=is_complete, is_end_known=not is_terse)
 
     def _require_pattern(self, jobs: list[Job]) -> None:
-        """Add a problem if no job of a run has the workload's pattern, or a mix that contains it."""
+        """Add a problem if no job of a run has the workload's pattern, or a mix that contains it.
+
+        Where the output prints no pattern, as in terse rows, its operations must be the workload's alone.
+        """
         printed = dict.fromkeys(str(job.facts["rw"]) for job in jobs if "rw" in job.facts)
-        if printed and printed.keys().isdisjoint({self._pattern, *_MIXES.get(self._pattern, ())}):
+        operations = dict.fromkeys(name for job in jobs for name in job.figures)
+        if not printed:
+            if operations and [*operations] != [self._pattern.removeprefix("rand")]:
+                self._findings.problem(
+                    f"fio.{self._pattern} is of rw={self._pattern}, and fio printed no pattern, but figures "
+                    f"of {' and '.join(f'{name}s' for name in operations)}; use --output-format=json, which "
+                    "prints it"
+                )
+        elif printed.keys().isdisjoint({self._pattern, *_MIXES.get(self._pattern, ())}):
             self._findings.problem(
                 f"fio.{self._pattern} is of rw={self._pattern}, and fio printed rw={', '.join(printed)}"
             )

@@ -1,7 +1,8 @@
 """Read fio's terse output (--minimal), versions 3 to 5: one row per job, with fields separated by semicolons.
 
 A row has a head, the same fields for reads, writes and (from version 4 on) trims, and then processor use,
-depths, latencies and disks (stat.c: show_thread_status_terse_all; HOWTO: terse output).
+depths, latencies and disks (stat.c: show_thread_status_terse_all; HOWTO: terse output). It does not print the
+pattern. Percentiles are in whole microseconds, cut off, so that a percentile of 0 is one below 1 µs.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class TerseReader:
             self.faults.setdefault("a row of fio's terse output is broken")
             return
         job = Job(fields[2], group=int(head[0]), error=int(head[1]))
+        job.facts = {"program_version": fields[1].removeprefix("fio-")}
         for number, operation in enumerate(operations):
             start = _N_HEAD + number * width
             found = dict(_figures(fields[start : start + width]))
@@ -87,5 +89,5 @@ def _figures(fields: list[str]) -> Iterator[tuple[str, float]]:
             yield fom, value
     for field in fields[_PERCENTILES]:
         rank, _, microseconds = field.partition("%=")
-        if (name := percentile(rank)) and (value := figure(microseconds)) is not None:
+        if (name := percentile(rank)) and (value := figure(microseconds)):
             yield name, value

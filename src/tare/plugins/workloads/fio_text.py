@@ -24,7 +24,7 @@ _DIRECTION = re.compile(r"\s+(read|write|trim|mixed)\s*: ")
 _RATES = re.compile(
     r"IOPS=([0-9.]+)([kKMG]?), BW=([0-9.]+)([kKMGT]?i?(?:B|bit))/s (?:\(([0-9.]+)([kKMGT]?i?(?:B|bit))/s\))?"
 )
-_OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?),? ")
+_OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?) ?, ?runt=")
 _RUNTIME = re.compile(r"(?:/|runt= *)([0-9]{1,12})msec")
 _ISSUED = re.compile(r"\s+issued\b[^:]*: total=([rwd=/,0-9]+)")
 """How many reads, writes and trims the job made."""

@@ -220,6 +220,8 @@ class _Log(LogParser):
             return
         report = self._reports[-1]
         if (section, key) in _FIGURES:
+            if report.figures.get((section, key), value) != value:
+                self._findings.mixed(f"{key} is in one report twice")
             report.figures[section, key] = value
             self._findings.keep()
         elif (section, key) in _FACTS:

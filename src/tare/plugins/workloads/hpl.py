@@ -223,7 +223,7 @@ class HplLog(LogParser):
         for test, at in zip(tests, coordinates([_facts(test) for test in tests]), strict=True):
             self._findings.record_facts(n=test.n, nb=test.nb, ranks=test.p * test.q)
             self._findings.measure("gflops", test.gflops, **at)
-            if test.time > 0:  # 0.00 says no more than that it is less than 5 ms
+            if test.time != 0:  # 0.00 says no more than that it is less than 5 ms
                 self._findings.measure("time", test.time, **at)
         return self._findings.parsed(is_complete=bool(tests) and not faults)
 

@@ -1,8 +1,8 @@
 """One benchmark of the Intel MPI Benchmarks: its command and its tables.
 
 IMB (https://github.com/intel/mpi-benchmarks) has a program for each part: IMB-MPI1, IMB-NBC, IMB-EXT,
-IMB-RMA, IMB-IO. They share options and the format of their tables. The modules imb, imb_nonblocking,
-imb_one_sided and imb_io list the benchmarks of each part.
+IMB-RMA, IMB-IO, IMB-P2P. They share the format of their tables, and but for IMB-P2P their options. The
+modules imb, imb_nonblocking, imb_one_sided, imb_io and imb_p2p list the benchmarks of each part.
 """
 
 from __future__ import annotations
@@ -131,6 +131,29 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
         """Read the tables of this benchmark, and whether IMB finished (see core.workload.Workload.parse)."""
         return ImbLog(self).parse(lines)
 
+    def payload_bytes(self, rows: Iterable[tuple[float, ...]]) -> int:
+        """Return a lower bound for the bytes that each node sends and receives, given the rows of its tables.
+
+        Each repetition moves at least one message, or one byte in a barrier. In a ping-pong or a ping-ping,
+        each rank sends one message and receives one. The benchmarks of files and of windows move none.
+        """
+        if not self.moves_messages or self.benchmark == "Window":
+            return 0
+        if self.program == "IMB-P2P" and "Ping" not in self.benchmark:  # partners may be of one node
+            return 0
+        if not self.has_sizes:
+            return sum(int(row[0]) for row in rows)
+        ways = 2 if "Ping" in self.benchmark else 1
+        return sum(int(ways * row[0] * row[1]) for row in rows)
+
+    def n_messages(self, rows: Iterable[tuple[float, ...]]) -> int:
+        """Return a lower bound for the messages that each node sends and receives one after the other."""
+        if not self.moves_messages:
+            return 0
+        if not self.has_sizes:
+            return sum(int(row[0]) for row in rows)
+        return sum(2 * int(row[1]) for row in rows) if "PingPong" in self.benchmark else 0
+
 
 def _sizes(case: Case) -> tuple[int, int]:
     return int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"])
@@ -181,24 +204,29 @@ def imb_benchmark(
     is_pair: bool = False,
     moves_messages: bool = True,
     can_skip_empty: bool = True,
+    parameters: tuple[Parameter, ...] | None = None,
+    kind: type[ImbBenchmark] = ImbBenchmark,
     note: str = "",
 ) -> ImbBenchmark:
     """Return the workload for `benchmark` of IMB-`part`.
 
-    `prefix` stands before its name, and `note` after its description. By default, reductions begin at one
-    number of 4 bytes, and other messages at one byte.
+    `prefix` stands before its name, and `note` after its description. `parameters` replace the usual ones,
+    and `kind` is the class to make. By default, reductions begin at one number of 4 bytes, and other messages
+    at one byte.
     """
     foms = {column: fom for column, fom in figures.items() if column in columns}
     by = (*(("bytes",) if "#bytes" in columns else ()), *(("mode",) if len(modes) > 1 else ()))
     foms = {column: msgspec.structs.replace(fom, by=by) for column, fom in foms.items()}
+    if benchmark.startswith(MULTIPLE):  # the time of each group, which -multi 1 prints
+        foms["t[usec]"] = declare.lower("latency", "us", "time of one message (-multi 1)", "bytes", "group")
     least = least_bytes or (FLOAT_BYTES if "educe" in benchmark else 1)
     sizes = () if has_one_size or "#bytes" not in columns else _sizes_of(columns, least)
     program = f"IMB-{part}"
-    return ImbBenchmark(
+    return kind(
         name=f"imb.{prefix}{benchmark.lower()}",
         summary=summary,
         description=_DESCRIPTION.format(program=program) + note,
-        parameters=(*sizes, *_EFFORT),
+        parameters=parameters or (*sizes, *_EFFORT),
         foms=limited(foms.values(), "MB/s", limit) if limit else tuple(foms.values()),
         benchmark=benchmark,
         columns=columns,

@@ -43,7 +43,10 @@ COLUMNS = {
 }
 """The figure of merit for each column of IMB's tables."""
 
-_COUNTS = frozenset({"#bytes", "#repetitions", "Msg/sec"})
+_GROUP = "Group"
+_OF_ONE_PAIR = ("#bytes", "#repetitions", "t[usec]", "Mbytes/sec")
+_MOST_GROUPS = 10_000
+_COUNTS = frozenset({_GROUP, "#bytes", "#repetitions", "Msg/sec"})
 """Columns of whole numbers; the other columns have two decimals."""
 
 MULTIPLE = "Multi-"
@@ -88,6 +91,13 @@ class _Table:
     smallest: int | None = None
     largest: int | None = None
     ranks: int | None = None
+    n_groups: int = 1
+    group: int | None = None
+    """The number of its group of ranks, if each has rows of its own (-multi 1)."""
+    members: list[_Table] = dataclasses.field(default_factory=list)
+    """The tables of all groups, whose rows alternate."""
+    columns: tuple[str, ...] = ()
+    pattern: re.Pattern[str] | None = None
     mode: str | None = None
     waiting: int = 0
     width: int | None = None
@@ -96,6 +106,16 @@ class _Table:
     unaffordable: int | None = None
     """The first size that IMB refused, and all larger ones: for its limit of memory (-mem), or of a count."""
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[int | None, str | None, int | None]:
+        """What distinguishes it from the other tables of one run: its ranks, its mode and its group."""
+        return self.ranks, self.mode, self.group
+
+    def take_columns(self, line: str) -> None:
+        """Take the columns, and the width of the rows, from the line with their heads."""
+        self.columns, self.width = tuple(line.split()), len(line)
+        self.pattern = _row_pattern(self.columns)
 
     def faults(self) -> Iterator[str]:
         """Yield the differences between the rows and the announced sizes."""
@@ -121,7 +141,6 @@ class ImbLog(LogParser):
     def __init__(self, workload: ImbBenchmark) -> None:
         super().__init__(workload.foms)
         self._workload = workload
-        self._row = _row_pattern(workload.columns)
         self._limits: dict[str, int] = {}
         self._tables: list[_Table] = []
         self._open: _Table | None = None
@@ -174,7 +193,8 @@ class ImbLog(LogParser):
     def _read_table_head(table: _Table, header: re.Match[str]) -> None:
         """Read how many ranks take part in a table, how many wait, or its mode."""
         if header["groups"]:
-            table.ranks = int(header["groups"]) * int(header["members"])
+            table.n_groups = int(header["groups"])
+            table.ranks = table.n_groups * int(header["members"])
         elif header["waiting"]:
             table.waiting = int(header["waiting"])
         elif header["mode"]:
@@ -193,10 +213,16 @@ class ImbLog(LogParser):
     def _read_columns(self, table: _Table, line: str) -> None:
         columns = tuple(line.split())
         if columns == self._workload.columns:
-            table.width = len(line)
+            table.take_columns(line)
+        elif columns[:1] == (_GROUP,) and self._is_known(columns[1:]):
+            self._divide(table, line)
         elif not self._is_named:
             self._tables.remove(table)
             self._open = None
+        elif columns[-1] == "Msg/sec" and self._workload.program == "IMB-MPI1" and "t[usec]" in columns:
+            self._findings.problem(
+                f"{self._name(table)} is of IMB-P2P; read it as imb.p2p_{self._workload.benchmark.lower()}"
+            )
         elif "t_avg[usec]" in columns and self._workload.benchmark in {"PingPong", "PingPing"}:
             self._findings.problem(
                 f"{self._name(table)} has the columns of IMB's option -multi; "
@@ -205,15 +231,35 @@ class ImbLog(LogParser):
         else:
             self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
 
+    def _is_known(self, columns: tuple[str, ...]) -> bool:
+        """Return whether the table of one group has such columns."""
+        return columns == self._workload.columns or (self._workload.is_multiple and columns == _OF_ONE_PAIR)
+
+    def _divide(self, table: _Table, line: str) -> None:
+        """Make `table` the first of the tables of its groups; a row begins with the number of its group."""
+        if table.n_groups > _MOST_GROUPS:
+            self._findings.problem(f"{self._name(table)} has {table.n_groups} groups, which no run has")
+            return
+        table.take_columns(line)
+        table.group = 0
+        others = [
+            dataclasses.replace(table, group=number, rows=[], members=[])
+            for number in range(1, table.n_groups)
+        ]
+        table.members = [table, *others]
+        self._tables += others
+        self._findings.keep(len(others))
+
     def _read_row(self, line: str) -> None:
         """Read a line that starts with a digit: a row, a broken row, or other text between the rows."""
-        table, columns = self._open, self._workload.columns
-        if table is None or table.width is None:
+        table = self._open
+        if table is None or table.width is None or table.pattern is None:
             return
-        row = self._row.fullmatch(line)
+        columns = table.columns
+        row = table.pattern.fullmatch(line)
         # A row is as wide as its head; only the width shows that a count in the last column was cut short.
         if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
-            table.rows.append(tuple(map(float, row.groups())))
+            self._add(table, tuple(map(float, row.groups())))
             self._findings.keep(len(self._workload.foms))
             return
         words = line.split()
@@ -226,10 +272,21 @@ class ImbLog(LogParser):
         elif len(words) == len(columns) and words[1].isdigit():
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
+    def _add(self, table: _Table, row: tuple[float, ...]) -> None:
+        """Add a row to its table, or to that of its group."""
+        if table.group is None:
+            table.rows.append(row)
+        elif row[0] < len(table.members):
+            table.members[int(row[0])].rows.append(row[1:])
+        else:
+            self._findings.problem(
+                f"{self._name(table)} has a row of group {int(row[0])}, which it does not have"
+            )
+
     def parsed(self) -> Parsed:
         """Return the rows as measurements; they are complete if all announced sizes are there."""
         findings, tables = self._findings, self._tables_that_count()
-        groups = Counter((table.ranks, table.mode) for table in tables)
+        counts = Counter(table.key for table in tables)
         all_ranks = {table.ranks for table in tables}
         if not tables:
             findings.problem(f"the output holds no table of {self._workload.benchmark}")
@@ -243,7 +300,7 @@ class ImbLog(LogParser):
         for table in tables:
             if self._workload.has_sizes and len({row[0] for row in table.rows}) < len(table.rows):
                 findings.mixed(f"a size is twice in {self._name(table)}")
-            if (count := groups[table.ranks, table.mode]) > 1:
+            if (count := counts[table.key]) > 1:
                 findings.problem(f"{self._name(table)} is there {count} times")
             if table.ranks is not None:
                 findings.record_facts(ranks=table.ranks + table.waiting)
@@ -252,20 +309,22 @@ class ImbLog(LogParser):
                 at["ranks"] = table.ranks
             if len(self._workload.modes) > 1 and table.mode is not None:
                 at["mode"] = table.mode
+            if table.group is not None and table.n_groups > 1:
+                at["group"] = table.group
             self._measure(table, at)
         return findings.parsed(
             is_complete=bool(tables) and not faults,
-            payload_bytes=_payload_bytes(self._workload, (row for one in tables for row in one.rows)),
-            n_messages=_n_messages(self._workload, (row for one in tables for row in one.rows)),
+            payload_bytes=self._workload.payload_bytes(row for one in tables for row in one.rows),
+            n_messages=self._workload.n_messages(row for one in tables for row in one.rows),
         )
 
     def _tables_that_count(self) -> list[_Table]:
         """Return all tables, except those of an unfinished run that was repeated in the same log."""
-        last_run = {(table.ranks, table.mode): table.run for table in self._tables}
+        last_run = {table.key: table.run for table in self._tables}
         return [
             table
             for table in self._tables
-            if table.run in self._finished_runs or table.run == last_run[table.ranks, table.mode]
+            if table.run in self._finished_runs or table.run == last_run[table.key]
         ]
 
     def _lost_tables(self, tables: Iterable[_Table]) -> Iterator[str]:
@@ -281,21 +340,26 @@ class ImbLog(LogParser):
                     yield f"the output lacks the table of {self._workload.benchmark}{suffix}, mode {mode}"
 
     def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
-        columns, has_sizes = self._workload.columns, self._workload.has_sizes
+        columns = tuple(name for name in table.columns if name != _GROUP)
+        has_sizes = self._workload.has_sizes
         megabyte = _megabyte(table, columns)
         # In the order of the figures of merit, not of the columns.
-        foms = [(fom, columns.index(column)) for column, fom in self._workload.figures]
+        figures = [one for one in self._workload.figures if one[0] in columns]
+        foms = [(fom, columns.index(column)) for column, fom in figures]
         for row in table.rows:
             point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
+                if row[column] == 0 and fom != "overlap":
+                    continue  # it is too small for two decimals; nothing moves at 0 bytes
                 if fom != "bandwidth":
                     self._findings.measure(fom, row[column], **point)
-                elif row[0] or not has_sizes:  # nothing moves at 0 bytes
+                elif row[0] or not has_sizes:
                     self._findings.measure(fom, round(row[column] * megabyte, 6), **point)
 
     def _name(self, table: _Table) -> str:
         suffix = f" on {table.ranks} ranks" if table.ranks else ""
         suffix += f", mode {table.mode}," if table.mode else ""
+        suffix += f", group {table.group}," if table.group is not None and table.n_groups > 1 else ""
         return f"the table of {self._workload.benchmark}{suffix}"
 
 
@@ -314,26 +378,3 @@ def _megabyte(table: _Table, columns: tuple[str, ...]) -> float:
         if round(ways) < _MOST_WAYS and math.isclose(ways, round(ways), rel_tol=0.01):
             return megabyte
     return 1.0
-
-
-def _payload_bytes(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
-    """Return a lower bound for the bytes that each node sends and receives.
-
-    Each repetition moves at least one message, or one byte in a barrier. In a ping-pong or a ping-ping, each
-    rank sends one message and receives one. The benchmarks of files and of windows move none.
-    """
-    if not workload.moves_messages or workload.benchmark == "Window":
-        return 0
-    if not workload.has_sizes:
-        return sum(int(row[0]) for row in rows)
-    ways = 2 if "Ping" in workload.benchmark else 1
-    return sum(int(ways * row[0] * row[1]) for row in rows)
-
-
-def _n_messages(workload: ImbBenchmark, rows: Iterable[tuple[float, ...]]) -> int:
-    """Return a lower bound for the messages that each node sends and receives one after the other."""
-    if not workload.moves_messages:
-        return 0
-    if not workload.has_sizes:
-        return sum(int(row[0]) for row in rows)
-    return sum(2 * int(row[1]) for row in rows) if "PingPong" in workload.benchmark else 0

@@ -24,6 +24,8 @@ rank of the next one wrote (-C), and writes end with fsync (-e), so that caches 
 the files larger than the memory of the servers. The bandwidth counts in 2²⁰ bytes per second, opening and
 closing included.
 
+Times that IOR prints as 0 are left out: its JSON has four decimals, so 0.0000 is anything below 50 µs.
+
 Build it from https://github.com/hpc/ior. Warnings on sizes are usual with a deadline (-D) and do not spoil a
 run; data that differ from what was written do."""
 

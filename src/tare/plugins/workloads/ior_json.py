@@ -42,6 +42,9 @@ _SUMMARY_NAMES = {
 }
 """IOR's names of the figures of merit and fields."""
 
+TIMES = frozenset({"latency", "open_time", "access_time", "close_time", "total_time"})
+"""The figures that are times; one printed as 0 is too short for its decimals, of which JSON has four."""
+
 
 class _Result(msgspec.Struct, rename=_RESULT_NAMES):
     access: str

@@ -19,7 +19,7 @@ from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
-from tare.plugins.workloads.ior_json import TASK_OFFSETS, Document, JsonReader
+from tare.plugins.workloads.ior_json import TASK_OFFSETS, TIMES, Document, JsonReader
 
 _ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",
@@ -65,6 +65,9 @@ _CLIENTS = re.compile(r"([0-9]{1,9}) \(([0-9]{1,9}) per node\)")
 _TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
 
 _IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
+
+_NOTHING = ("-", "NA")
+"""What stands for a value that is missing."""
 
 _ERROR_WORDS = ("ERROR", "ior ERROR", "** error")
 
@@ -196,6 +199,11 @@ class IorLog(LogParser):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         row = dict(zip(self._columns, words, strict=True))
+        columns = _SUMMARY_COLUMNS if self._is_summary else _ROW_COLUMNS
+        cells = (row[name] for name in columns if name in row)
+        if any(figure(cell) is None and cell not in _NOTHING for cell in cells):
+            self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
+            return
         self._findings.keep(len(words))
         if self._is_summary:
             last = run.last_test.number if run.last_test else 0
@@ -239,6 +247,8 @@ class IorLog(LogParser):
             for number, row in enumerate(rows):
                 point = {**at, "iteration": number} if len(rows) > 1 else at
                 for fom, value in row.items():
+                    if value == 0 and fom in TIMES:
+                        continue
                     self._findings.measure(fom, value, operation=direction, **point)
             for fom, value in _overall(rows, test.summary.get(direction, {})):
                 self._findings.measure(fom, value, operation=direction, **at)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Self
 
 import msgspec
 
 from tare.core.case import Case
+from tare.core.program import NONE, split_words
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
@@ -43,6 +45,9 @@ _PARAMETERS = (
     port_parameter(5001),
 )
 
+_END = re.compile("-[nt]|--num$|--time$")
+"""The options that end a test: after an amount of data, or another time."""
+
 _DESCRIPTION = """\
 Starts `iperf -s` on the first node and `iperf -c` on the second, and reads the client's report. Each stream
 has a thread of its own, so that several cores share the work. Debian and Fedora have the package iperf.
@@ -69,8 +74,10 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
             yield "iperf 2 does not sum directions; with bidirectional, set protocol: tcp and streams: 1"
 
     def expecting(self, case: Case) -> Self:
-        """Return a copy with the time that `case` asks for."""
-        return msgspec.structs.replace(self, time_s=float(case.parameters["time_s"]))
+        """Return a copy with the time that `case` asks for, unless its `args` end the test otherwise."""
+        words = split_words(str(case.parameters.get("args", NONE)))
+        is_other = any(_END.match(word) for word in words)
+        return msgspec.structs.replace(self, time_s=None if is_other else float(case.parameters["time_s"]))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""

@@ -10,19 +10,12 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import coordinates
-from tare.plugins.workloads.common.data_rates import (
-    RESULT,
-    gbit_per_s,
-    least_bytes,
-    loss_percent,
-    rounded_away,
-)
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.iperf2_rows import CSV_ROW, TEXT_ROW, IntervalRow, row_of
 
 _FORWARD, _REVERSE = "client to server", "server to client"
 _ENDS = 2
@@ -33,22 +26,6 @@ _CONNECTION = re.compile(
 )
 _SHORT_S = 1.05
 """A single row that is not longer than this may be the first of many intervals (-i 1)."""
-
-
-class IntervalRow(NamedTuple):
-    """One row: the data moved from `start_s` to `end_s`, and for UDP the jitter and loss of datagrams.
-
-    `gbit_per_s` is None where the unit is too large for the rate; then `fault` says so.
-    """
-
-    start_s: float
-    end_s: float
-    gbit_per_s: float | None
-    least_bytes: int
-    jitter_ms: float | None = None
-    lost: int | None = None
-    loss: float | None = None
-    fault: str = ""
 
 
 @dataclasses.dataclass
@@ -65,10 +42,10 @@ class _Flow:
 
     def whole(self, least_s: float) -> IntervalRow | None:
         """Return the row of the whole test, or None; a single row of up to `least_s` may be an interval."""
-        row = _row_of(self.last)
+        row = row_of(self.last)
         if row is None or row.start_s != 0:
             return None
-        return row if self.n_rows > 1 or row.end_s > least_s else None
+        return row if self.n_rows > 1 or row.end_s > least_s or row.is_uneven else None
 
 
 @dataclasses.dataclass
@@ -172,14 +149,39 @@ class _Run:
             if not self.both_ways(time_s):
                 yield "the rows of both directions, a stream each, are not all there"
         elif not totals:
-            alone = n_streams < 2 or not self.has_rows
-            yield "the row of the whole test is missing" if alone else f"{n_streams} streams have no sum"
+            yield from self._faults_of_totals(n_streams)
         elif self.is_udp and self.is_client and False not in totals:
             n_reports = sum(not is_sent for is_sent, _ in self.flows)
             if n_reports > 1:
                 yield f"the server's reports of {n_reports} streams have no sum"
             else:
                 yield "the server's report of what arrived is missing"
+        for is_sent, total in totals.items():
+            yield from self._faults_of_sum(total, is_sent=is_sent)
+
+    def _faults_of_totals(self, n_streams: int) -> Iterator[str]:
+        """Yield why no row is that of the whole test."""
+        if n_streams > 1 and self.has_rows:
+            yield f"{n_streams} streams have no sum"
+            return
+        rows = [row_of(flow.last) for flow in self.flows.values()]
+        if n_streams == 1 and len(rows) == 1 and rows[0] and self.is_client and rows[0].end_s <= _SHORT_S:
+            yield (
+                f"the only row ends at {rows[0].end_s:g} s and may be that of an interval; let the test take "
+                "longer (-t 2, or more bytes with -n)"
+            )
+        else:
+            yield "the row of the whole test is missing"
+
+    def _faults_of_sum(self, total: IntervalRow, *, is_sent: bool) -> Iterator[str]:
+        """Yield that a sum is of less time than its streams, as that of short tests is in iperf 2.1."""
+        streams = (flow for (sent, name), flow in self.flows.items() if sent == is_sent and name != "SUM")
+        ends = [row.end_s for flow in streams if (row := row_of(flow.last)) is not None and row.start_s == 0]
+        if ends and total.end_s < 0.9 * max(ends):
+            yield (
+                f"iperf's sum is of {total.end_s:g} s, and its streams took {max(ends):g} s, so its rate is "
+                "wrong; let the test take longer (-t 2, or more bytes with -n)"
+            )
 
 
 def _facts(run: _Run) -> dict[str, Scalar]:
@@ -192,19 +194,6 @@ def _facts(run: _Run) -> dict[str, Scalar]:
     return facts if run.is_bidirectional or not n_streams else {**facts, "streams": n_streams}
 
 
-_ROW = re.compile(
-    r"\[ *\*?(?P<id>[0-9]{1,5}|SUM(?:-[0-9]{1,5})?)\]\s+"
-    r"(?P<start>[0-9]{1,9}\.[0-9]{1,4})- *(?P<end>[0-9]{1,9}\.[0-9]{1,4}) sec\s+" + RESULT + r"(?=\s|$)"
-    r"(?:\s+(?P<jitter>[0-9]{1,9}\.[0-9]{3}) ms\s+"
-    r"(?P<lost>[0-9]{1,15})/ *(?P<total>[0-9]{1,15}) \((?P<loss>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)%\))?"
-)
-_CSV = re.compile(
-    r"(?:[+-][0-9]{4}:)?(?P<time>[0-9]{14})(?:\.[0-9]+)?,(?P<near>[^,]*,[^,]*),(?P<far>[^,]*,[^,]*),"
-    r"(?P<id>-?[0-9]{1,5}),(?P<start>[0-9]{1,9}\.[0-9]+)-(?P<end>[0-9]{1,9}\.[0-9]+),"
-    r"(?P<bytes>[0-9]{1,18}),(?P<rate>[0-9]{1,18})"
-    r"(?:,(?P<jitter>[0-9]{1,9}\.[0-9]+),(?P<lost>-?[0-9]{1,15}),(?P<total>-?[0-9]{1,15}),"
-    r"(?P<loss>-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?),-?[0-9]+)?(?=[\s,]|$)"
-)
 _FAILURE = re.compile(
     r"(?:\w+ )?(?:connect|bind|read|write) failed: |error: |.*WARNING: did not receive ack of last datagram"
 )
@@ -220,7 +209,7 @@ class Iperf2Log(LogParser):
 
     def read_torn(self, line: str) -> None:
         """Read a last line without a line end: only a row with datagrams is known to be whole."""
-        if (row := _ROW.search(line)) and row["loss"] is not None:
+        if (row := TEXT_ROW.search(line)) and row["loss"] is not None:
             self.read(line)
 
     def read(self, line: str) -> None:
@@ -228,7 +217,7 @@ class Iperf2Log(LogParser):
         if line.startswith("["):
             self._read_bracket(line)
         elif line[:1].isdigit() or line.startswith(("+", "-0", "-1")):
-            if (row := _CSV.match(line)) is not None:
+            if (row := CSV_ROW.match(line)) is not None:
                 self._read_csv(row, line)
         elif line.startswith(("Client connecting to", "Server listening on")):
             run = self._begin(is_banner=True)
@@ -237,6 +226,8 @@ class Iperf2Log(LogParser):
             run.is_server |= line.startswith("Server")
             if port := _PORT.search(line):
                 run.ports[line.startswith("Server")] = port[1]
+        elif line.startswith("listener bind failed: "):  # with -d, the test goes on in one direction
+            self._findings.problem(f"iperf printed: {line[:200]}")
         elif "failed: " in line or line.startswith("error: "):
             self._read_failure(line)
         elif line.startswith("Bounce-back test") and self._runs:
@@ -336,24 +327,6 @@ class Iperf2Log(LogParser):
             payload_bytes=payload_bytes if is_complete else None,
             is_end_known=is_counted,
         )
-
-
-def _row_of(line: str) -> IntervalRow | None:
-    """Return the row in a line of text or CSV, or None if the line is not a row."""
-    fault = ""
-    if match := _ROW.match(line):
-        rate, amount = gbit_per_s(match), least_bytes(match)
-        fault = rounded_away(match) if rate is None else ""
-    elif match := _CSV.match(line):
-        rate, amount = float(match["rate"]) / 1e9, int(match["bytes"])
-    else:
-        return None
-    row = IntervalRow(float(match["start"]), float(match["end"]), rate, amount, fault=fault)
-    if match["jitter"] is None or match["lost"][0] == "-":
-        return row
-    is_text = match.re is _ROW  # with two digits; CSV has more
-    loss = loss_percent(match["lost"], match["total"], match["loss"]) if is_text else float(match["loss"])
-    return row._replace(jitter_ms=float(match["jitter"]), lost=int(match["lost"]), loss=loss)
 
 
 def _seconds(stamp: str) -> float:

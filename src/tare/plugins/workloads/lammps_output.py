@@ -42,7 +42,7 @@ _RATES = {
 """For each unit of the ``Performance:`` line: the figure of merit, and the divisor that gives its unit."""
 
 
-_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini", "WARN"})
+_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini", "WARN", "Memo"})
 """The first four characters of the lines that the parser reads, except the one with ``% CPU use``."""
 
 _SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
@@ -53,7 +53,9 @@ _USE = re.compile(r"([0-9]+\.[0-9]+)% CPU use with (\d+) MPI tasks x (no|\d+) Op
 _SEPARATOR = re.compile(r", | {2,}")
 """What separates the rates of a run; blanks in the ICMS versions of 2011 to 2014."""
 _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
-_FIRST_WITH_WALL_TIME = 2014
+_LAST_WITHOUT_WALL_TIME = 2015
+_LAST_ICMS_WITHOUT_WALL_TIME = 2013
+"""The years of the last versions that end with ``Dangerous builds``: of all, and of those with rates."""
 _DIGITS = 0.01
 """Relative difference allowed between rate × time and the steps; rates have three decimals or more."""
 
@@ -145,10 +147,14 @@ class LammpsLog(ApplicationLog):
             case "ERRO":
                 if line.startswith(("ERROR: ", "ERROR on proc ")):
                     self._findings.problem(f"LAMMPS ended with an error: {line.strip()[:200]}")
-            case "Dang":
-                session = self._sessions[-1] if self._sessions else None
-                if session and session.loops and (session.year or 0) < _FIRST_WITH_WALL_TIME:
-                    session.is_finished = True
+            case "Dang" | "Memo" if self._sessions and self._sessions[-1].wall_time is None:
+                self._read_end_without_wall_time(self._sessions[-1], is_end=head == "Dang")
+
+    def _read_end_without_wall_time(self, session: _Session, *, is_end: bool) -> None:
+        """Read the last line of a run that no wall time follows, or the first line of the next run."""
+        has_rates = self._loop is not None and self._loop.has_performance
+        last_year = _LAST_ICMS_WITHOUT_WALL_TIME if has_rates else _LAST_WITHOUT_WALL_TIME
+        session.is_finished = is_end and bool(session.loops) and (session.year or 0) <= last_year
 
     def _read_wall(self, line: str) -> None:
         """Read the last line of a start, ``Total wall time:``."""

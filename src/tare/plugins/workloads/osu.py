@@ -2,81 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Self
-
-import msgspec
-
-from tare.core.bounds import Resource
-from tare.core.case import Case
-from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
-from tare.plugins.workloads.common import declare
-from tare.plugins.workloads.common.benchmark import Benchmark
-from tare.plugins.workloads.osu_output import SMALL_MEAN, OsuLog
-from tare.plugins.workloads.osu_tables import Expectation, Sizes
-
-_LARGEST_PAIR = 4 << 20
-_LARGEST_COLLECTIVE = 1 << 20
-"""OMB's default largest messages, in bytes (MAX_MESSAGE_SIZE, MAX_MSG_SIZE_COLL in osu_util.h)."""
-
-_ATOMIC_BYTES = 8  # of atomic operations before version 7, where the data type sets the size
-
-_MEMORY_BYTES = 512 << 20
-"""OMB's limit for the buffers of a collective (-M); it silently lowers the largest message to fit."""
-
-
-_MEAN = declare.lower(SMALL_MEAN, "us", "latency, mean over messages of 1 to 64 bytes", is_primary=True)
-_TAIL = declare.lower("latency_tail", "us", "percentile of the latency", "bytes", "percentile")
-_LATENCY = (declare.lower("latency", "us", "time of one message", "bytes", is_primary=True), _MEAN, _TAIL)
-_ATOMIC = (_LATENCY[0], _TAIL)
-_BANDWIDTH = (
-    declare.higher("bandwidth", "MB/s", "10⁶ bytes per second", "bytes", is_primary=True),
-    declare.higher("bandwidth_tail", "MB/s", "percentile of the bandwidth", "bytes", "percentile"),
-)
-_RATE = (*_BANDWIDTH, declare.higher("message_rate", "msg/s", "all pairs", "bytes", is_primary=True))
-_COLLECTIVE = (
-    declare.lower("latency", "us", "time, mean over ranks", "bytes", is_primary=True),
-    declare.lower("latency_min", "us", "time on the fastest rank", "bytes"),
-    declare.lower("latency_max", "us", "time on the slowest rank", "bytes"),
-    _MEAN,
-    _TAIL,
-)
-_NON_BLOCKING = (
-    declare.lower(
-        "overall", "us", "time with computation overlapped, mean over ranks", "bytes", is_primary=True
-    ),
-    declare.lower("compute", "us", "time that the computation takes", "bytes"),
-    declare.lower("init", "us", "time in the call that starts it", "bytes"),
-    declare.lower("test", "us", "time in MPI_Test", "bytes"),
-    declare.lower("wait", "us", "time in MPI_Wait", "bytes"),
-    declare.lower("communication", "us", "time without computation, mean over ranks", "bytes"),
-    declare.lower("communication_min", "us", "time without computation on the fastest rank", "bytes"),
-    declare.lower("communication_max", "us", "time without computation on the slowest rank", "bytes"),
-    declare.higher("overlap", "%", "share of the time hidden by computing", "bytes", is_primary=True),
-    _TAIL,
+from tare.plugins.workloads.osu_benchmark import (
+    ATOMIC,
+    BANDWIDTH,
+    COLLECTIVE,
+    LATENCY,
+    NON_BLOCKING,
+    RATE,
+    osu_benchmark,
 )
 
 _PAIRS = (
-    ("latency", "Latency", _LATENCY, "One message to and fro between two ranks."),
-    ("latency_mt", "Multi-threaded Latency", _LATENCY, "One sender, several receiving threads."),
-    ("bw", "Bandwidth", _BANDWIDTH, "Windows of messages from one rank to another."),
-    ("bibw", "Bi-Directional Bandwidth", _BANDWIDTH, "Windows of messages both ways at once."),
-    ("put_latency", "MPI_Put Latency", _LATENCY, "One-sided MPI_Put."),
-    ("put_bw", "MPI_Put Bandwidth", _BANDWIDTH, "Windows of one-sided MPI_Put."),
-    ("put_bibw", "MPI_Put Bi-directional Bandwidth", _BANDWIDTH, "MPI_Put both ways at once."),
-    ("get_latency", "MPI_Get Latency", _LATENCY, "One-sided MPI_Get."),
-    ("get_bw", "MPI_Get Bandwidth", _BANDWIDTH, "Windows of one-sided MPI_Get."),
-    ("acc_latency", "MPI_Accumulate Latency", _LATENCY, "One-sided MPI_Accumulate."),
-    ("get_acc_latency", "MPI_Get_accumulate Latency", _LATENCY, "One-sided MPI_Get_accumulate."),
-    ("latency_mp", "Multi-process Latency", _LATENCY, "One message to and fro, ranks with forked processes."),
-    ("fop_latency", "MPI_Fetch_and_op Latency", _ATOMIC, "MPI_Fetch_and_op on one number."),
-    ("cas_latency", "MPI_Compare_and_swap Latency", _ATOMIC, "MPI_Compare_and_swap on one number."),
+    ("latency", "Latency", LATENCY, "One message to and fro between two ranks."),
+    ("latency_mt", "Multi-threaded Latency", LATENCY, "One sender, several receiving threads."),
+    ("bw", "Bandwidth", BANDWIDTH, "Windows of messages from one rank to another."),
+    ("bibw", "Bi-Directional Bandwidth", BANDWIDTH, "Windows of messages both ways at once."),
+    ("put_latency", "MPI_Put Latency", LATENCY, "One-sided MPI_Put."),
+    ("put_bw", "MPI_Put Bandwidth", BANDWIDTH, "Windows of one-sided MPI_Put."),
+    ("put_bibw", "MPI_Put Bi-directional Bandwidth", BANDWIDTH, "MPI_Put both ways at once."),
+    ("get_latency", "MPI_Get Latency", LATENCY, "One-sided MPI_Get."),
+    ("get_bw", "MPI_Get Bandwidth", BANDWIDTH, "Windows of one-sided MPI_Get."),
+    ("acc_latency", "MPI_Accumulate Latency", LATENCY, "One-sided MPI_Accumulate."),
+    ("get_acc_latency", "MPI_Get_accumulate Latency", LATENCY, "One-sided MPI_Get_accumulate."),
+    ("latency_mp", "Multi-process Latency", LATENCY, "One message to and fro, ranks with forked processes."),
+    ("fop_latency", "MPI_Fetch_and_op Latency", ATOMIC, "MPI_Fetch_and_op on one number."),
+    ("cas_latency", "MPI_Compare_and_swap Latency", ATOMIC, "MPI_Compare_and_swap on one number."),
 )  # fmt: skip
 """Benchmarks between two ranks: OMB's name, its title, its figures of merit, and what it measures."""
 
+_PERSISTENT_PAIRS = (
+    ("latency_persistent", "Latency Persistent", LATENCY, "One message to and fro, by persistent requests."),
+    ("bw_persistent", "Bandwidth Persistent", BANDWIDTH, "Windows of persistent messages one way."),
+    (
+        "bibw_persistent",
+        "Bi-Directional Bandwidth Persistent",
+        BANDWIDTH,
+        "Windows of persistent messages both ways.",
+    ),
+)
+"""The same with requests that are made once and started again and again (MPI_Send_init)."""
+
+_FANS = (
+    ("bw_fan_in", "Bandwidth", BANDWIDTH, "The ranks of all other nodes flood those of the first one."),
+    ("bw_fan_out", "Bandwidth", BANDWIDTH, "The ranks of the first node flood those of all others."),
+)
+"""Benchmarks of congestion, from version 7.4 on, which need two nodes or more."""
+
 _MANY_PAIRS = (
-    ("multi_lat", "Multi Latency", _LATENCY, "One half of the ranks to and fro with the other half."),
-    ("mbw_mr", "Multiple Bandwidth / Message Rate", _RATE, "One half of the ranks floods the other half."),
+    ("multi_lat", "Multi Latency", LATENCY, "One half of the ranks to and fro with the other half."),
+    ("mbw_mr", "Multiple Bandwidth / Message Rate", RATE, "One half of the ranks floods the other half."),
 )
 
 _COLLECTIVES = (
@@ -97,171 +71,73 @@ _COLLECTIVES = (
 )
 """Collectives: OMB's name, word in the title, what it does. Each has a non-blocking version, `osu.iNAME`."""
 
-_HUNGRY = ("all", "gather", "scatter")
-"""Beginnings of the names of collectives whose buffers contain a message for every rank."""
+_SUM_IN_BLOCKS = (
+    "reduce_scatter_block",
+    "Reduce_scatter_block",
+    "a sum over all ranks, an equal part to each",
+)
+"""A collective of version 7.4, without a persistent version."""
 
-_DEVICES = ("none", "cuda", "rocm", "openacc")
-_BUFFERS = ("H H", "D D", "D H", "H D", "M M", "M H", "H M", "M D", "D M")
-
-_DESCRIPTION = """\
-Runs the program of the same name (osu_latency …) over messages of 1, 2, 4 … bytes; point-to-point
-latencies start at 0 bytes before version 7. Name its folders in the platform's `path`:
-libexec/osu-micro-benchmarks/mpi/pt2pt, …/collective and …/one-sided (version 7 adds /standard, /blocking
-and /non_blocking). Spack and EasyBuild have recipes; https://mvapich.cse.ohio-state.edu/benchmarks
-has the source.
-
-`latency_small_mean` is the arithmetic mean over messages of 1, 2, 4 … 64 bytes, as published comparisons
-quote it.
-
-Traps: the program must be built with the MPI of the platform's launcher, or every rank runs alone. Sizes
-of a study's own need version 5.3 or later (-m MIN:MAX). `iterations` sets small and large messages alike;
-0 leaves OMB's own numbers (10000 and 1000 for latency, 1000 and 100 for collectives). A table has no
-closing line: one that ends early is refused because its last size is missing. Atomic operations are on
-8 bytes before version 7, and then on 1 byte, or on the data type of `args: -T mpi_int`."""
-
-
-class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
-    """A workload that runs one program of OMB; `expected` describes its tables."""
-
-    program: str
-    is_pair: bool = False
-    is_collective: bool = False
-    expected: Expectation
-
-    @property
-    def is_reduction(self) -> bool:
-        """Whether the benchmark sums numbers of four bytes."""
-        return "reduce" in self.program
-
-    def expecting(self, case: Case) -> Self:
-        """Return a copy with the sizes and repetitions that `case` asks for."""
-        if not self.expected.sweeps:
-            return self
-        iterations = int(case.parameters["iterations"]) or None
-        expected = msgspec.structs.replace(self.expected, asked=_sizes(case), iterations=iterations)
-        return msgspec.structs.replace(self, expected=expected)
-
-    def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each setting that OMB would refuse, or run with other sizes."""
-        ranks = case.layout.ranks
-        if ranks < 2:
-            yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
-        elif not self.is_pair and not self.is_collective and ranks % 2:
-            yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
-        if self.expected.sweeps:
-            yield from self._size_faults(case)
-
-    def _size_faults(self, case: Case) -> Iterator[str]:
-        sizes, ranks = _sizes(case), case.layout.ranks
-        if sizes.first > sizes.last:
-            yield f"min_bytes {sizes.first} is more than max_bytes {sizes.last}; set min_bytes: {sizes.last}"
-        if self.is_reduction and sizes.first < 4:
-            yield f"{self.name} sums numbers of 4 bytes, and min_bytes is {sizes.first}; set min_bytes: 4"
-        name = self.program.removeprefix("osu_").removeprefix("i")
-        limit = _MEMORY_BYTES // ranks
-        if self.is_collective and not self.is_reduction and name.startswith(_HUNGRY) and sizes.last > limit:
-            yield (
-                f"{self.name} would quietly stop before {sizes.last} bytes on {ranks} ranks, as its buffers "
-                f"may take {_MEMORY_BYTES} bytes; set max_bytes: {1 << limit.bit_length() - 1}"
-            )
-
-    def stages(self, case: Case) -> tuple[Stage, ...]:
-        """Return the call of the program, with options only for settings that differ from OMB's defaults."""
-        argv = [self.program]
-        if self.expected.sweeps:
-            sizes = _sizes(case)
-            if sizes != Sizes(self.expected.least, self.expected.largest):
-                argv += ["-m", f"{sizes.first}:{sizes.last}"]
-        if iterations := int(case.parameters["iterations"]):
-            argv += ["-i", str(iterations)]
-        if self.is_collective and case.parameters["full"]:
-            argv.append("-f")
-        if case.parameters["device"] != "none":
-            argv += ["-d", str(case.parameters["device"])]
-            argv += [] if self.is_collective else str(case.parameters["buffers"]).split()
-        layout = case.layout.pair() if self.is_pair else case.layout
-        return (Stage(argv=tuple(argv), layout=layout, has_own_threads=self.program.endswith("_mt")),)
-
-    def parse(self, lines: Iterable[str]) -> Parsed:
-        """Read the tables of this benchmark (see core.workload.Workload.parse)."""
-        return OsuLog(self.foms, self.expected).parse(lines)
-
-
-def _sizes(case: Case) -> Sizes:
-    return Sizes(int(case.parameters["min_bytes"]), int(case.parameters["max_bytes"]))
-
-
-def _parameters(least: int, largest: int, *, sweeps: bool, is_collective: bool) -> tuple[Parameter, ...]:
-    sizes = (
-        declare.size("max_bytes", largest, "largest message", minimum=1),
-        declare.size("min_bytes", least, "smallest message", minimum=least),
-    )
-    full = declare.flag("full", False, "also the fastest and the slowest rank (-f)")
-    buffers = declare.text("buffers", "H H", "buffers of both sides: host, device, managed", choices=_BUFFERS)
-    return (
-        *(sizes if sweeps else ()),
-        declare.whole("iterations", 0, "repetitions of each size; 0 leaves OMB's own", minimum=0),
-        *((full,) if is_collective else ()),
-        declare.text(
-            "device", "none", "where device buffers lie; needs an OMB built for it", choices=_DEVICES
-        ),
-        *(() if is_collective else (buffers,)),
-    )
-
-
-def _workload(
-    name: str,
-    title: str,
-    foms: tuple[Fom, ...],
-    summary: str,
-    *,
-    is_pair: bool = False,
-    is_collective: bool = False,
-) -> OsuBenchmark:
-    main = foms[0].name
-    has_sizes = "arrier" not in name
-    if foms is _BANDWIDTH:
-        foms = limited(foms, "MB/s", Resource.LINK_BOTH_WAYS if "bibw" in name else Resource.LINK)
-    if not has_sizes:
-        foms = tuple(msgspec.structs.replace(one, by=()) for one in foms if one not in {_MEAN, _TAIL})
-    if "reduce" in name:  # its messages start at 4 bytes
-        foms = tuple(one for one in foms if one is not _MEAN)
-    is_two_sided_latency = foms is _LATENCY and not title.startswith("MPI_")
-    least = 4 if "reduce" in name else 0 if is_two_sided_latency else 1
-    largest = _LARGEST_COLLECTIVE if is_collective else _LARGEST_PAIR
-    if foms is _ATOMIC:
-        least = largest = _ATOMIC_BYTES
-    expected = Expectation(key=title.lower(), main=main, has_sizes=has_sizes, least=least, largest=largest)
-    return OsuBenchmark(
-        name=f"osu.{name}",
-        summary=summary,
-        description=_DESCRIPTION,
-        parameters=_parameters(least, largest, sweeps=expected.sweeps, is_collective=is_collective),
-        foms=foms,
-        program=f"osu_{name}",
-        is_pair=is_pair,
-        is_collective=is_collective,
-        expected=expected,
-    )
+_NEIGHBOURS = (
+    ("allgather", "Allgather", "every rank's part to its neighbours"),
+    ("allgatherv", "Allgatherv", "the same with a size for each neighbour"),
+    ("alltoall", "All-to-All", "a part of its own to each neighbour"),
+    ("alltoallv", "All-to-Allv", "the same with a size for each neighbour"),
+    ("alltoallw", "All-to-Allw", "the same with a data type for each neighbour"),
+)
+"""Collectives of neighbours, from version 7.1 on: OMB's name, word in the title, what it does."""
 
 
 WORKLOADS = (
-    *(_workload(*row, is_pair=True) for row in _PAIRS),
-    *(_workload(*row) for row in _MANY_PAIRS),
+    *(osu_benchmark(*row, is_pair=True) for row in (*_PAIRS, *_PERSISTENT_PAIRS)),
+    *(osu_benchmark(*row) for row in _MANY_PAIRS),
+    *(osu_benchmark(*row, least_nodes=2, is_fan=True) for row in _FANS),
     *(
-        _workload(
-            name, f"{title} Latency", _COLLECTIVE, f"MPI_{name.capitalize()}: {what}.", is_collective=True
+        osu_benchmark(
+            name, f"{title} Latency", COLLECTIVE, f"MPI_{name.capitalize()}: {what}.", is_collective=True
+        )
+        for name, title, what in (*_COLLECTIVES, _SUM_IN_BLOCKS)
+    ),
+    *(
+        osu_benchmark(
+            f"i{name}",
+            f"Non-blocking {title} Latency",
+            NON_BLOCKING,
+            f"MPI_I{name}, overlapped with computation: {what}.",
+            is_collective=True,
+        )
+        for name, title, what in (*_COLLECTIVES, _SUM_IN_BLOCKS)
+    ),
+    *(
+        osu_benchmark(
+            f"{name}_persistent",
+            f"{title} Persistent Latency",
+            COLLECTIVE,
+            f"MPI_{name.capitalize()}_init, started again and again: {what}.",
+            is_collective=True,
         )
         for name, title, what in _COLLECTIVES
     ),
     *(
-        _workload(
-            f"i{name}",
-            f"Non-blocking {title} Latency",
-            _NON_BLOCKING,
-            f"MPI_I{name}, overlapped with computation: {what}.",
+        osu_benchmark(
+            f"neighbor_{name}",
+            f"Neighborhood {title} Latency",
+            COLLECTIVE,
+            f"MPI_Neighbor_{name}: {what}.",
             is_collective=True,
+            least_ranks=3,
         )
-        for name, title, what in _COLLECTIVES
+        for name, title, what in _NEIGHBOURS
+    ),
+    *(
+        osu_benchmark(
+            f"ineighbor_{name}",
+            f"Non-blocking Neighborhood {title} Latency",
+            NON_BLOCKING,
+            f"MPI_Ineighbor_{name}, overlapped with computation: {what}.",
+            is_collective=True,
+            least_ranks=3,
+        )
+        for name, title, what in _NEIGHBOURS
     ),
 )

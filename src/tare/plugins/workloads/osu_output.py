@@ -36,12 +36,18 @@ _SIZE_OPTION = re.compile(r"\s(?:-m|--message-size)[ =](?:([0-9]{1,15}):)?([0-9]
 _ASKED = re.compile(r"\bosu_\w+.*?" + _SIZE_OPTION.pattern)
 _LIMITED = re.compile(r"Limiting max message size to: ([0-9]{1,15})")
 _DATATYPE = re.compile(r"# Datatype: (MPI_\w{1,30})\b")
-_PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \]")
+_PAIRS = re.compile(r"\[ pairs: ([0-9]{1,9}) \](?: \[ window size: (varied) \])?")
+_WINDOWS = re.compile(r"#(?:\s+[0-9]{1,6}){2,64}")
+_GRAPH = "Time took to create topology"
+"""The beginning of a line that benchmarks of neighbours print before their title."""
+_OF_NEIGHBOURS = ("neighborhood", "non-blocking neighborhood")
 _DEVICE = re.compile(r"-(cuda|rocm|openacc)\b", re.IGNORECASE)
 _BUFFERS = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on \w+ \(([HDM])\) and [ \w]+ on \w+ \(([HDM])\)")
 _TELLS_DEVICE = 7  # the first version whose titles name a device only if it is used
 _ONE_SIDED = re.compile(r"# (Window|Synchronization)(?: creation)?: (\S.{0,60})")
-_TO_AND_FRO = frozenset({"latency", "multi latency"})
+_FAN_KEY = "bandwidth"
+_FAN_CURE = "; those of osu_bw_fan_in and osu_bw_fan_out are like that, so read it as osu.bw_fan_in or _out"
+_TO_AND_FRO = frozenset({"latency", "latency persistent", "multi latency"})
 _WINDOW = 64  # messages sent before the sender waits for an answer (osu_bw.c, WINDOW_SIZE_LARGE)
 _MESSAGES_A_TIME = {
     **dict.fromkeys(_TO_AND_FRO, 2),
@@ -50,11 +56,14 @@ _MESSAGES_A_TIME = {
 """The least number of messages that a node sends and receives in each repetition, if more than one."""
 _SIEVE = Sieve(
     r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|FAILED:|(?:#|[^\S\n])*+"
-    r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization))",
+    r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization"
+    r"|Message Rate|Time took)|#[^\S\n]*+[0-9])",
     "osu_",
     "Limiting max",
 )
 """Rows, titles, heads and facts, each after the label that it may have."""
+_NOTHING = frozenset({None, "", "0.00", "0.000000"})
+"""Cells that are no figures: those not printed, and times and rates too small for their decimals."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
 
@@ -88,6 +97,7 @@ class OsuLog(LogParser):
         self._open: Table | None = None
         self._asked: Sizes | None = None
         self._limit: int | None = None
+        self._is_of_neighbours = False
 
     def read(self, line: str) -> None:
         """Read one line: title, heads, row, or a message between them."""
@@ -108,13 +118,20 @@ class OsuLog(LogParser):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
             self._read_title(line)
-        elif "osu_" in line:
+        elif "osu_" in line or "Limiting max" in line or _GRAPH in line:
+            self._read_word(line)
+
+    def _read_word(self, line: str) -> None:
+        """Read a line outside of tables: a command, a limit on sizes, or that neighbours were chosen."""
+        if "osu_" in line:
             if _SIZE_OPTION.search(line) and (asked := _ASKED.search(line)):
                 self._asked = Sizes(int(asked[1] or self._expected.least), int(asked[2]))
-        elif limited := "Limiting max" in line and _LIMITED.search(line):
+        elif limited := _LIMITED.search(line):
             self._limit = int(limited[1])
-            if table is not None and not table.rows:
-                table.limit = self._limit
+            if self._open is not None and not self._open.rows:
+                self._open.limit = self._limit
+        elif _GRAPH in line:
+            self._is_of_neighbours = True
 
     def read_torn(self, line: str) -> None:
         """Read a last line without a line end; a row is whole if it ends in two decimals or in Pass."""
@@ -136,6 +153,9 @@ class OsuLog(LogParser):
         major = (title["version"] or "").partition(".")[0]
         version = int(major) if major.isdecimal() else None
         key = benchmark_key(title["name"])
+        if self._is_of_neighbours and not key.startswith(_OF_NEIGHBOURS):
+            key = f"{_OF_NEIGHBOURS[0]} {key}"  # osu_neighbor_alltoallw has the title of osu_alltoallw
+        self._is_of_neighbours = False
         self._open = None
         if key == self._expected.key:
             label = title["label"] if title["label"].strip() else ""
@@ -165,12 +185,21 @@ class OsuLog(LogParser):
             return False
         if table.rows:  # one table for each data type (-T) follows under the same title
             table = self._open = self._following(table)
+        if expected.is_fan:
+            line = line.replace("Avg Latency(us)", "Bandwidth (MB/s)").replace(
+                "Tail Lat(us)", "Tail BW(MB/s)"
+            )
         table.read_heads(line, has_sizes=expected.has_sizes)
         for name in table.heads:
             if near := _meant(name[:64]):  # an unknown column is ignored, but a garbled head is a problem
                 self._findings.problem(f"{self._name(table)} has a column {name!r}, which may be {near!r}")
+        if len(set(table.heads)) < len(table.heads):  # OMB prints the percentile 99.9 as P99
+            self._findings.problem(
+                f"{self._name(table)} has two columns of one name; use whole percentiles: {line.strip()}"
+            )
         if not any(COLUMNS.get(name) == expected.main for name in table.heads):
-            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}")
+            cure = "" if "avg latency(us)" not in table.heads or table.key != _FAN_KEY else _FAN_CURE
+            self._findings.problem(f"{self._name(table)} has unknown columns: {line.strip()}{cure}")
             table.pattern = None
         return True
 
@@ -182,6 +211,9 @@ class OsuLog(LogParser):
             table.facts["datatype"] = datatype[1]
         elif "pairs:" in line and (pairs := _PAIRS.search(line)):
             table.facts["pairs"] = int(pairs[1])
+            table.windows = () if pairs[2] else None
+        elif table.windows is not None and (_WINDOWS.fullmatch(line) or "Message Rate" in line):
+            self._read_windows(table, line)
         elif " on " in line and (buffers := _BUFFERS.match(line.lstrip())):
             table.facts["buffers"] = f"{buffers[1]} {buffers[2]}"
             if table.device and table.facts["buffers"] != "H H":
@@ -189,12 +221,23 @@ class OsuLog(LogParser):
         elif one_sided := _ONE_SIDED.match(line):
             table.facts[one_sided[1].lower()] = one_sided[2]
 
+    def _read_windows(self, table: Table, line: str) -> None:
+        """Read the heading of the message rates, or the heads with the windows, which stand there twice."""
+        if "Message Rate" in line:
+            if table.rates is not None:
+                self._findings.mixed("a second heading of message rates of one table")
+            table.rates = []
+        elif not table.windows:
+            table.read_windows(line)
+        elif table.windows != tuple(map(int, line[1:].split())):
+            self._findings.mixed("the windows of message rates are not those of the bandwidths")
+
     def _read_row(self, table: Table, line: str) -> None:
         if table.pattern is None:
             return
         row = table.pattern.fullmatch(line)
         if row:
-            table.rows.append(row.groups())
+            table.add(row.groups())
             self._findings.keep(table.n_figures)
             if table.validation is not None and row.groups()[table.validation] not in VALID:
                 self._findings.problem(
@@ -217,6 +260,9 @@ class OsuLog(LogParser):
         points = coordinates([table.facts for table in self._tables])
         for table, at in zip(self._tables, points, strict=True):
             findings.record_facts(**table.facts)
+            if table.windows:
+                self._measure_windows(table, table.windows, at)
+                continue
             self._measure(table, at)
             self._measure_small_mean(table, at)
         is_complete = bool(self._tables) and not faults
@@ -237,14 +283,24 @@ class OsuLog(LogParser):
         for row in table.rows:
             point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if has_sizes else at
             for column, fom, which in figures:
-                measure(fom, float(row[column]), {**point, **which} if which else point)
+                if row[column] not in _NOTHING or fom == "overlap":
+                    measure(fom, float(row[column]), {**point, **which} if which else point)
+
+    def _measure_windows(self, table: Table, windows: Iterable[int], at: Mapping[str, Scalar]) -> None:
+        for fom, rows in (("bandwidth", table.rows), ("message_rate", table.rates or ())):
+            for size, *values in rows:
+                for window, value in zip(windows, values, strict=True):
+                    if value in _NOTHING:
+                        continue
+                    point = {"bytes": int(size), "window_size": window, **at}
+                    self._findings.measure_at(fom, float(value), point)
 
     def _measure_small_mean(self, table: Table, at: Mapping[str, Scalar]) -> None:
         if SMALL_MEAN not in self._foms:
             return
         column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
         latency = {int(row[0]): float(row[column]) for row in table.rows}
-        if all(size in latency for size in SMALL_SIZES):
+        if all(latency.get(size) for size in SMALL_SIZES):
             mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
             self._findings.measure(SMALL_MEAN, round(mean, 6), **at)
 

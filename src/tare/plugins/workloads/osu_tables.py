@@ -49,6 +49,12 @@ _GAP = re.compile(r"\t+\s*|\s{2,}| (?=P[0-9]+ Tail BW)")
 """What parts the heads: one space is enough before percentiles of bandwidths, which fill their width."""
 
 
+_SIZE = r"([0-9]{1,15})"
+_FIGURE = r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
+_GAPS = r"\s+"
+_MULTI_LATENCY = "multi latency"
+
+
 def is_figure(head: str) -> bool:
     """Return whether a column with this head, in lower case, holds a figure of merit."""
     return head in COLUMNS or _TAIL.fullmatch(head) is not None
@@ -75,7 +81,8 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     `key` is the title (see osu_output.benchmark_key), and `main` is the figure that every row must have.
     `least` and `largest` are the default sizes of the smallest and the largest message. `asked` are the sizes
     that the case asks for, None without a case. `iterations` are the repetitions of each size, None for OMB's
-    default, which it does not print.
+    default, which it does not print. `is_fan` says that the tables call their rates latencies, as those of
+    osu_bw_fan_in and osu_bw_fan_out do.
     """
 
     key: str
@@ -85,6 +92,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     largest: int
     asked: Sizes | None = None
     iterations: int | None = None
+    is_fan: bool = False
 
     @property
     def sweeps(self) -> bool:
@@ -111,6 +119,10 @@ class Table:
     validation: int | None = None
     """The index of the column with the result of data validation."""
     rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    windows: tuple[int, ...] | None = None
+    """The windows of the columns if they vary (osu_mbw_mr -V), empty before their heads; else None."""
+    rates: list[tuple[str, ...]] | None = None
+    """The rows with the message rates of varied windows, once their heading was read."""
     is_cut: bool = False
     """Whether the text ends in the middle of a row."""
     lacks_end: bool = False
@@ -122,9 +134,26 @@ class Table:
         self.heads = tuple(names)
         self.n_figures = max(len(names) - 1, 1)
         self.validation = names.index(_VALIDATION) if _VALIDATION in names else None
-        fields = (self._field(name) for name in (names[1:] if has_sizes else names))
-        size = [r"([0-9]{1,15})"] if has_sizes else []
-        self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
+        fields = [self._field(name) for name in (names[1:] if has_sizes else names)]
+        size = [_SIZE] if has_sizes else []
+        n_tails = (
+            sum(_TAIL.fullmatch(name) is not None for name in names) if self.key == _MULTI_LATENCY else 0
+        )
+        tails = [fields.pop() for _ in range(n_tails)]  # which osu_multi_lat names and does not print
+        self.pattern = re.compile(
+            r"\s*" + r"\s+".join([*size, *fields]) + (rf"(?:\s+{_GAPS.join(tails)})?" if tails else "")
+        )
+
+    def read_windows(self, line: str) -> None:
+        """Take the columns from the line with their windows."""
+        self.windows = tuple(map(int, line.strip("# \t").split()))
+        self.heads = ("size", *["mb/s"] * len(self.windows))
+        self.n_figures = len(self.windows)
+        self.pattern = re.compile(r"\s*" + _GAPS.join([_SIZE, *[_FIGURE] * len(self.windows)]))
+
+    def add(self, row: tuple[str, ...]) -> None:
+        """Add a row, which is one of message rates below their heading."""
+        (self.rows if self.rates is None else self.rates).append(row)
 
     def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
         """Yield the index of each column with a figure of merit, its name, and its percentile, if any."""
@@ -138,7 +167,7 @@ class Table:
     @staticmethod
     def _field(name: str) -> str:
         if is_figure(name):
-            return r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
+            return _FIGURE
         return r"(\S+)"
 
     def faults(self, expected: Expectation) -> Iterator[str]:
@@ -155,6 +184,10 @@ class Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
+            if self.windows is not None and [row[0] for row in self.rates or ()] != [
+                row[0] for row in self.rows
+            ]:
+                yield f"has the message rates of {len(self.rates or ())} of {len(sizes)} sizes"
             if expected.sweeps:
                 yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
             elif sizes[-1] not in _ATOMIC_BYTES:
@@ -182,7 +215,8 @@ class Table:
         version 5, one-sided messages may be empty.
         """
         if self.version is None or self.version >= 7:
-            return frozenset({least, max(least, 1), max(least, 4)})
+            chars = {1} if "reduce" in self.key and least == 4 else set()  # sums of characters
+            return frozenset({least, max(least, 1), max(least, 4), *chars})
         if self.version < 5 and self.key.startswith("mpi_"):
             return frozenset({least, 0})
         return frozenset({least})

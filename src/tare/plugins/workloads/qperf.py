@@ -151,6 +151,8 @@ class _Log(LogParser):
                 self._read_value(self._results[-1], value)
             elif value is not None and value["name"] in _FIGURES:
                 self._findings.mixed("a value stands before the head of its test")
+            elif value is None and line.split(maxsplit=1)[0] in _FIGURES:
+                self._findings.problem(f"a value of qperf is broken: {' '.join(line.split())[:120]}")
             return
         if line and "fail" in line and self._results and not self._results[-1].figures:
             self._results[-1].complaint = self._results[-1].complaint or line.strip()[:200]
@@ -166,6 +168,7 @@ class _Log(LogParser):
         self._findings.keep()
         fom = _FIGURES.get(value["name"])
         number = float(value["number"].replace(",", ""))
+        n_before = len(result.figures)
         if value["name"] in _FACTS and value["unit"] in _SIZES:
             exact = value["exact"] and int(value["exact"].replace(",", ""))
             result.facts[_FACTS[value["name"]]] = exact or round(number * _SIZES[value["unit"]])
@@ -178,6 +181,8 @@ class _Log(LogParser):
             elif fom != "message_rate" and rate["what"]:
                 n_bytes = per_second / 8 if rate["what"] in {"b", "bits"} else per_second
                 result.figures.append((fom, n_bytes / 1e9))
+        if fom is not None and len(result.figures) == n_before:
+            self._findings.problem(f"{value['name']} of qperf is in {value['unit'][:40]}, which is not known")
 
     def parsed(self) -> Parsed:
         """Return the figures of all tests, numbered by `run` if nothing else distinguishes two tests."""

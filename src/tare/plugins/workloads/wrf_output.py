@@ -236,6 +236,8 @@ class WrfLog(ApplicationLog):
                 if seconds is not None:
                     domain = self._domains.get(match[1]) or self._new_domain(match[1])
                     domain.take(seconds, head.rpartition(" time ")[2] if " time " in head else "")
+            else:
+                self._break(line)
             return
         head, is_output, rest = line.rpartition(" for domain ")
         match = _STEP.fullmatch(rest) if is_output and _OUTPUT.match(head) else None
@@ -247,6 +249,11 @@ class WrfLog(ApplicationLog):
             seconds = self._seconds(match, line) if match else None
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
+        elif _MAIN.match(line) or _OUTPUT.match(line):
+            self._break(line)
+
+    def _break(self, line: str) -> None:
+        self._findings.problem(f"a line with a time is broken: {line.strip()[:120]}")
 
     def _seconds(self, match: re.Match[str], line: str) -> float | None:
         """Return the time in a line; None if it has none, or one that ran backwards, as clocks may."""

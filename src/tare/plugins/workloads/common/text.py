@@ -23,18 +23,28 @@ def colourless(text: str) -> str:
     return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
-_TAG = re.compile(r"\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s\]]+\])?<std(?:out|err)>:")
-"""The tag of Open MPI's --tag-output before each line: job, rank, sometimes host and pid, and the stream."""
-_BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}")
-"""Other prefixes of lines: a rank (srun --label, mpiexec -prepend-rank), or blanks."""
+_DAY = "[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}"
+_TAG = re.compile(rf"(?:\[?{_DAY}\]?)?(?:\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s\]]+\])?)?<std(?:out|err)>:")
+"""What Open MPI's --timestamp-output and --tag-output put before each line.
+
+The time, then job, rank, sometimes host and pid, and always the stream.
+"""
+_BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}|[A-Za-z](?=[\w.-]{0,63}[0-9])[\w.-]{1,63}: ")
+"""Other prefixes of lines: a rank (srun --label, mpiexec -prepend-rank), blanks, a numbered host (pdsh)."""
 _FEWEST = 3  # lines that are needed to decide that all lines have the prefix
 _RANK = re.compile(r" *[0-9]+:(?: |$)|\[[0-9]+\](?: |$)")
 """The rank before each line, where several ranks print."""
 _OF_PODS = re.compile(
     r"(?:\[pod/[^\s\]]{1,320}\](?: |$))?"
-    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})(?: |$))?"
+    rf"(?:\[?(?:{_DAY}|(?:(?:[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T_ ]|[A-Z][a-z]{{2}} [ 0-9][0-9] ))?"
+    r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)\]?(?:[ \t]|$))?"
 )
-"""What `kubectl logs` puts before each line: pod and container (--prefix), and the time (--timestamps)."""
+"""What stands before each line of a log of a pod: pod and container (kubectl logs --prefix), and the time.
+
+Times are those of `kubectl logs --timestamps`, ts(1), and continuous integration.
+"""
+_LAUNCHERS = re.compile(r"(?:srun|salloc|slurmstepd|mpirun|mpiexec|prterun): ")
+"""The beginning of the lines that launchers print themselves, without a label."""
 
 
 _MOST_DIGITS = 400
@@ -119,7 +129,7 @@ def plain(
             watch(batch, text)
         is_torn = has_ends and text.count("\n") < len(batch)
         is_plain = has_ends and not (is_torn or "\r" in text or "\x1b" in text)
-        if not is_plain or ("<" in text and "]<std" in text):
+        if not is_plain or ("<" in text and "<std" in text):
             yield from _clean(batch, on_torn, before, has_ends=has_ends, keeps_blanks=keeps_blanks)
         elif before:
             yield from [line.removeprefix(before).rstrip() for line in batch]
@@ -145,12 +155,17 @@ def _podless(line: str) -> str:
     return _OF_PODS.sub("", line, count=1)
 
 
+def _filled(lines: Iterable[str]) -> list[str]:
+    """Return the lines that are not blank, without those of launchers, which have no label."""
+    return [line for line in lines if line.strip() and not _LAUNCHERS.match(line)]
+
+
 def _are_of_ranks(lines: Iterable[str]) -> bool:
     """Return whether a rank stands before each of `lines`, and not the same one, as where ranks warn.
 
     The numbers of a table are no ranks: a rank prints several lines, and srun gives all ranks one width.
     """
-    filled = list(filter(str.strip, lines))
+    filled = _filled(lines)
     ranks = Counter(match[0].rstrip("\n ") for line in filled if (match := _RANK.match(line)))
     widths = {len(rank) for rank in ranks if rank[0] != "["}
     return (
@@ -168,7 +183,7 @@ def _rankless(line: str) -> str:
 
 def _before(lines: Iterable[str]) -> str:
     """Return the prefix that all of `lines` share: a rank, or blanks; empty if there is none."""
-    filled = list(filter(str.strip, lines))
+    filled = _filled(lines)
     match = _BEFORE.match(max(filled)) if len(filled) >= _FEWEST else None  # the greatest has fewest blanks
     return match[0] if match and all(line.startswith(match[0]) for line in filled) else ""
 
@@ -188,9 +203,9 @@ def _clean(
     for line in lines:
         is_torn = has_ends and not line.endswith("\n")
         line = colourless(line)
-        if line[:1] == "[" and "]<std" in line and not keeps_blanks:
-            line, n_tags = _TAG.subn("", line, count=1)
-            line = line.removeprefix(tag_end) if n_tags else line
+        if "<std" in line and not keeps_blanks:
+            if (tag := _TAG.match(line)) is not None:
+                line = line[tag.end() :].removeprefix(tag_end)
         elif before:
             line = line.removeprefix(before)
         line = line.rstrip(ends)
