@@ -6,11 +6,13 @@ that are not proven to have carried data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
 
 from tare.analysis.confounding import Confounder, confounders
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
-from tare.analysis.trust.quality import QualityWarning, quality
+from tare.analysis.trust.quality import Quality, QualityWarning, quality
 from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
@@ -21,7 +23,7 @@ _MOST = 5
 
 def print_caveats(campaign: Campaign, reference: Settings | None) -> None:
     """Print the quality warnings, the other differences, and the networks that are not proven, if any."""
-    _print_quality_warnings(campaign)
+    _print_warnings(campaign, quality(campaign))
     _print_confounders(campaign, reference)
     _print_uncrossed(campaign, reference)
 
@@ -30,7 +32,7 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
     """Return the keys of the JSON of a comparison that tell what `print_caveats` prints."""
     found = quality(campaign)
     return {
-        "doubts": [_warning_body(one, campaign) for one in found.warnings],
+        "doubts": _warnings_body(found.warnings, campaign),
         "imprecision": found.imprecision,
         "session_changes": found.changes,
         "variability": [
@@ -51,13 +53,29 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
     }
 
 
-def _print_quality_warnings(campaign: Campaign) -> None:
+def print_doubts(campaign: Campaign, cases: Collection[str]) -> None:
+    """Print the quality warnings about some cases, and those about all cases, if any."""
+    found = quality(campaign)
+    kept = tuple(one for one in found.warnings if one.case is None or one.case in cases)
+    _print_warnings(campaign, msgspec.structs.replace(found, warnings=kept, imprecision=None, changes=()))
+
+
+def doubts_body(campaign: Campaign, cases: Collection[str]) -> list[dict[str, object]]:
+    """Return what `print_doubts` prints, as in the JSON of a comparison."""
+    kept = [one for one in quality(campaign).warnings if one.case is None or one.case in cases]
+    return _warnings_body(kept, campaign)
+
+
+def _warnings_body(warnings: Iterable[QualityWarning], campaign: Campaign) -> list[dict[str, object]]:
+    return [_warning_body(one, campaign) for one in warnings]
+
+
+def _print_warnings(campaign: Campaign, found: Quality) -> None:
     """Print a line for each serious quality warning, and one with the number of outlying runs."""
     from tare.report.variants import lay_out
     from tare.report.words.quality_warnings import finding, imprecision_words, subject
     from tare.report.words.session_changes import changes_words
 
-    found = quality(campaign)
     variants = lay_out(campaign, ())
     lines = [] if found.imprecision is None else [f"  {imprecision_words(found.imprecision)}"]
     lines += [f"  {line}" for line in changes_words(found.changes, variants.case_label)]

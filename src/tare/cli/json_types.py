@@ -141,6 +141,7 @@ _CHECK = fields_of(
     n_planned=int,
     counts=dict[str, int],
     rules=records("CheckedRule", _RULE),
+    doubts=_list_of(_DOUBT),
 )
 _SESSION = {
     "number": int,

@@ -59,6 +59,18 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     note: str = ""
 
 
+def missed_share(n_blocks: int, confidence: float) -> float | None:
+    """Return how frequent a mode may be that none of so many blocks showed; None without blocks.
+
+    It is the share q of the runs with (1 − q)ⁿ = 1 − confidence: nearly 3/n at 95 % (Hanley and Lippman-Hand
+    1983, JAMA 249:1743), 45 % for 5 blocks and 14 % for 20. No interval includes what no run showed.
+    """
+    if not n_blocks:
+        return None
+    share: float = 1 - (1 - confidence) ** (1 / n_blocks)
+    return share
+
+
 class RankEstimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The Hodges–Lehmann estimate of a ratio, which no single outlying block can move far.
 
@@ -175,16 +187,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def may_miss(self) -> float | None:
-        """Return how frequent a mode may be that no run showed; None without an interval.
-
-        It is the share q of the runs with (1 − q)ⁿ = 1 − confidence: nearly 3/n at 95 % (Hanley and
-        Lippman-Hand 1983, JAMA 249:1743), 45 % for 5 blocks and 14 % for 20. No interval includes what no run
-        showed.
-        """
-        if self.low is None or not self.n_blocks:
-            return None
-        share: float = 1 - (1 - self.confidence) ** (1 / self.n_blocks)
-        return share
+        """Return how frequent a mode may be that no run showed; None without an interval."""
+        return None if self.low is None else missed_share(self.n_blocks, self.confidence)
 
     @property
     def change(self) -> float | None:
