@@ -256,6 +256,17 @@ def test_a_point_that_wanders_above_the_margin_is_not_surely_near_the_best() -> 
     assert sum(one is not None and 2 in one.certain for one in found) <= 10
 
 
+@pytest.mark.parametrize("n_blocks", [3, 10])
+def test_of_many_points_at_the_margin_hardly_any_is_surely_near_the_best(n_blocks: int) -> None:
+    """Eight points lie just beyond it; without adjusting for their number, one is in 1 of 7 studies."""
+    performance = np.array([0.9499] * 8 + [1.0])
+    found = plateaus(
+        [performance * np.random.default_rng(seed).lognormal(0, 0.01, (n_blocks, 9)) for seed in range(400)],
+        0.05,
+    )
+    assert sum(one is not None and bool(one.certain) for one in found) <= 20
+
+
 def holds(one: Bounded, truth: float) -> bool:
     assert one.low is not None
     assert one.high is not None

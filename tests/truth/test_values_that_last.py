@@ -45,3 +45,17 @@ def holds(interval: Bounded | None, truth: float) -> bool:
     if interval is None or interval.low is None or interval.high is None:
         return False
     return interval.low <= truth <= interval.high
+
+
+def test_few_scales_that_surely_wander_have_no_interval_and_say_next_to_what() -> None:
+    """Nine blocks, of which each resembles the one before by 0.95."""
+    truth = Truth(factors={"nodes": (1, 2, 4)}, reference={}, noise=autocorrelated(0.1, r=0.95), blocks=9)
+    points = [point for found in campaigns(truth, 40) for point in scalings(found)[0].points]
+    alike = [point for point in points if "too few to tell how many of them count" in point.note]
+    assert len(alike) > 10
+    for point in alike:
+        base = point.note.partition(",")[0]
+        ratio = point.speedup if base == "next to 1" else point.gain
+        assert ratio is not None
+        assert (ratio.low, ratio.high) == (None, None)
+        assert not any(one.is_certain for one in point.remarks if base != "next to 1")

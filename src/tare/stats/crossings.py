@@ -10,9 +10,11 @@ import numpy as np
 
 from tare.core.interval import Bounded
 from tare.stats.autocorrelation import allowance, without_unresolved
+from tare.stats.equivalence import difference_p_values
 from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
-from tare.stats.ratios import Ratios, select_columns
+from tare.stats.multiplicity import holm
+from tare.stats.ratios import Ratios, multiplied, select_columns
 from tare.stats.scaling import paired_ratios
 
 _MOST_POINTS = 4
@@ -213,9 +215,9 @@ def plateaus(
     """Return where each of `performances`, all blocks × points, comes within `margin` of its best.
 
     Each point is compared with the best, paired by block. The best is the largest of noisy means, so it is
-    slightly too large. Blocks are in the order of time, as for `crossings`. Where several points are equal,
-    the first of them is returned. `roundings` are how far rounding of printed values may have moved each of
-    them, as shares.
+    slightly too large. Points that surely are within the margin are so together (Holm). Blocks are in the
+    order of time, as for `crossings`. Where several points are equal, the first of them is returned.
+    `roundings` are how far rounding of printed values may have moved each of them, as shares.
     """
     if not performances:
         return []
@@ -231,8 +233,9 @@ def plateaus(
     of_best = np.repeat(bases, widths)
     rounding = np.where(is_best, 0.0, shifts + shifts[of_best])
     shares = without_unresolved(*paired_ratios(every[:, of_best], every, CONFIDENCE, rounding))
+    p_values = difference_p_values(multiplied(shares, np.full(len(is_best), 1 / (1 - margin))))
     return [
-        None if best is None else _plateau(select_columns(shares, part), best, margin)
+        None if best is None else _plateau(select_columns(shares, part), best, margin, p_values[part])
         for part, best in zip(parts, bests, strict=True)
     ]
 
@@ -241,10 +244,12 @@ def _best(centre: Floats) -> int | None:
     return int(np.nanargmax(centre)) if np.isfinite(centre).any() else None
 
 
-def _plateau(shares: Ratios, best: int, margin: float) -> Plateau:
+def _plateau(shares: Ratios, best: int, margin: float, p_values: Floats) -> Plateau:
+    """Return the plateau of one curve; `p_values` are those of a share of exactly 1 − `margin`."""
+    others = np.where(np.arange(len(p_values)) == best, np.nan, p_values)
     with np.errstate(invalid="ignore"):
         first = int(np.flatnonzero(shares.ratio >= 1 - margin)[0])
-        certain = [column for column in np.flatnonzero(shares.low >= 1 - margin).tolist() if column != best]
+        is_certain = (shares.low >= 1 - margin) & (holm(others) <= 1 - CONFIDENCE)
         is_excluded = (shares.high < 1 - margin) | np.isnan(shares.ratio)
     possible = int(np.flatnonzero(~is_excluded)[0])
-    return Plateau(first, tuple(certain), possible, best, shares)
+    return Plateau(first, tuple(np.flatnonzero(is_certain).tolist()), possible, best, shares)

@@ -15,7 +15,7 @@ from tare.stats.autocorrelation import allow_for, unresolved_correlation, withou
 from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.multiplicity import holm
-from tare.stats.ratios import Ratios, paired_columns, ratios, separate_unpaired
+from tare.stats.ratios import Ratios, multiplied, paired_columns, ratios, separate_unpaired
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ def claims(grown: Scaled, is_beyond: npt.NDArray[np.bool_]) -> Claims:
     All claims of a curve form one family, by Holm's procedure: the chance of any false claim is at most 5 %.
     A curve of six scales has eleven possible claims.
     """
-    efficiency = dataclasses.replace(grown.speedup, ratio=grown.speedup.ratio * grown.share)
+    efficiency = multiplied(grown.speedup, grown.share)
     is_judged = is_beyond & np.isnan(grown.unresolved_speedup)
     p_values = np.concatenate(
         [

@@ -11,13 +11,13 @@ import numpy as np
 
 from tare.analysis.estimate import listed
 from tare.analysis.lines import fixed_settings
+from tare.analysis.scales.point_notes import lack_note
 from tare.analysis.scales.scaling import (
     VARIANT_SETTINGS,
     ScalingSubject,
     common_problem,
     direction,
     has_recorded_blocks,
-    lack_note,
     measured_scales,
     scaling_subjects,
     subject_throughput,

@@ -16,9 +16,9 @@ from tare.analysis.answering_figures import scaling_foms
 from tare.analysis.estimate import listed
 from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines, wanted_scalings
 from tare.analysis.pairs import recorded_blocks
+from tare.analysis.scales.point_notes import curve_note, lack_note, pair_words
 from tare.analysis.table import Cell, Table, tabulate
 from tare.analysis.verdicts.missing import MissingValues
-from tare.analysis.verdicts.row_notes import NOT_TOGETHER, unresolved_words
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -29,9 +29,8 @@ from tare.core.scaling import EfficientRange, Law, ScalingCurve, ScalingKind, Sc
 from tare.core.units import is_elapsed_unit
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
-from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.laws import fit_law
-from tare.stats.ratios import Design
 from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
 
 FLOORS = (0.7, 0.5)
@@ -292,7 +291,7 @@ def _curve(
         points=points,
         fits=tuple(fit_law(law, scales, work) for law in _LAWS[one.kind]),
         lasting=_lastings(points, p_ref),
-        note=_note(reference, p_ref, one.line.along),
+        note=curve_note(reference, p_ref, one.line.along),
     )
 
 
@@ -344,7 +343,7 @@ def _points(
                     can_be_super_linear=bool(allowed.efficiency[column]) and not n_timed_out[column],
                 ),
                 note=lack_note(int(found.n_blocks[column]), why[column])
-                or _pair_words(grown, column, scale, p_ref),
+                or pair_words(grown, column, scale, p_ref, before and before.scale),
                 timed_out=n_timed_out[column],
             )
         )
@@ -363,34 +362,3 @@ def _surely(point: ScalingPoint) -> Bounded | None:
     """Return the efficiency of a scale; of survivors of a time-out, nothing is certain to be so large."""
     found = point.efficiency
     return Bounded.of(found.value, 0.0, found.value) if found and point.timed_out else found
-
-
-def lack_note(n_blocks: int, why: str = "") -> str:
-    """Return why a point has no interval or no value; mostly empty. `why` is the reason for no value."""
-    if n_blocks >= MIN_BLOCKS:
-        return ""
-    if not n_blocks:
-        return f"not measured: {why}" if why else "not measured"
-    runs = "single run" if n_blocks == 1 else f"{n_blocks} runs"
-    return f"without interval: {runs}"
-
-
-def _pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None) -> str:
-    """Return a note on ratios that are not paired by block, or that are missing."""
-    found = Design(grown.speedup.design[column])
-    for r in (grown.unresolved_speedup[column], grown.unresolved_gain[column]):
-        if np.isfinite(r):
-            return unresolved_words(f"{r:.2f}", int(grown.speedup.n_blocks[column]))
-    if found is Design.NONE and p_ref is not None:
-        return NOT_TOGETHER
-    if Design.ARITHMETIC in (found, grown.gain.design[column]):
-        return "some values are zero or less: ratio of arithmetic means"
-    return "unpaired" if found is Design.UNPAIRED and scale != p_ref else ""
-
-
-def _note(reference: float | None, p_ref: float | None, along: str) -> str:
-    if reference is None:
-        return "nothing is measured yet"
-    if p_ref is None:
-        return f"not measured at {reference:g} {along}, to which speedups refer"
-    return ""
