@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
+from tare.analysis.accounting import UncountedRuns, uncounted
 from tare.analysis.confounding import Confounder, confounders
+from tare.analysis.pairs import pairs
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
 from tare.analysis.trust.quality import Quality, QualityWarning, quality
 from tare.analysis.verdicts.variability import variabilities
@@ -22,8 +24,9 @@ _MOST = 5
 
 
 def print_caveats(campaign: Campaign, reference: Settings | None) -> None:
-    """Print the quality warnings, the other differences, and the networks that are not proven, if any."""
+    """Print quality warnings, runs that do not count, other differences, and networks not proven."""
     _print_warnings(campaign, quality(campaign))
+    _print_uncounted(campaign, reference)
     _print_confounders(campaign, reference)
     _print_uncrossed(campaign, reference)
 
@@ -39,6 +42,7 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
             json_fields(one, "reference_case", "contender_case")
             for one in variabilities(campaign, reference=reference)
         ],
+        "uncounted": _uncounted_sides(campaign, reference),
         "confounders": [
             {
                 "fact": one.difference.fact,
@@ -108,6 +112,27 @@ def _warning_body(one: QualityWarning, campaign: Campaign) -> dict[str, object]:
 def _figure(one: QualityWarning) -> str:
     labels = " ".join(f"{name}={value}" for name, value in one.labels.items())
     return f"{one.fom} ({labels})" if labels else one.fom
+
+
+def _uncounted_sides(campaign: Campaign, reference: Settings | None) -> list[UncountedRuns]:
+    """Return the runs of compared cases that failed or are invalid."""
+    sides = {
+        one.id for pair in pairs(campaign, reference) for one in (pair.reference_case, pair.contender_case)
+    }
+    return uncounted(campaign, sides)
+
+
+def _print_uncounted(campaign: Campaign, reference: Settings | None) -> None:
+    from tare.report.variants import lay_out
+
+    if found := _uncounted_sides(campaign, reference):
+        variants = lay_out(campaign, ())
+        lines = [
+            f"{variants.case_label(one.case)}: "
+            + ", ".join(f"{n} of {one.n_runs} {state}" for state, n in one.counts.items())
+            for one in found
+        ]
+        _print_some("Runs that do not count:", lines, "tare status")
 
 
 def _print_confounders(campaign: Campaign, reference: Settings | None) -> None:

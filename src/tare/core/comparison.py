@@ -40,7 +40,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The estimate of one FOM of one case: geometric mean over blocks, with its interval.
 
     `low` and `high` are None with fewer than three blocks. `cv` is the coefficient of variation. `note` says
-    if the value is an arithmetic mean instead, as for values of zero or less.
+    if the value is an arithmetic mean instead, as for values of zero or less, and if blocks resemble the one
+    before.
     """
 
     case: str

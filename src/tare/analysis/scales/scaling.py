@@ -343,7 +343,7 @@ def _points(
                     can_be_super_linear=bool(allowed.efficiency[column]) and not n_timed_out[column],
                 ),
                 note=lack_note(int(found.n_blocks[column]), why[column])
-                or pair_words(grown, column, scale, p_ref, before and before.scale),
+                or pair_words(grown, column, scale, p_ref, None if before is None else before.scale),
                 timed_out=n_timed_out[column],
             )
         )
