@@ -46,16 +46,14 @@ def estimate(values: Floats, confidence: float = 0.95, *, rounding: Floats | Non
     same way as those of ratios (`tare.stats.autocorrelation`). `rounding` is how far rounding may have moved
     each mean, as a share of it; it widens the interval, too.
     """
-    has_value = np.isfinite(values)
-    is_arithmetic = np.asarray((has_value & (values <= 0)).any(axis=0))
+    has_value, is_arithmetic = np.isfinite(values), _has_no_logarithm(values)
     found = geometric_intervals(values, confidence)
     if is_arithmetic.any():
         fallback = arithmetic_intervals(values[:, is_arithmetic], confidence)
         found.centre[is_arithmetic] = fallback.centre
         found.low[is_arithmetic] = fallback.low
         found.high[is_arithmetic] = fallback.high
-    allowed = allowance(_series(values, is_arithmetic), confidence)
-    _widen(found, allowed.factor, is_arithmetic)
+    allowed = allow_for_order(found, values, confidence)
     if rounding is not None:
         found.low[:], found.high[:] = widened(found.centre, found.low, found.high, rounding)
     plain = moments(values)
@@ -72,6 +70,22 @@ def estimate(values: Floats, confidence: float = 0.95, *, rounding: Floats | Non
         is_arithmetic=is_arithmetic,
         allowance=allowed,
     )
+
+
+def allow_for_order(found: Intervals, values: Floats, confidence: float) -> Allowance:
+    """Widen, in place, the intervals `found` of columns whose blocks resemble the one before.
+
+    The rows are in the order of time.
+    """
+    is_arithmetic = _has_no_logarithm(values)
+    allowed = allowance(_series(values, is_arithmetic), confidence)
+    _widen(found, allowed.factor, is_arithmetic)
+    return allowed
+
+
+def _has_no_logarithm(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return which columns have a value of zero or less."""
+    return np.asarray((np.isfinite(values) & (values <= 0)).any(axis=0))
 
 
 def _series(values: Floats, is_arithmetic: npt.NDArray[np.bool_]) -> Floats:

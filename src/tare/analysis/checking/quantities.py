@@ -15,7 +15,7 @@ from tare.core.comparison import Mean
 from tare.core.workload import Better
 from tare.stats.autocorrelation import allow_for, unresolved_correlation
 from tare.stats.bootstrap import quantile_intervals
-from tare.stats.estimates import estimate
+from tare.stats.estimates import allow_for_order, estimate
 from tare.stats.intervals import Floats
 from tare.stats.looks import Looks, nominal_level
 from tare.stats.ratios import Ratios, common_rows, ratios, separate_unpaired
@@ -138,8 +138,8 @@ def of_values(
     """Return the quantity `function` of single cases, blocks × matches.
 
     `rounding` is how far rounding may have moved each mean, as a share of it; all intervals allow for it.
-    The rows are in the order of time, and the intervals of means allow for blocks that resemble the one
-    before.
+    The rows are in the order of time, and all intervals but that of scatter allow for blocks that resemble
+    the one before.
     """
     shifts = np.zeros(values.shape[1]) if rounding is None else rounding
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
@@ -180,6 +180,7 @@ def _quantiles(values: Floats, quantile: float, confidence: float) -> Bounds:
     found = quantile_intervals(
         values, quantile, np.random.default_rng(1), confidence=confidence, n_resamples=n_resamples
     )
+    allow_for_order(found, values, confidence)
     is_enough = found.n_blocks >= least_of_quantile(quantile)
     low, high = (np.where(is_enough, end, np.nan) for end in (found.low, found.high))
     return Bounds(found.centre, low, high)
