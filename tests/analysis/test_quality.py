@@ -302,7 +302,7 @@ def test_the_cure_of_autocorrelation_says_whether_intervals_allow_for_it() -> No
     wandering = QualityWarning(
         case="c", kind=RepeatabilityWarning.AUTOCORRELATION, blocks=(1,), n_blocks=12, size=0.6, p=0.01
     )
-    assert "so the interval is too narrow" in cure(wandering, 0)
+    assert "; the interval is wider for it" in cure(wandering, 0)
     of_ratio = msgspec.structs.replace(wandering, is_of_ratio=True)
     assert "the interval of the ratio is wider for it" in cure(of_ratio, 0)
     few = msgspec.structs.replace(of_ratio, n_blocks=8)

@@ -22,6 +22,7 @@ from tare.core.values import Settings
 from tare.core.workload import ALL_BUT_STORAGE, Better, QuestionKind
 from tare.published import as_campaign, read_publication
 from tare.report.words.mean_cost import mean_words
+from tare.report.words.scaling import sentences
 from truth.campaigns import Figure, Truth, campaign
 
 
@@ -64,10 +65,21 @@ def test_speedups_refer_to_the_smallest_scale_that_all_sides_have() -> None:
     host, overlay = scalings(campaign)
     assert (host.p_ref, overlay.p_ref) == (2, 2)
     assert overlay.points[0].value is None
-    assert overlay.points[0].note == "not measured"
+    assert overlay.points[0].note == "not measured: no run counts (5 failed)"
     assert scalings(campaign, p_ref=1)[0].p_ref == 1
     assert scalings(campaign, p_ref=1)[1].note == "not measured at 1 nodes, to which speedups refer"
     assert all(point.speedup is None for point in scalings(campaign, p_ref=1)[1].points)
+
+
+def test_a_side_of_which_all_runs_failed_is_listed_with_the_reason() -> None:
+    scales = (1, 2, 4)
+    lost = [("overlay", nodes) for nodes in scales]
+    host, overlay = scalings(make_application({"host": usl(), "overlay": usl()}, scales, missing=lost))
+    assert (host.settings["network"], overlay.settings["network"]) == ("host", "overlay")
+    assert [point.value for point in overlay.points] == [None, None, None]
+    assert {point.note for point in overlay.points} == {"not measured: no run counts (5 failed)"}
+    assert overlay.fom == host.fom
+    assert sentences(overlay) == ["Not measured: no run counts (5 failed)."]
 
 
 def test_what_lies_below_the_reference_scale_is_not_called_super_linear() -> None:

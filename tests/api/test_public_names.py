@@ -44,7 +44,20 @@ PROPERTIES = {
     "Campaign": {"figures", "folder", "is_running", "progress", "question", "reference", "study"},
     "StudyPlan": {"n_runs", "notes", "study"},
 }
-EVENT = ("kind", "n_done", "n_runs", "eta_s", "case", "what", "block", "state", "reason", "elapsed_s", "text")
+EVENT = (
+    "kind",
+    "n_done",
+    "n_runs",
+    "eta_s",
+    "eta_is_least",
+    "case",
+    "what",
+    "block",
+    "state",
+    "reason",
+    "elapsed_s",
+    "text",
+)
 
 
 def bare(function: object) -> str:

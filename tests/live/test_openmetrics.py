@@ -20,10 +20,11 @@ from support.synthetic import make_campaign, make_case
 from support.synthetic import write_campaign as write_synthetic
 from support.waiting import until
 from tare.core.attempt import Attempt, State
+from tare.core.study import Repeats
 from tare.live.openmetrics import CONTENT_TYPE, MetricFamily, families, label_name, render
 from tare.live.server import listen
-from tare.storage.campaign import freeze, open_journal, read_campaign
-from tare.storage.journal import AttemptBegan, AttemptEnded
+from tare.storage.campaign import JOURNAL, freeze, open_journal, read_campaign
+from tare.storage.journal import AttemptBegan, AttemptEnded, Journal
 
 DOCS = Path(__file__).parents[2] / "docs/grafana"
 needs_prometheus = pytest.mark.skipif(
@@ -61,6 +62,23 @@ def test_the_page_of_metrics_has_progress_and_the_latest_figures(tmp_path: Path,
         line for line in lines if line.startswith("tare_telemetry{") and 'fom="cpu_system",unit="%"' in line
     ]
     assert [line.rpartition(" ")[2] for line in told] == ["12.5", "12.5"]
+
+
+@pytest.mark.parametrize("most", [4, 9])
+def test_a_time_left_that_precision_may_add_to_is_marked_as_the_least(
+    tmp_path: Path, serve: Serve, most: int
+) -> None:
+    whole = make_campaign(blocks=4)
+    repeats = Repeats(min=4, max=most, until=0.01)
+    plan = msgspec.structs.replace(whole.plan, repeats=repeats)
+    half = msgspec.structs.replace(whole, plan=plan, attempts=whole.attempts[:6])
+    write_synthetic(half, tmp_path / "net")
+    with Journal(tmp_path / "net" / JOURNAL):
+        client = serve(tmp_path)
+        (told,) = client.get("/api/campaigns").json()["campaigns"]
+        assert (told["eta_s"], told["eta_is_least"]) == (2.0, most > 4)
+        metrics = client.get("/metrics").text.splitlines()
+        assert f'tare_campaign_left_is_least{{campaign="net"}} {float(most > 4)}' in metrics
 
 
 def test_every_series_is_there_once(tmp_path: Path, serve: Serve) -> None:

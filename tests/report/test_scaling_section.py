@@ -71,7 +71,12 @@ def test_negative_scaling_is_named_where_it_begins(found: Content) -> None:
 def test_what_is_missing_is_stated_in_words_and_in_the_table(found: Content) -> None:
     assert sentence(found, "overlay").endswith("Not measured: 4 nodes.")
     (row,) = [row for row in part_of(found, Scaling).blocks[0].rows if row.value == "–"]
-    assert (row.variant.name, row.value, row.speedup, row.remark) == ("overlay", "–", "–", "not measured")
+    assert (row.variant.name, row.value, row.speedup, row.remark) == (
+        "overlay",
+        "–",
+        "–",
+        "not measured: no run counts (5 failed)",
+    )
 
 
 @pytest.mark.parametrize("name", ["speedup", "efficiency", "nodes", "rate"])

@@ -8,6 +8,7 @@ import pytest
 from tare.core.interval import Bounded
 from tare.core.scaling import Remark, ScalingResult
 from tare.stats.intervals import Floats
+from tare.stats.ratios import Design
 from tare.stats.scaling import bounded, claims, lasting, remarks, scaled
 from truth.noise import NOISES, autocorrelated
 
@@ -142,3 +143,15 @@ def test_efficiencies_of_blocks_that_resemble_the_one_before_contain_the_true_va
         assert one.high is not None
         missed += not one.low <= 1 <= one.high
     assert missed / 300 < 0.15  # more than a third without the allowance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_claim_of_an_efficiency_is_about_the_efficiency_where_a_time_was_zero(seed: int) -> None:
+    """All scale ideally, so that speedups surely differ from 1 and efficiencies do not."""
+    noise = np.random.default_rng(seed).lognormal(0, 0.1, (12, 4))
+    times = noise / np.array(SCALES)
+    times[3, 2] = 0.0
+    with np.errstate(divide="ignore"):
+        found = scaled(1 / times, SCALES, 0)
+    assert found.speedup.design[2] == Design.ARITHMETIC
+    assert not claims(found, np.array([False, True, True, True])).efficiency.any()

@@ -6,7 +6,7 @@ Status, check, report, live page and metrics all use this count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -85,3 +85,27 @@ def state_of(attempt: Attempt | None, *, is_running: bool) -> State:
     if attempt.state is State.RUNNING and not is_running:
         return State.LOST
     return attempt.state
+
+
+class UncountedRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """How many of the `n_runs` planned runs of a case failed or are invalid, by state: they do not count."""
+
+    case: str
+    n_runs: int
+    counts: dict[State, int]
+
+
+_UNCOUNTED = (State.FAILED, State.INVALID)
+
+
+def uncounted(campaign: Campaign, cases: Collection[str]) -> list[UncountedRuns]:
+    """Return the runs that failed or are invalid, for each of these cases that has some."""
+    states: dict[str, Counter[State]] = {case.id: Counter() for case in campaign.plan.cases}
+    for one in account(campaign).runs:
+        if one.run.case in cases:
+            states[one.run.case][one.state] += 1
+    return [
+        UncountedRuns(case=case, n_runs=found.total(), counts={one: found[one] for one in lost})
+        for case, found in states.items()
+        if (lost := [state for state in _UNCOUNTED if found[state]])
+    ]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from tare.analysis.table import Cell, Columns, Table, tabulate
+from tare.analysis.verdicts.row_notes import resembling_words, unresolved_words
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.core.telemetry import PREFIX
@@ -20,7 +23,8 @@ def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
     Figures of telemetry are included only if `foms` name them.
 
     The estimate is the geometric mean over blocks with a t interval on the log scale, or the arithmetic mean
-    where a value is zero or less. It is wider by what rounding of printed values may hide. `at` holds only
+    where a value is zero or less. It is wider by what rounding of printed values may hide, and where blocks
+    resemble the one before. `at` holds only
     the coordinates; `case` identifies the rest.
     """
     return list(estimate_rows(campaign, foms))
@@ -69,7 +73,7 @@ class EstimateRows(Iterable[Estimate]):
             *listed(found.low[columns], found.high[columns], found.cv[columns]),
             found.minimum[columns].tolist(),
             found.maximum[columns].tolist(),
-            found.is_arithmetic[columns].tolist(),
+            self._notes(columns),
             strict=True,
         )
         return [
@@ -87,10 +91,27 @@ class EstimateRows(Iterable[Estimate]):
                 minimum=minimum,
                 maximum=maximum,
                 confidence=CONFIDENCE,
-                note="arithmetic mean: some values are zero or less" if is_arithmetic else "",
+                note=note,
             )
-            for cell, n_blocks, value, low, high, cv, minimum, maximum, is_arithmetic in rows
+            for cell, n_blocks, value, low, high, cv, minimum, maximum, note in rows
         ]
+
+    def _notes(self, columns: Columns) -> list[str]:
+        """Return a note on the mean of each column, and on blocks that resemble the one before."""
+        found, allowed = self.found, self.found.allowance
+        notes = [
+            "arithmetic mean: some values are zero or less" if is_arithmetic else ""
+            for is_arithmetic in found.is_arithmetic[columns].tolist()
+        ]
+        r, unresolved = allowed.r[columns], allowed.unresolved[columns]
+        for at in np.flatnonzero(np.isfinite(r) | np.isfinite(unresolved)).tolist():
+            n_blocks = int(found.n_blocks[columns][at])
+            if np.isfinite(r[at]):
+                alike = resembling_words(float(r[at]), n_blocks)
+            else:
+                alike = unresolved_words(f"{unresolved[at]:.2f}", n_blocks)
+            notes[at] = "; ".join(filter(None, (notes[at], alike)))
+        return notes
 
     def of_cases(self, cases: Collection[str]) -> list[Estimate]:
         """Return the estimates of these cases."""

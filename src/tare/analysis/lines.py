@@ -74,6 +74,15 @@ def wanted_scalings(plan: Plan) -> Sequence[tuple[ScalingKind, tuple[str, ...]]]
     return [(ScalingKind.STRONG, (name,)) for name in ("nodes", "ranks") if name in plan.varied][:1]
 
 
+def has_lines(plan: Plan) -> bool:
+    """Return whether any cases of a plan form a line."""
+    return any(
+        lines(cases, kind, names)
+        for cases in cases_by_workload(plan).values()
+        for kind, names in wanted_scalings(plan)
+    )
+
+
 def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> list[Line]:
     """Return the lines of two or more cases in which `names` grow together and all else is fixed.
 

@@ -38,7 +38,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One event of a session; as text, a line as `tare run` prints it.
 
     - `n_done` of `n_runs` runs are done; `eta_s` is the remaining time in seconds, None until it is known.
-      The stopping rule may add to it.
+      `eta_is_least` where precision may ask for more runs than it holds.
     - `case` is the id of the case, `what` its settings in a few words. `block` counts from 1; 0 and below are
       warm-up.
     - `state` is ``done``, ``failed`` or ``invalid``, `reason` says why a run is not done, and `elapsed_s` is
@@ -52,6 +52,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     n_done: int | None = None
     n_runs: int | None = None
     eta_s: float | None = None
+    eta_is_least: bool = False
     case: str = ""
     what: str = ""
     block: int | None = None
@@ -162,6 +163,7 @@ class _Reporter:
                 n_done=progress.n_done,
                 n_runs=progress.n_runs,
                 eta_s=progress.eta_s,
+                eta_is_least=progress.eta_s is not None and progress.is_least,
                 case=progress.case.id,
                 what=self._describe(progress.case),
                 block=progress.run.block,

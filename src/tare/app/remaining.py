@@ -42,7 +42,7 @@ class Remaining(msgspec.Struct, frozen=True, kw_only=True):
     - `elapsed_s`: the expected time in seconds, one run after the other, from the medians of earlier runs.
       None if no case ever ran.
     - `n_guessed`: the number of cases that never ran; the median of the other cases stands for their time.
-    - `is_least`: the stopping rule may add blocks.
+    - `is_least`: the stopping rule may add blocks, and the budget has room for the runs that are left.
     - `needs_extend`: the session needs --extend.
     - `is_budget_spent`: the budget has no room for the next run.
     """
@@ -103,7 +103,7 @@ def remaining_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: b
         ),
         elapsed_s=sum(n * took.get(case, middle) for case, n in runs.items()) if took else None,
         n_guessed=len(runs.keys() - took.keys()),
-        is_least=loop.may_go_on(),
+        is_least=loop.may_add_to(order.total()),
         needs_extend=needs_extend,
         is_budget_spent=bool(passings) and not loop.fits_budget(passings[0].order[0]),
     )

@@ -6,11 +6,15 @@ that are not proven to have carried data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+import msgspec
+
+from tare.analysis.accounting import UncountedRuns, uncounted
 from tare.analysis.confounding import Confounder, confounders
+from tare.analysis.pairs import pairs
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
-from tare.analysis.trust.quality import QualityWarning, quality
+from tare.analysis.trust.quality import Quality, QualityWarning, quality
 from tare.analysis.verdicts.variability import variabilities
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
@@ -20,8 +24,9 @@ _MOST = 5
 
 
 def print_caveats(campaign: Campaign, reference: Settings | None) -> None:
-    """Print the quality warnings, the other differences, and the networks that are not proven, if any."""
-    _print_quality_warnings(campaign)
+    """Print quality warnings, runs that do not count, other differences, and networks not proven."""
+    _print_warnings(campaign, quality(campaign))
+    _print_uncounted(campaign, reference)
     _print_confounders(campaign, reference)
     _print_uncrossed(campaign, reference)
 
@@ -30,13 +35,14 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
     """Return the keys of the JSON of a comparison that tell what `print_caveats` prints."""
     found = quality(campaign)
     return {
-        "doubts": [_warning_body(one, campaign) for one in found.warnings],
+        "doubts": _warnings_body(found.warnings, campaign),
         "imprecision": found.imprecision,
         "session_changes": found.changes,
         "variability": [
             json_fields(one, "reference_case", "contender_case")
             for one in variabilities(campaign, reference=reference)
         ],
+        "uncounted": _uncounted_sides(campaign, reference),
         "confounders": [
             {
                 "fact": one.difference.fact,
@@ -51,13 +57,29 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
     }
 
 
-def _print_quality_warnings(campaign: Campaign) -> None:
+def print_doubts(campaign: Campaign, cases: Collection[str]) -> None:
+    """Print the quality warnings about some cases, and those about all cases, if any."""
+    found = quality(campaign)
+    kept = tuple(one for one in found.warnings if one.case is None or one.case in cases)
+    _print_warnings(campaign, msgspec.structs.replace(found, warnings=kept, imprecision=None, changes=()))
+
+
+def doubts_body(campaign: Campaign, cases: Collection[str]) -> list[dict[str, object]]:
+    """Return what `print_doubts` prints, as in the JSON of a comparison."""
+    kept = [one for one in quality(campaign).warnings if one.case is None or one.case in cases]
+    return _warnings_body(kept, campaign)
+
+
+def _warnings_body(warnings: Iterable[QualityWarning], campaign: Campaign) -> list[dict[str, object]]:
+    return [_warning_body(one, campaign) for one in warnings]
+
+
+def _print_warnings(campaign: Campaign, found: Quality) -> None:
     """Print a line for each serious quality warning, and one with the number of outlying runs."""
     from tare.report.variants import lay_out
     from tare.report.words.quality_warnings import finding, imprecision_words, subject
     from tare.report.words.session_changes import changes_words
 
-    found = quality(campaign)
     variants = lay_out(campaign, ())
     lines = [] if found.imprecision is None else [f"  {imprecision_words(found.imprecision)}"]
     lines += [f"  {line}" for line in changes_words(found.changes, variants.case_label)]
@@ -90,6 +112,27 @@ def _warning_body(one: QualityWarning, campaign: Campaign) -> dict[str, object]:
 def _figure(one: QualityWarning) -> str:
     labels = " ".join(f"{name}={value}" for name, value in one.labels.items())
     return f"{one.fom} ({labels})" if labels else one.fom
+
+
+def _uncounted_sides(campaign: Campaign, reference: Settings | None) -> list[UncountedRuns]:
+    """Return the runs of compared cases that failed or are invalid."""
+    sides = {
+        one.id for pair in pairs(campaign, reference) for one in (pair.reference_case, pair.contender_case)
+    }
+    return uncounted(campaign, sides)
+
+
+def _print_uncounted(campaign: Campaign, reference: Settings | None) -> None:
+    from tare.report.variants import lay_out
+
+    if found := _uncounted_sides(campaign, reference):
+        variants = lay_out(campaign, ())
+        lines = [
+            f"{variants.case_label(one.case)}: "
+            + ", ".join(f"{n} of {one.n_runs} {state}" for state, n in one.counts.items())
+            for one in found
+        ]
+        _print_some("Runs that do not count:", lines, "tare status")
 
 
 def _print_confounders(campaign: Campaign, reference: Settings | None) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NotRequired, TypedDict, get_type_hints
 
 import msgspec
 
+from tare.analysis.accounting import UncountedRuns
 from tare.analysis.checking.check import Check, CheckedComparison, Outcome, Undecided
 from tare.analysis.checking.rules import Kind
 from tare.analysis.confounding import Difference
@@ -113,6 +114,7 @@ _CAVEATS = {
     "imprecision": Imprecision | None,
     "session_changes": list[SessionChange],
     "variability": records("VariabilityRow", fields_of(Variability, "reference_case", "contender_case")),
+    "uncounted": list[UncountedRuns],
     "confounders": records("Confounder", _CONFOUNDER),
     "networks": list[Uncrossed],
 }
@@ -141,6 +143,7 @@ _CHECK = fields_of(
     n_planned=int,
     counts=dict[str, int],
     rules=records("CheckedRule", _RULE),
+    doubts=_list_of(_DOUBT),
 )
 _SESSION = {
     "number": int,

@@ -21,6 +21,7 @@ _OF_PLAN: Keys = {
     "counts": dict[str, int],
     "runs": int,
     "eta_s": float | None,
+    "eta_is_least": bool,
     "under_way": records("AttemptUnderWay", _UNDER_WAY),
 }
 _SUMMARY: Keys = {

@@ -40,7 +40,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The estimate of one FOM of one case: geometric mean over blocks, with its interval.
 
     `low` and `high` are None with fewer than three blocks. `cv` is the coefficient of variation. `note` says
-    if the value is an arithmetic mean instead, as for values of zero or less.
+    if the value is an arithmetic mean instead, as for values of zero or less, and if blocks resemble the one
+    before.
     """
 
     case: str
@@ -57,6 +58,18 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     maximum: float
     confidence: float = 0.95
     note: str = ""
+
+
+def missed_share(n_blocks: int, confidence: float) -> float | None:
+    """Return how frequent a mode may be that none of so many blocks showed; None without blocks.
+
+    It is the share q of the runs with (1 − q)ⁿ = 1 − confidence: nearly 3/n at 95 % (Hanley and Lippman-Hand
+    1983, JAMA 249:1743), 45 % for 5 blocks and 14 % for 20. No interval includes what no run showed.
+    """
+    if not n_blocks:
+        return None
+    share: float = 1 - (1 - confidence) ** (1 / n_blocks)
+    return share
 
 
 class RankEstimate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -175,16 +188,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def may_miss(self) -> float | None:
-        """Return how frequent a mode may be that no run showed; None without an interval.
-
-        It is the share q of the runs with (1 − q)ⁿ = 1 − confidence: nearly 3/n at 95 % (Hanley and
-        Lippman-Hand 1983, JAMA 249:1743), 45 % for 5 blocks and 14 % for 20. No interval includes what no run
-        showed.
-        """
-        if self.low is None or not self.n_blocks:
-            return None
-        share: float = 1 - (1 - self.confidence) ** (1 / self.n_blocks)
-        return share
+        """Return how frequent a mode may be that no run showed; None without an interval."""
+        return None if self.low is None else missed_share(self.n_blocks, self.confidence)
 
     @property
     def change(self) -> float | None:

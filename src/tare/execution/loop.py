@@ -187,6 +187,10 @@ class Loop:
             return True
         return self._rule is not None and any(map(self._is_open, self._late))
 
+    def may_add_to(self, n_runs: int) -> bool:
+        """Return whether the stopping rule may still add runs to `n_runs`, for which the budget has room."""
+        return self.may_go_on() and not self._spent.may_end_before(n_runs)
+
     def _is_open(self, case: str) -> bool:
         """Return whether a case is not yet in every block."""
         blocks = range(self.plan.repeats.min + 1, self.plan.repeats.max + 1)
@@ -343,7 +347,7 @@ class Loop:
         n_done = self._spent.n_runs
         eta_s = self._spent.left_s(self._n_remaining)
         n_runs = n_done + max(self._n_remaining, 0)
-        is_least = self.may_go_on() and not self._spent.may_end_before(self._n_remaining)
+        is_least = self.may_add_to(self._n_remaining)
         self._on_progress(LoopState(n_done, n_runs, eta_s, is_least, self._cases[run.case], run, last))
 
 

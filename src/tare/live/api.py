@@ -196,6 +196,7 @@ def _brief(watched: FollowedCampaign) -> dict[str, object]:
         "counts": {str(state): n for state, n in progress.counts.items()},
         "runs": progress.n_planned,
         "eta_s": progress.eta_s,
+        "eta_is_least": progress.eta_s is not None and progress.is_least,
         "under_way": [
             {"case": one.case, "block": one.block, "attempt": one.attempt, "folder": one.folder}
             for one in progress.under_way

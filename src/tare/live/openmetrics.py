@@ -72,6 +72,11 @@ def _progress(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamil
     left = MetricFamily(
         "tare_campaign_left_seconds", "gauge", "Time until the campaign ends, as far as known."
     )
+    least = MetricFamily(
+        "tare_campaign_left_is_least",
+        "gauge",
+        "1 where precision may ask for more runs than that time holds.",
+    )
     under_way = MetricFamily("tare_run_under_way", "gauge", "1 for each run that is under way.")
     for name, campaign_state in campaign_states.items():
         progress = campaign_state.progress()
@@ -83,9 +88,10 @@ def _progress(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamil
         running.add(campaign_state.is_running, {"campaign": name})
         if progress.eta_s is not None:
             left.add(progress.eta_s, {"campaign": name})
+            least.add(progress.is_least, {"campaign": name})
         for one in progress.under_way:
             under_way.add(1, {"campaign": name, **_case_labels(campaign_state, one.case), "block": one.block})
-    return runs, attempts, running, left, under_way
+    return runs, attempts, running, left, least, under_way
 
 
 def _figures(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamily, ...]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tare.stats.fieller import fieller_intervals
-from tare.stats.intervals import Floats, t_factors
+from tare.stats.intervals import CONFIDENCE, Floats, t_factors
 from tare.stats.ratios import Design, Ratios, log_ratios
 from tare.stats.series import MIN_SERIES, by_length
 from tare.stats.sign_test import median_intervals
@@ -125,19 +126,35 @@ def allow_for(
     return wider, np.where(is_alike, seen.r, np.nan)
 
 
-def widening(series: Floats, confidence: float) -> Floats:
-    """Return by how much `allow_for` widens the interval of the mean of each column: a factor, mostly 1."""
+class Allowance(NamedTuple):
+    """What follows for the mean of each series from blocks that resemble the one before.
+
+    Its interval is wider by `factor`, mostly 1. `r` is the lag-one correlation where it is wider, and
+    `unresolved` that of fewer than LEAST_BLOCKS where it is certain; else they are NaN.
+    """
+
+    factor: Floats
+    r: Floats
+    unresolved: Floats
+
+
+def allowance(series: Floats, confidence: float = CONFIDENCE) -> Allowance:
+    """Return what `allow_for` and `unresolved_correlation` do to ratios, for the mean of each column.
+
+    The rows of `series` are blocks in the order of time, and its values logarithms where noise multiplies.
+    """
     n = np.isfinite(series).sum(axis=0).astype(np.float64)
-    seen = lag_one(np.where(n >= LEAST_BLOCKS, series, np.nan))
-    is_alike = seen.p <= _SIGNS
-    factors = np.ones(len(n))
+    seen = lag_one(series)
+    is_alike = (seen.p <= _SIGNS) & (n >= LEAST_BLOCKS)
+    factor = np.ones(len(n))
     worth = _worth(seen, n)[is_alike]
     wider, usual = (
         t_factors(np.maximum(worth, _FEWEST) - 1, confidence),
         t_factors(n[is_alike] - 1, confidence),
     )
-    factors[is_alike] = wider / usual * np.sqrt(n[is_alike] / worth)
-    return factors
+    factor[is_alike] = wider / usual * np.sqrt(n[is_alike] / worth)
+    unresolved = np.where((n < LEAST_BLOCKS) & (seen.p <= _SURE), seen.r, np.nan)
+    return Allowance(factor, np.where(is_alike, seen.r, np.nan), unresolved)
 
 
 def _worth(seen: Autocorrelations, n: Floats) -> Floats:
@@ -157,8 +174,13 @@ def unresolved_correlation(found: Ratios, reference: Floats, contender: Floats) 
     So few blocks do not show how many of them count, so no verdict can be drawn from them. With five blocks,
     it is never certain, for any values.
     """
-    seen = lag_one(_logs(found, reference, contender, found.n_blocks < LEAST_BLOCKS))
-    return np.where(seen.p <= _SURE, seen.r, np.nan)
+    return allowance(_logs(found, reference, contender, found.n_blocks < LEAST_BLOCKS)).unresolved
+
+
+def without_unresolved(found: Ratios, unresolved: Floats) -> Ratios:
+    """Return the ratios without an interval where it is `unresolved` how many of their blocks count."""
+    low, high = (np.where(np.isnan(unresolved), end, np.nan) for end in (found.low, found.high))
+    return dataclasses.replace(found, low=low, high=high)
 
 
 def _logs(found: Ratios, reference: Floats, contender: Floats, is_counted: npt.NDArray[np.bool_]) -> Floats:

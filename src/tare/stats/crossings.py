@@ -9,8 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tare.core.interval import Bounded
+from tare.stats.autocorrelation import allowance, without_unresolved
+from tare.stats.equivalence import difference_p_values
+from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
-from tare.stats.ratios import Ratios, ratios, select_columns
+from tare.stats.multiplicity import holm
+from tare.stats.ratios import Ratios, multiplied, select_columns
+from tare.stats.scaling import paired_ratios
 
 _MOST_POINTS = 4
 _SHARES = np.linspace(0.0, 1.0, 201)
@@ -72,8 +77,10 @@ def crossings(
     is where the paired interval of that ratio contains 1 (Fieller's). It is widened by the difference of
     cubic and straight line as far as this is certain, since nobody measured between the points. Between
     points that are more than a factor of four apart, the interval covers at least the whole gap. With fewer
-    than three blocks, each change of side is returned, without an interval and not certain. `rounding` is how
-    far rounding of printed values may have moved each ratio, as a logarithm; it widens all intervals.
+    than three blocks, each change of side is returned, without an interval and not certain. Blocks are in the
+    order of time, and intervals are wider where they resemble the one before; points where few blocks surely
+    do are no evidence. `rounding` is how far rounding of printed values may have moved each ratio, as a
+    logarithm; it widens all intervals.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(other / one)
@@ -85,13 +92,14 @@ def crossings(
     logs[~is_there] = np.nan
     x = np.log(np.asarray(xs, np.float64)[kept])
     all_at_once = 1 - (1 - CONFIDENCE) / len(kept)
-    found = geometric_intervals(np.exp(logs[:, kept]), all_at_once)
+    found = estimate(np.exp(logs[:, kept]), all_at_once)
     shifts = np.zeros(len(kept)) if rounding is None else rounding[kept]
-    held = _Logs(x, logs[:, kept], np.log(found.centre), shifts)
+    held = _Logs(x, logs[:, kept], np.log(found.value), shifts)
     if not np.isfinite(found.low).any():
         return [_crossing(held, segment, is_certain=False) for segment in _changes(held.mean, 0, len(x) - 1)]
     low, high = found.low * np.exp(-shifts), found.high * np.exp(shifts)
     sides = np.where(low > 1, 1, np.where(high < 1, -1, 0))
+    sides[np.isfinite(found.allowance.unresolved)] = 0
     decided = np.flatnonzero(sides).tolist()
     crossing = []
     for before, after in itertools.pairwise(decided):
@@ -152,12 +160,18 @@ def _slack(logs: _Logs, segment: int) -> Floats | None:
     rows = rows[np.isfinite(rows).all(axis=1)]
     if len(rows) < MIN_BLOCKS:
         return None
-    found = moments(rows @ weights.T)
-    bend = moments(rows @ (weights - _straight(segment - first, weights.shape[1])).T)
-    unknown = np.maximum(np.abs(bend.mean) - half_widths(bend, CONFIDENCE), 0.0)
+    mean, half = _mean_and_half(rows @ weights.T)
+    bend, of_bend = _mean_and_half(rows @ (weights - _straight(segment - first, weights.shape[1])).T)
+    unknown = np.maximum(np.abs(bend) - of_bend, 0.0)
     shift = np.abs(weights) @ logs.rounding[first : first + weights.shape[1]]
-    slack: Floats = half_widths(found, CONFIDENCE) + unknown + shift - np.abs(found.mean)
+    slack: Floats = half + unknown + shift - np.abs(mean)
     return slack
+
+
+def _mean_and_half(series: Floats) -> tuple[Floats, Floats]:
+    """Return the mean of each column and half of its interval."""
+    found = moments(series)
+    return found.mean, half_widths(found, CONFIDENCE) * allowance(series).factor
 
 
 def _weights(x: Floats, segment: int) -> tuple[int, Floats]:
@@ -201,8 +215,9 @@ def plateaus(
     """Return where each of `performances`, all blocks × points, comes within `margin` of its best.
 
     Each point is compared with the best, paired by block. The best is the largest of noisy means, so it is
-    slightly too large. Where several points are equal, the first of them is returned. `roundings` are how far
-    rounding of printed values may have moved each of them, as shares.
+    slightly too large. Points that surely are within the margin are so together (Holm). Blocks are in the
+    order of time, as for `crossings`. Where several points are equal, the first of them is returned.
+    `roundings` are how far rounding of printed values may have moved each of them, as shares.
     """
     if not performances:
         return []
@@ -216,9 +231,11 @@ def plateaus(
     shifts = np.zeros(every.shape[1]) if roundings is None else np.concatenate(roundings)
     is_best = np.isin(np.arange(every.shape[1]), bases)
     of_best = np.repeat(bases, widths)
-    shares = ratios(every[:, of_best], every, rounding=np.where(is_best, 0.0, shifts + shifts[of_best]))
+    rounding = np.where(is_best, 0.0, shifts + shifts[of_best])
+    shares = without_unresolved(*paired_ratios(every[:, of_best], every, CONFIDENCE, rounding))
+    p_values = difference_p_values(multiplied(shares, np.full(len(is_best), 1 / (1 - margin))))
     return [
-        None if best is None else _plateau(select_columns(shares, part), best, margin)
+        None if best is None else _plateau(select_columns(shares, part), best, margin, p_values[part])
         for part, best in zip(parts, bests, strict=True)
     ]
 
@@ -227,10 +244,12 @@ def _best(centre: Floats) -> int | None:
     return int(np.nanargmax(centre)) if np.isfinite(centre).any() else None
 
 
-def _plateau(shares: Ratios, best: int, margin: float) -> Plateau:
+def _plateau(shares: Ratios, best: int, margin: float, p_values: Floats) -> Plateau:
+    """Return the plateau of one curve; `p_values` are those of a share of exactly 1 − `margin`."""
+    others = np.where(np.arange(len(p_values)) == best, np.nan, p_values)
     with np.errstate(invalid="ignore"):
         first = int(np.flatnonzero(shares.ratio >= 1 - margin)[0])
-        certain = [column for column in np.flatnonzero(shares.low >= 1 - margin).tolist() if column != best]
+        is_certain = (shares.low >= 1 - margin) & (holm(others) <= 1 - CONFIDENCE)
         is_excluded = (shares.high < 1 - margin) | np.isnan(shares.ratio)
     possible = int(np.flatnonzero(~is_excluded)[0])
-    return Plateau(first, tuple(certain), possible, best, shares)
+    return Plateau(first, tuple(np.flatnonzero(is_certain).tolist()), possible, best, shares)

@@ -12,25 +12,28 @@ _FLAT = 1e-12
 """Below this share of its other term, a coefficient is rounding and not curvature."""
 
 
-def fieller(above: Floats, below: Floats, confidence: float) -> tuple[float, float | None]:
+def fieller(
+    above: Floats, below: Floats, confidence: float, widening: float = 1.0
+) -> tuple[float, float | None]:
     """Return the ends of the ratios mean(above)/mean(below) that the blocks do not exclude.
 
     The high end is None where arbitrarily large ratios are not excluded, because `below` may be 0. `above`
-    and `below` have one number per block. Fieller 1954, J. R. Stat. Soc. B 16:175.
+    and `below` have one number per block. `widening` multiplies their standard errors. Fieller 1954, J. R.
+    Stat. Soc. B 16:175.
     """
-    found = ends(above, below, confidence)
+    found = ends(above, below, confidence, widening)
     ratio = float(above.mean() / below.mean())
     low = max((end for end in found if end <= ratio), default=-math.inf)
     return low, min((end for end in found if end > ratio), default=None)
 
 
-def ends(above: Floats, below: Floats, confidence: float) -> tuple[float, ...]:
+def ends(above: Floats, below: Floats, confidence: float, widening: float = 1.0) -> tuple[float, ...]:
     """Return the ratios R, rising, at which mean(above − R·below) is exactly t standard errors from 0.
 
     They are the roots of a quadratic: none or two; or one if the quadratic term vanishes.
     """
     n = len(above)
-    q = float(t_factors(np.array([n - 1.0]), confidence)[0]) ** 2 / n
+    q = (float(t_factors(np.array([n - 1.0]), confidence)[0]) * widening) ** 2 / n
     u, v = float(above.mean()), float(below.mean())
     uu = float(((above - u) ** 2).sum()) / (n - 1)
     vv = float(((below - v) ** 2).sum()) / (n - 1)

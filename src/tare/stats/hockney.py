@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tare.core.interval import Bounded
-from tare.stats.intervals import CONFIDENCE, Floats, geometric_intervals
+from tare.stats.estimates import estimate
+from tare.stats.intervals import Floats
 
 MIN_SIZES = 3
 """One size more than the line has parameters."""
@@ -60,7 +61,8 @@ def fit_hockney(every: Sequence[Times]) -> list[Hockney | str]:
 
     Near the fit, the logarithms of the parameters depend linearly on those of the times (Seber and Wild 1989,
     Nonlinear Regression, § 2.1). So each block has its own estimate of them, and the interval is Student's t
-    of these estimates, wider by what rounding of printed times may do. It is valid however the times of a
+    of these estimates, wider by what rounding of printed times may do, and where blocks, in the order of
+    time, resemble the one before. It is valid however the times of a
     block are correlated. A size that is missing in some block is left out in all.
     """
     lines = [_fitted(one) for one in every]
@@ -73,10 +75,10 @@ def _with_intervals(lines: Sequence[_Line | str]) -> list[Hockney | str]:
     logs = np.full((max(map(len, fits), default=0), 3 * len(fits)), np.nan)
     for at, one in enumerate(fits):
         logs[: len(one), 3 * at : 3 * at + 3] = one
-    found = geometric_intervals(np.exp(logs), CONFIDENCE)
+    found = estimate(np.exp(logs))
     rounding = np.exp([shift for one in lines if not isinstance(one, str) for shift in one.rounding])
     ends = found.low / rounding, found.high * rounding
-    parameters = map(Bounded.of, found.centre.tolist(), *(end.tolist() for end in ends))
+    parameters = map(Bounded.of, found.value.tolist(), *(end.tolist() for end in ends))
     return [
         one
         if isinstance(one, str)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit
+from tare.stats.autocorrelation import allowance
 from tare.stats.fieller import fieller
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, t_factors
 
@@ -42,7 +43,8 @@ def fit_law(law: Law, scales: Sequence[float] | Floats, throughput: Floats) -> L
     Where at least three blocks have every scale, only these blocks are fitted, and each parameter has an
     interval. It is Student's t over each block's own parameters, which are one Gauss–Newton step from the
     common ones, cut to the bounds. This is the delta method with a block as the unit, so that an effect on a
-    whole block cancels (Seber and Wild 1989, Nonlinear Regression, ch. 5). The interval covers noise only;
+    whole block cancels (Seber and Wild 1989, Nonlinear Regression, ch. 5). It is wider where blocks, in the
+    order of time, resemble the one before. The interval covers noise only;
     `misfit` shows how well the law fits. The result has a `refusal` with the reason when there are too few
     scales.
     """
@@ -152,7 +154,7 @@ def _bounds(fitted: _Fitted) -> list[Bounded]:
     n = len(fitted.blocks)
     factor = float(t_factors(np.array([n - 1.0]), CONFIDENCE)[0])
     centre = fitted.blocks.mean(axis=0)
-    half = factor * fitted.blocks.std(axis=0, ddof=1) / np.sqrt(n)
+    half = factor * fitted.blocks.std(axis=0, ddof=1) / np.sqrt(n) * allowance(fitted.blocks).factor
     least, most = (ends[: len(centre)] for ends in _RANGES)
     # At a bound, the fit and the centre of the steps differ: the interval includes both.
     low = np.minimum(np.clip(centre - half, least, most), fitted.theta)
@@ -178,6 +180,7 @@ def _knee(fitted: _Fitted) -> Bounded | None:
     knee = float(np.sqrt((1 - sigma) / kappa))
     if not len(fitted.blocks) or not np.isfinite(knee):
         return Bounded(knee) if np.isfinite(knee) else None
-    low, high = fieller(1 - fitted.blocks[:, 1], fitted.blocks[:, 2], CONFIDENCE)
+    widening = float(allowance(fitted.blocks[:, 1:]).factor.max())
+    low, high = fieller(1 - fitted.blocks[:, 1], fitted.blocks[:, 2], CONFIDENCE, widening)
     low = min(np.sqrt(max(low, 0.0)), knee)
     return Bounded(knee, float(low), None if high is None else max(float(np.sqrt(max(high, 0.0))), knee))

@@ -318,3 +318,12 @@ def select_columns(whole: Ratios, columns: Sequence[int] | npt.NDArray[np.intp])
     """Return the chosen columns."""
     chosen = np.asarray(columns, np.intp)  # once, since a list is slow to index with
     return Ratios(**{field.name: getattr(whole, field.name)[chosen] for field in dataclasses.fields(Ratios)})
+
+
+def multiplied(found: Ratios, factors: Floats) -> Ratios:
+    """Return the ratios times a known factor each, as if all values of the contender were."""
+    shifts = factors[:, np.newaxis]
+    scales = np.hstack([np.ones_like(shifts), shifts, np.ones_like(shifts), shifts**2, shifts])
+    ratio, low, high = (part * factors for part in (found.ratio, found.low, found.high))
+    logs = found.logs + np.log(shifts)
+    return dataclasses.replace(found, ratio=ratio, low=low, high=high, means=found.means * scales, logs=logs)

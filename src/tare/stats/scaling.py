@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from tare.core.interval import Bounded
 from tare.core.scaling import EfficientRange, Remark, ScalingResult
-from tare.stats.autocorrelation import allow_for, unresolved_correlation
+from tare.stats.autocorrelation import allow_for, unresolved_correlation, without_unresolved
 from tare.stats.equivalence import difference_p_values
 from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.multiplicity import holm
-from tare.stats.ratios import Ratios, paired_columns, ratios, separate_unpaired
+from tare.stats.ratios import Ratios, multiplied, paired_columns, ratios, separate_unpaired
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,7 +24,8 @@ class Scaled:
 
     `speedup` is throughput relative to the reference scale, `gain` relative to the previous measured scale.
     `efficiency` is the speedup times `share`, which is p_ref / p. `unresolved_speedup` and `unresolved_gain`
-    are the autocorrelation of blocks that are too few to show how many of them count, else NaN.
+    are the autocorrelation of blocks that are too few to show how many of them count, else NaN. There is no
+    interval then.
     """
 
     speedup: Ratios
@@ -71,7 +72,13 @@ def scaled(
     speedup, unresolved_speedup = relative_to([-1 if reference is None else reference] * len(p))
     gain, unresolved_gain = relative_to(_previous_measured(throughput))
     share = np.full(len(p), np.nan) if reference is None else p[reference] / p
-    return Scaled(speedup, gain, share, unresolved_speedup, unresolved_gain)
+    return Scaled(
+        without_unresolved(speedup, unresolved_speedup),
+        without_unresolved(gain, unresolved_gain),
+        share,
+        unresolved_speedup,
+        unresolved_gain,
+    )
 
 
 def _previous_measured(throughput: Floats) -> list[int]:
@@ -135,7 +142,7 @@ def claims(grown: Scaled, is_beyond: npt.NDArray[np.bool_]) -> Claims:
     All claims of a curve form one family, by Holm's procedure: the chance of any false claim is at most 5 %.
     A curve of six scales has eleven possible claims.
     """
-    efficiency = dataclasses.replace(grown.speedup, ratio=grown.speedup.ratio * grown.share)
+    efficiency = multiplied(grown.speedup, grown.share)
     is_judged = is_beyond & np.isnan(grown.unresolved_speedup)
     p_values = np.concatenate(
         [

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from cli.conftest import Tare
-from support.synthetic import make_campaign, write_campaign
+from support.synthetic import make_attempt, make_campaign, write_campaign
 
 OVERHEAD = "overhead(latency, network=overlay)"
 
@@ -96,6 +97,25 @@ def test_the_json_has_every_comparison(tare_here: Tare, campaign: Path) -> None:
     assert one["limit"] == 0.05
     assert 0.05 < one["low"] < one["value"] < one["high"]
     assert (one["fom"], one["outcome"], one["at"]["network"]) == ("latency", "fail", "overlay")
+
+
+def test_quality_warnings_about_judged_cases_stand_below_the_rules(tare_here: Tare, tmp_path: Path) -> None:
+    """Every third run of the host takes three times as long: its mean lies where no run does."""
+    steady = make_campaign(noise=0.005, blocks=12, sizes=(1,))
+    host = steady.plan.cases[0]
+    attempts = [
+        make_attempt(host, one.block, [60.0], (1,)) if one.case == host.id and one.block % 3 == 0 else one
+        for one in steady.attempts
+    ]
+    folder = write_campaign(msgspec.structs.replace(steady, attempts=tuple(attempts)), tmp_path / "modes")
+    rule = "value(latency, network={}) < 100 us"
+    told = tare_here("check", folder, "--pass-if", rule.format("host")).stdout
+    assert "Results to treat with caution" in told
+    assert "latency: has two modes, at 20.0\u202fµs and 60.0\u202fµs" in told
+    other = tare_here("check", folder, "--pass-if", rule.format("overlay"))
+    assert "two modes" not in other.stdout
+    body = json.loads(tare_here("check", folder, "--pass-if", rule.format("host"), "--json").stdout)
+    assert "modes" in {one["suspicion"] for one in body["doubts"]}
 
 
 RULES = f"""\

@@ -92,6 +92,7 @@ def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(f
         "session_changes",
         "variability",
         "confounders",
+        "uncounted",
         "networks",
     }
     assert set(document) == keys

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 from click.testing import CliRunner
 
 from support.slowing import slowed
 from support.synthetic import make_campaign, write_campaign
 from tare.cli.commands.compare import command
+from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 
@@ -46,6 +48,25 @@ def test_runs_far_off_are_counted_in_one_line(tmp_path: Path) -> None:
     assert "  2 runs lie far off the others of a case" in out
 
 
+def test_runs_of_a_side_that_failed_are_told_below_its_verdict(tmp_path: Path) -> None:
+    """Half of the runs of overlay failed: that it is alike in the others is not all that there is to say."""
+    whole = make_campaign(ratio=1.0, noise=0.001, blocks=10)
+    overlay = whole.plan.cases[1].id
+    attempts = tuple(
+        msgspec.structs.replace(one, state=State.FAILED, reason="segmentation fault", series=[])
+        if one.case == overlay and one.block % 2
+        else one
+        for one in whole.attempts
+    )
+    broken = msgspec.structs.replace(whole, attempts=attempts)
+    out = compare(broken, tmp_path / "a")
+    assert "Runs that do not count:" in out
+    assert "  overlay · synthetic.pingpong · 2 nodes: 5 of 10 failed" in out
+    (told,) = json.loads(compare(broken, tmp_path / "b", "--json"))["uncounted"]
+    assert told == {"case": overlay, "n_runs": 10, "counts": {"failed": 5}}
+    assert "do not count" not in compare(whole, tmp_path / "c")
+
+
 def test_json_has_quality_warnings_and_variability_under_the_documented_keys(tmp_path: Path) -> None:
     found = json.loads(compare(troubled(), tmp_path, "--json"))
     keys = {
@@ -55,6 +76,7 @@ def test_json_has_quality_warnings_and_variability_under_the_documented_keys(tmp
         "doubts",
         "variability",
         "confounders",
+        "uncounted",
         "networks",
         "imprecision",
         "session_changes",

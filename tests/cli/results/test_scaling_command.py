@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from support.scales import make_application, usl
-from support.synthetic import make_campaign, write_campaign
+from support.synthetic import make_campaign, make_case, write_campaign
 from tare.cli.commands import curves, published, scaling
 from tare.core.errors import UsageError
 
@@ -88,6 +89,16 @@ def test_a_campaign_that_does_not_scale_is_explained_with_the_cure(tmp_path: Pat
     text = run(write_campaign(make_campaign(), tmp_path / "pingpong"))
     assert text.startswith("Nothing scales here")
     assert "scaling: {strong: threads}" in text
+
+
+def test_cases_whose_figures_do_not_scale_are_not_said_to_differ_in_more_than_scale(tmp_path: Path) -> None:
+    latencies = make_campaign([make_case(nodes=nodes) for nodes in (2, 4)])
+    text = run(write_campaign(latencies, tmp_path / "pingpong"))
+    assert "differ in nothing but" not in text
+    assert "A latency" in text
+    nothing = msgspec.structs.replace(latencies, attempts=())
+    text = run(write_campaign(nothing, tmp_path / "nothing"))
+    assert text == "Nothing is measured yet; 'tare status' shows what has run.\n"
 
 
 def test_published_openfoam_scales_negatively_over_tcp(tmp_path: Path) -> None:

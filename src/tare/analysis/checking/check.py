@@ -28,7 +28,7 @@ from tare.analysis.checking.selection import Match, Selection
 from tare.analysis.proofs import Uncrossed, unproven_cases
 from tare.analysis.quoted_figures import Figure
 from tare.core.campaign import Campaign
-from tare.core.comparison import Mean
+from tare.core.comparison import Mean, missed_share
 from tare.core.values import Settings
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
@@ -74,6 +74,9 @@ class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
     whether the rule fails. They are None where there is no interval. `is_beyond` says whether the interval
     lies on the wrong side of the limit.
 
+    `may_miss` is how frequent a slow mode may be, as a share of the runs, that no run met and that could
+    change a result that passes; None where none could, or where nothing is certain.
+
     `n_to_prove` counts the runs of the case and of its reference that had to prove which network carried
     their data. `n_not_proven` counts those of them that did not prove it.
     """
@@ -95,6 +98,7 @@ class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     verdict: Verdict | None = None
     assumes_independence: bool = False
+    may_miss: float | None = None
     n_to_prove: int = 0
     n_not_proven: int = 0
 
@@ -259,6 +263,7 @@ def _judged(
         rests_on = [unproven[case] for case in (match.case, match.beside) if case and case in unproven]
         n_to_prove = sum(one.n_measured for one in rests_on)
         n_not_proven = sum(one.n_runs for one in rests_on)
+        outcome = _of_one(finding.is_beyond[i], of_rule)
         yield CheckedComparison(
             match=match,
             function=trial.bound.call.function,
@@ -273,7 +278,7 @@ def _judged(
             adjusted_high=_present(finding.adjusted.high[i]),
             adjusted_confidence=float(finding.levels[i]),
             is_beyond=finding.is_beyond[i],
-            outcome=_of_one(finding.is_beyond[i], of_rule),
+            outcome=outcome,
             why="; ".join(
                 filter(
                     None,
@@ -282,9 +287,19 @@ def _judged(
             ),
             verdict=None if row is None else row.verdict,
             assumes_independence=row is not None and row.assumes_independence,
+            may_miss=_may_miss(finding, i, outcome),
             n_to_prove=n_to_prove,
             n_not_proven=n_not_proven,
         )
+
+
+def _may_miss(finding: LimitResult, i: int, outcome: Outcome) -> float | None:
+    trial, is_beyond = finding.trial, finding.is_beyond[i]
+    if outcome is not Outcome.PASS or is_beyond is Ternary.UNKNOWN:
+        return None
+    if not trial.may_miss_a_mode(trial.sample.matches[i], is_beyond=is_beyond is Ternary.TRUE):
+        return None
+    return missed_share(trial.sample.quantity.n_blocks[i], CONFIDENCE)
 
 
 def _unproven_words(n_not_proven: int, n_to_prove: int) -> str:

@@ -87,12 +87,27 @@ class Trial(NamedTuple):
 
     def is_of_survivors(self, match: Match, *, is_beyond: bool) -> bool:
         """Return whether a result favours a side of which runs timed out, so that nothing follows from it."""
+        return bool(match.timed_out[self._favours_contender(match, is_beyond=is_beyond)])
+
+    def may_miss_a_mode(self, match: Match, *, is_beyond: bool) -> bool:
+        """Return whether slow runs that no block met could change a result.
+
+        They change means and scatter: of a case alone in one direction, of a comparison in both. A quantile
+        allows for them.
+        """
+        function = self.bound.call.function
+        if function in QUANTILES or (function is Function.VALUE and match.better is None):
+            return False
+        is_alone = function in (Function.VALUE, Function.CV)
+        return not is_alone or self._favours_contender(match, is_beyond=is_beyond)
+
+    def _favours_contender(self, match: Match, *, is_beyond: bool) -> bool:
+        """Return whether a result is in favour of the contender, or of the case itself."""
         function = self.bound.call.function
         is_low_good = function in _COSTS or (
             function is not Function.EFFICIENCY and match.better is Better.LOWER
         )
-        favours_contender = is_low_good == (self.bound.op.is_upward != is_beyond)
-        return bool(match.timed_out[favours_contender])
+        return is_low_good == (self.bound.op.is_upward != is_beyond)
 
     def is_within(self, found: Bounds) -> Mask:
         """Return where the whole interval keeps the limit; False without an interval."""

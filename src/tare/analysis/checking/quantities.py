@@ -13,9 +13,9 @@ from tare.analysis.checking.rules import QUANTILES, Function
 from tare.analysis.verdicts.interim_looks import SessionEnds
 from tare.core.comparison import Mean
 from tare.core.workload import Better
-from tare.stats.autocorrelation import allow_for, unresolved_correlation, widening
+from tare.stats.autocorrelation import allow_for, unresolved_correlation
 from tare.stats.bootstrap import quantile_intervals
-from tare.stats.estimates import Estimates, estimate
+from tare.stats.estimates import allow_for_order, estimate
 from tare.stats.intervals import Floats
 from tare.stats.looks import Looks, nominal_level
 from tare.stats.ratios import Ratios, common_rows, ratios, separate_unpaired
@@ -138,10 +138,9 @@ def of_values(
     """Return the quantity `function` of single cases, blocks × matches.
 
     `rounding` is how far rounding may have moved each mean, as a share of it; all intervals allow for it.
-    With the `ends` of sessions, rows are in the order of time, and the intervals of means allow for blocks
-    that resemble the one before.
+    The rows are in the order of time, and all intervals but that of scatter allow for blocks that resemble
+    the one before.
     """
-    is_in_order = ends is not None
     shifts = np.zeros(values.shape[1]) if rounding is None else rounding
     n_blocks = tuple(np.isfinite(values).sum(axis=0).tolist())
     looks = ends.looks(values, values, np.ones(values.shape[1], np.bool_)) if ends else ()
@@ -163,29 +162,11 @@ def of_values(
         return Quantity(n_blocks, scatter_bounds, looks, rounding=shifts)
 
     def bounds(confidence: float) -> Bounds:
-        found = estimate(values, confidence)
-        ends = _lasting(values, found, confidence) if is_in_order else (found.low, found.high)
-        return Bounds(found.value, *widened(found.value, *ends, shifts))
+        found = estimate(values, confidence, rounding=shifts)
+        return Bounds(found.value, found.low, found.high)
 
-    alone = np.ones_like(values)
-    unresolved = unresolved_correlation(ratios(alone, values), alone, values).tolist() if is_in_order else ()
+    unresolved = estimate(values).allowance.unresolved.tolist()
     return Quantity(n_blocks, bounds, looks, unresolved, rounding=shifts)
-
-
-def _lasting(values: Floats, found: Estimates, confidence: float) -> tuple[Floats, Floats]:
-    """Return the intervals of means, wider where blocks, in the order of time, resemble the one before."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        series = np.where(found.is_arithmetic, values, np.log(values))
-        factors = widening(series, confidence)
-        low, high = (
-            np.where(
-                found.is_arithmetic,
-                found.value + (end - found.value) * factors,
-                found.value * (end / found.value) ** factors,
-            )
-            for end in (found.low, found.high)
-        )
-    return low, high
 
 
 def least_of_quantile(quantile: float) -> int:
@@ -199,6 +180,7 @@ def _quantiles(values: Floats, quantile: float, confidence: float) -> Bounds:
     found = quantile_intervals(
         values, quantile, np.random.default_rng(1), confidence=confidence, n_resamples=n_resamples
     )
+    allow_for_order(found, values, confidence)
     is_enough = found.n_blocks >= least_of_quantile(quantile)
     low, high = (np.where(is_enough, end, np.nan) for end in (found.low, found.high))
     return Bounds(found.centre, low, high)

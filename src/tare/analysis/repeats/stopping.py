@@ -3,7 +3,7 @@
 A study asks for comparisons, so the interval of the *ratio* must be narrow. A contender continues, together
 with its reference, until their ratio by block is known within ± `until`. A drift that both share cancels in
 this ratio, so it does not prolong the campaign. Where blocks resemble those before them, the interval is as
-wide as comparisons report it. A case without a reference continues until its own value is known. Only the
+wide as it is reported. A case without a reference continues until its own value is known. Only the
 width of the interval decides, never the verdict. Stopping as soon as a difference is
 significant would find differences by chance (Armitage, McPherson and Rowe 1969, J. R. Stat. Soc. A 132:235).
 
@@ -28,7 +28,7 @@ from tare.core.attempt import Attempt
 from tare.core.case import Pass
 from tare.core.log import fields
 from tare.core.plan import Plan
-from tare.stats.autocorrelation import widening
+from tare.stats.autocorrelation import allowance
 from tare.stats.intervals import CONFIDENCE, Floats, moments
 from tare.stats.sequential import as_share, blocks_until, cautious_half_widths
 
@@ -133,8 +133,7 @@ class StoppingRule:
             values[: len(column), index] = column
         found = moments(values)
         half = cautious_half_widths(found, CONFIDENCE)
-        are_ratios = np.array([against[case] is not None for case, _ in columns], np.bool_)
-        half[are_ratios] *= widening(values[:, are_ratios], CONFIDENCE)
+        half *= allowance(values).factor
         rows = zip(found.n_blocks.tolist(), half.tolist(), np.sqrt(found.variance).tolist(), strict=True)
         for (case, _), (n_blocks, width, deviation) in zip(columns, rows, strict=True):
             yield CasePrecision(

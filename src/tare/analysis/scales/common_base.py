@@ -11,13 +11,13 @@ import numpy as np
 
 from tare.analysis.estimate import listed
 from tare.analysis.lines import fixed_settings
+from tare.analysis.scales.point_notes import lack_note
 from tare.analysis.scales.scaling import (
     VARIANT_SETTINGS,
     ScalingSubject,
     common_problem,
     direction,
     has_recorded_blocks,
-    lack_note,
     measured_scales,
     scaling_subjects,
     subject_throughput,
@@ -28,6 +28,7 @@ from tare.core.interval import Bounded
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve, ScalingPoint
 from tare.core.values import Settings
+from tare.stats.autocorrelation import without_unresolved
 from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE
 from tare.stats.scaling import bounded, paired_ratios
@@ -91,7 +92,7 @@ def _curve_over(base: ScalingSubject, one: ScalingSubject, table: Table, campaig
     )
     is_base = np.array([case.id == base_case.id for case in one.line.members], np.bool_)
     shifts = np.where(is_base, 0.0, table.shifts[one.columns] + table.shifts[base.columns[column]])
-    found, _ = paired_ratios(
+    plain, unresolved = paired_ratios(
         below,
         work,
         CONFIDENCE,
@@ -99,6 +100,7 @@ def _curve_over(base: ScalingSubject, one: ScalingSubject, table: Table, campaig
         is_paired=has_recorded_blocks(one, campaign) & has_recorded_blocks(base, campaign)[column],
         is_unpaired=campaign.compares_unpaired,
     )
+    found = without_unresolved(plain, unresolved)
     values = estimate(table.values[:, one.columns], rounding=table.shifts[one.columns])
     levels, lows, highs = listed(values.value, values.low, values.high)
     points = tuple(

@@ -16,8 +16,9 @@ from tare.analysis.answering_figures import scaling_foms
 from tare.analysis.estimate import listed
 from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines, wanted_scalings
 from tare.analysis.pairs import recorded_blocks
+from tare.analysis.scales.point_notes import curve_note, lack_note, pair_words
 from tare.analysis.table import Cell, Table, tabulate
-from tare.analysis.verdicts.row_notes import NOT_TOGETHER
+from tare.analysis.verdicts.missing import MissingValues
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -28,9 +29,8 @@ from tare.core.scaling import EfficientRange, Law, ScalingCurve, ScalingKind, Sc
 from tare.core.units import is_elapsed_unit
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
-from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.laws import fit_law
-from tare.stats.ratios import Design
 from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
 
 FLOORS = (0.7, 0.5)
@@ -82,8 +82,9 @@ def scalings(
             choice = ", ".join(f"{scale:g}" for scale in known)
             raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
     scales = _reference_scales(subjects, table, campaign.plan)
+    missing = MissingValues(campaign)
     return [
-        _curve(one, table, campaign, scale if p_ref is None else p_ref)
+        _curve(one, table, campaign, scale if p_ref is None else p_ref, missing)
         for one, scale in zip(subjects, scales, strict=True)
     ]
 
@@ -182,14 +183,16 @@ def scaling_subjects(
 ) -> Iterator[ScalingSubject]:
     """Yield every line of cases with each figure that is followed along it.
 
-    `foms` selects figures. If `has_promised`, lines without any measurement have those that are declared.
+    `foms` selects figures. A line without any measurement has those of the other lines of its workload, so
+    that it does not go missing. If `has_promised`, it has those that are declared.
     """
     for cases in cases_by_workload(plan).values():
         for kind, names in wanted_scalings(plan):
-            for line in lines(cases, kind, names):
-                cells = _cells(table, line, plan, foms)
-                if has_promised and not table.cells(*(case.id for _, case in line.cases)):
-                    cells = _promised(line, plan, foms)
+            found = [(line, _cells(table, line, plan, foms)) for line in lines(cases, kind, names)]
+            elsewhere = list(dict.fromkeys(cell for _, cells in found for cell in cells))
+            for line, cells in found:
+                if not table.cells(*(case.id for _, case in line.cases)):
+                    cells = _promised(line, plan, foms) if has_promised else elsewhere
                 for cell in cells:
                     columns = [int(table.find(case.id, [cell])[0]) for _, case in line.cases]
                     yield ScalingSubject(kind, line, cell, columns)
@@ -251,7 +254,9 @@ def common_problem(one: ScalingSubject, plan: Plan, apart: Collection[str]) -> t
     return one.kind, one.line.along, one.line.held, one.cell, tuple(fixed.items())
 
 
-def _curve(one: ScalingSubject, table: Table, campaign: Campaign, reference: float | None) -> ScalingCurve:
+def _curve(
+    one: ScalingSubject, table: Table, campaign: Campaign, reference: float | None, missing: MissingValues
+) -> ScalingCurve:
     cell, scales = one.cell, one.scales
     values = table.values[:, one.columns]
     work = subject_throughput(one, table)
@@ -266,8 +271,11 @@ def _curve(one: ScalingSubject, table: Table, campaign: Campaign, reference: flo
         is_recorded=has_recorded_blocks(one, campaign),
         is_unpaired=campaign.compares_unpaired,
     )
+    why = [missing.why(case.id) for _, case in one.line.cases]
     n_timed_out = [timed_out(campaign).get(case.id, 0) for _, case in one.line.cases]
-    points = _points(one, estimate(values, rounding=table.shifts[one.columns]), grown, p_ref, n_timed_out)
+    points = _points(
+        one, estimate(values, rounding=table.shifts[one.columns]), grown, p_ref, n_timed_out, why
+    )
     return ScalingCurve(
         workload=one.line.cases[0][1].workload,
         fom=cell.fom,
@@ -283,7 +291,7 @@ def _curve(one: ScalingSubject, table: Table, campaign: Campaign, reference: flo
         points=points,
         fits=tuple(fit_law(law, scales, work) for law in _LAWS[one.kind]),
         lasting=_lastings(points, p_ref),
-        note=_note(reference, p_ref, one.line.along),
+        note=curve_note(reference, p_ref, one.line.along),
     )
 
 
@@ -299,9 +307,17 @@ def direction(cell: Cell) -> Better:
 
 
 def _points(
-    one: ScalingSubject, found: Estimates, grown: Scaled, p_ref: float | None, n_timed_out: Sequence[int]
+    one: ScalingSubject,
+    found: Estimates,
+    grown: Scaled,
+    p_ref: float | None,
+    n_timed_out: Sequence[int],
+    why: Sequence[str],
 ) -> tuple[ScalingPoint, ...]:
-    """Return the points of a curve. No remark favours a scale of which runs timed out (`n_timed_out`)."""
+    """Return the points of a curve. No remark favours a scale of which runs timed out (`n_timed_out`).
+
+    `why` says why each scale has no value, if it has none.
+    """
     is_beyond = [p_ref is not None and scale > p_ref for scale in one.scales]
     allowed = claims(grown, np.array(is_beyond, np.bool_))
     values, lows, highs = listed(found.value, found.low, found.high)
@@ -326,7 +342,8 @@ def _points(
                     can_be_negative=bool(allowed.gain[column]) and not (before and before.timed_out),
                     can_be_super_linear=bool(allowed.efficiency[column]) and not n_timed_out[column],
                 ),
-                note=lack_note(int(found.n_blocks[column])) or _pair_words(grown, column, scale, p_ref),
+                note=lack_note(int(found.n_blocks[column]), why[column])
+                or pair_words(grown, column, scale, p_ref, None if before is None else before.scale),
                 timed_out=n_timed_out[column],
             )
         )
@@ -345,31 +362,3 @@ def _surely(point: ScalingPoint) -> Bounded | None:
     """Return the efficiency of a scale; of survivors of a time-out, nothing is certain to be so large."""
     found = point.efficiency
     return Bounded.of(found.value, 0.0, found.value) if found and point.timed_out else found
-
-
-def lack_note(n_blocks: int) -> str:
-    """Return why a point has no interval or no value; mostly empty."""
-    if n_blocks >= MIN_BLOCKS:
-        return ""
-    if not n_blocks:
-        return "not measured"
-    runs = "single run" if n_blocks == 1 else f"{n_blocks} runs"
-    return f"without interval: {runs}"
-
-
-def _pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None) -> str:
-    """Return a note on ratios that are not paired by block, or that are missing."""
-    found = Design(grown.speedup.design[column])
-    if found is Design.NONE and p_ref is not None:
-        return NOT_TOGETHER
-    if Design.ARITHMETIC in (found, grown.gain.design[column]):
-        return "some values are zero or less: ratio of arithmetic means"
-    return "unpaired" if found is Design.UNPAIRED and scale != p_ref else ""
-
-
-def _note(reference: float | None, p_ref: float | None, along: str) -> str:
-    if reference is None:
-        return "nothing is measured yet"
-    if p_ref is None:
-        return f"not measured at {reference:g} {along}, to which speedups refer"
-    return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -13,10 +14,11 @@ from tare.analysis.pairs import pairs
 from tare.analysis.table import tabulate
 from tare.core.campaign import Campaign
 from tare.core.values import Settings
+from tare.stats.autocorrelation import allowance
 from tare.stats.equivalence import difference_p_values
-from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, moments
 from tare.stats.multiplicity import holm
-from tare.stats.ratios import ratios
+from tare.stats.ratios import Ratios, ratios
 
 
 class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +61,8 @@ def session_changes(campaign: Campaign) -> tuple[SessionChange, ...]:
         return ()
     earlier, later = (_values(series, columns, which) for which in (0, 1))
     rounding = _rounding(campaign, [figure for figure, _, _ in columns])
-    found = ratios(earlier, later, 1 - (1 - CONFIDENCE) / len(columns), rounding=rounding)
+    confidence = 1 - (1 - CONFIDENCE) / len(columns)
+    found = _wider(ratios(earlier, later, confidence, rounding=rounding), earlier, later, confidence)
     p_adjusted = holm(difference_p_values(found))
     least = np.log1p(campaign.plan.margin)
     references = {pair.reference_case.id for pair in pairs(campaign)}
@@ -85,6 +88,16 @@ def session_changes(campaign: Campaign) -> tuple[SessionChange, ...]:
         if np.isfinite(found.low[row])
     ]
     return tuple(sorted(changes, key=lambda one: (not one.is_reference, -abs(np.log(one.ratio)))))
+
+
+def _wider(found: Ratios, earlier: Floats, later: Floats, confidence: float) -> Ratios:
+    """Return the changes with intervals that allow for blocks which resemble the one before in a session."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [np.log(side) for side in (earlier, later)]
+    within = np.fmax(*(side - moments(side).mean for side in logs))
+    factor = allowance(within, confidence).factor
+    low, high = (found.ratio * (end / found.ratio) ** factor for end in (found.low, found.high))
+    return dataclasses.replace(found, error=found.error * factor, low=low, high=high)
 
 
 def _rounding(campaign: Campaign, figures: Sequence[Quoted]) -> Floats:

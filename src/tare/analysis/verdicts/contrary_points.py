@@ -18,7 +18,7 @@ from tare.core.comparison import Finding, Mean
 from tare.core.margins import is_beyond
 from tare.core.units import format_bytes
 from tare.core.verdict import Claim, Verdict, verdict_of
-from tare.stats.autocorrelation import allow_for
+from tare.stats.autocorrelation import allow_for, unresolved_correlation, without_unresolved
 from tare.stats.intervals import CONFIDENCE
 from tare.stats.ratios import ratios, separate_unpaired
 
@@ -60,7 +60,10 @@ def _beyond(
     rounding = table.shifts[columns[0]] + table.shifts[columns[1]]
     with np.errstate(divide="ignore", invalid="ignore"):
         plain = ratios(below, above, confidence, rounding=rounding, mean=mean)
-        found = allow_for(plain, below, above, confidence)[0] if is_paired else plain
+        found = plain
+        if is_paired:
+            found, _ = allow_for(plain, below, above, confidence)
+            found = without_unresolved(found, unresolved_correlation(plain, below, above))
     ends = zip(subject.cells, found.low.tolist(), found.high.tolist(), strict=True)
     return [
         (cell, verdict_of(low, high, margin=margin, better=subject.better))

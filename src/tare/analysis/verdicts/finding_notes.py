@@ -18,13 +18,13 @@ from tare.analysis.verdicts.row_notes import (
     WITHHELD_BY_MEAN_COST,
     least_blocks,
     median_lack,
+    resembling_words,
     unresolved_words,
 )
 from tare.core.comparison import Mean
 from tare.core.margins import are_within, excludes_one
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
-from tare.stats.autocorrelation import is_sure
 from tare.stats.hodges_lehmann import disagreements
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
 from tare.stats.ratios import Design
@@ -42,9 +42,8 @@ def notes_of(family: JudgedFamily, verdicts: Sequence[Verdict]) -> list[str]:
     notes = _design_notes(family)
     for column in np.flatnonzero(np.isfinite(family.resembling)).tolist():
         r = float(family.resembling[column])
-        verb = "resemble" if is_sure(r, int(found.n_blocks[column])) else "may resemble"
         effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
-        alike = f"blocks {verb} the one before (r = {r:.2f}): {effect}"
+        alike = resembling_words(r, int(found.n_blocks[column]), effect)
         notes[column] = _joined(notes[column], alike)
     for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
         if verdicts[column] is Verdict.UNDECIDED:

@@ -39,7 +39,7 @@ class MissingValues:
             (pair.contender_case.id, pair.contender, above),
         )
         parts = [
-            f"{self._name(settings)} has none, since {self._why(case)}"
+            f"{self._name(settings)} has none, since {self.why(case)}"
             for case, settings, values in sides
             if not np.isfinite(values).any()
         ]
@@ -48,7 +48,7 @@ class MissingValues:
     def _name(self, settings: Settings) -> str:
         return " ".join(self._campaign.plan.written(name, value) for name, value in settings.items())
 
-    def _why(self, case: str) -> str:
+    def why(self, case: str) -> str:
         """Return why a case has no value of a figure."""
         states = self._states[case]
         if states[State.DONE]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tare.core.comparison import Finding, Mean
+from tare.stats.autocorrelation import is_sure
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
 from tare.stats.sign_test import least_of_median
 
@@ -52,6 +53,12 @@ def median_lack(n_blocks: int, *, is_paired: bool) -> str:
         return ""
     blocks = f"{n_blocks} block{'s'[: n_blocks > 1]}"
     return f"{blocks}: an interval of the median at {100 * CONFIDENCE:.4g} % takes {least}"
+
+
+def resembling_words(r: float, n_blocks: int, effect: str = WIDER) -> str:
+    """Return that blocks are correlated, and what follows for their interval."""
+    verb = "resemble" if is_sure(r, n_blocks) else "may resemble"
+    return f"blocks {verb} the one before (r = {r:.2f}): {effect}"
 
 
 def unresolved_words(r: str, n_blocks: int) -> str:

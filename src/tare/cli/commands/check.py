@@ -132,7 +132,10 @@ def command(
     if summary is not None:
         _summarise(found, settings.undecided, summary, folder)
     if as_json:
-        print_json("tare.check/1", _body(found, settings.undecided))
+        from tare.cli.caveats import doubts_body
+
+        doubts = doubts_body(campaign, _judged_cases(found))
+        print_json("tare.check/1", _body(found, settings.undecided) | {"doubts": doubts})
     else:
         _print(found, campaign, settings.undecided)
     return 1 if found.is_failed(settings.undecided) else 0
@@ -172,6 +175,7 @@ def _settings(
 
 def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
     from tare.analysis.checking.check import Outcome
+    from tare.cli.caveats import print_doubts
     from tare.report.checks.words import headline, judging_words
     from tare.report.words.mean_cost import averaged_words, misasked_words
 
@@ -195,9 +199,16 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
     )
     for line in filter(None, (*found.notes, *(sentences if ratios else ()))):
         echo(line)
+    print_doubts(campaign, _judged_cases(found))
     echo(headline(found))
     if found.outcome is Outcome.UNDECIDED:
         echo(f"tare: undecided rules count as {undecided} (--undecided)", err=True)
+
+
+def _judged_cases(found: Check) -> set[str]:
+    """Return the cases whose values the rules judge."""
+    judged = [one for verdict in found.verdicts for one in verdict.judged if one.value is not None]
+    return {case for one in judged for case in (one.match.case, one.match.beside) if case is not None}
 
 
 _RATIOS = ("ratio", "overhead")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tare.core.campaign import Campaign
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve, ScalingKind
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
@@ -47,10 +48,7 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
         print_json("tare.scaling/1", {"curves": found})
         return
     if not found:
-        echo(
-            "Nothing scales here: no two measured cases differ in nothing but nodes or ranks. Name what "
-            "grows in the study, such as 'scaling: {strong: threads}'."
-        )
+        echo(_nothing_words(campaign, foms))
         return
     for index, group in enumerate(_groups(found)):
         if index:
@@ -58,6 +56,24 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
         _print(group, campaign.plan)
     if text := assumed_of_intervals(point.n_blocks for curve in found for point in curve.points):
         echo("", text)
+
+
+def _nothing_words(campaign: Campaign, foms: Sequence[str]) -> str:
+    """Return why there is no curve."""
+    from tare.analysis.lines import has_lines
+
+    if not has_lines(campaign.plan):
+        return (
+            "Nothing scales here: no two cases differ in nothing but nodes or ranks. Name what grows in the "
+            "study, such as 'scaling: {strong: threads}'."
+        )
+    if not campaign.measured():
+        return "Nothing is measured yet; 'tare status' shows what has run."
+    which = f"{', '.join(foms)}: no figure" if foms else "Nothing scales here: no figure of a run"
+    return (
+        f"{which} that counts is an elapsed time or a rate of work. A latency, or a bandwidth at one message "
+        "size, is not divided among nodes."
+    )
 
 
 def _groups(found: Sequence[ScalingCurve]) -> list[list[ScalingCurve]]:

@@ -9,6 +9,7 @@ from tare.analysis.checking.rules import Function
 from tare.core.attempt import State
 from tare.core.values import Settings
 from tare.report.words.assumed import assumed_mark, footnote
+from tare.report.words.mean_cost import missed_mode_words
 from tare.stats.looks import SHOWING_BLOCKS
 
 
@@ -58,9 +59,14 @@ def limit_words(one: CheckedComparison) -> str:
 
 
 def why_words(one: CheckedComparison, confidence: float) -> str:
-    """Return the reason for the outcome, with the adjusted interval if it differs from the shown one."""
+    """Return the reason for the outcome, and what may still change it.
+
+    That is the adjusted interval if it differs from the shown one, or a slow mode that no run met.
+    """
+    if one.outcome is Outcome.PASS:
+        return "; ".join(filter(None, (one.why, " ".join(missed_mode_words(one.may_miss).split()))))
     is_adjusted = one.adjusted_confidence > confidence + 1e-12 and one.adjusted_low is not None
-    if one.outcome is Outcome.PASS or not is_adjusted:
+    if not is_adjusted:
         return one.why
     share = f"{one.adjusted_confidence * 100:.4g} %"
     return f"{one.why}; with {share} confidence {measured_words(one, is_adjusted=True)}"

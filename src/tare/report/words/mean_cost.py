@@ -88,9 +88,14 @@ def cost_distance(one: Finding) -> float:
 
 def miss_words(one: Finding) -> str:
     """Return how frequent a slow mode can be that a result within the margin has missed; else empty."""
-    if not one.is_within or one.may_miss is None:
+    return missed_mode_words(one.may_miss) if one.is_within else ""
+
+
+def missed_mode_words(may_miss: float | None) -> str:
+    """Return how frequent a slow mode can be that no run has met; empty if it is not known."""
+    if may_miss is None:
         return ""
-    share = percent(one.may_miss, is_signed=False, decimals=0)
+    share = percent(may_miss, is_signed=False, decimals=0)
     return f"may miss a slow mode of up to {share} of the runs"
 
 

@@ -155,12 +155,10 @@ _FIRST = f"Whether a slow first block is warm-up or chance can be told from {MIN
 
 
 def _allowance(warning: QualityWarning) -> str:
-    """Return what follows from autocorrelation: ratios allow for it, or have no verdict; values do not."""
+    """Return what follows from autocorrelation: intervals allow for it, or so few blocks decide nothing."""
     cure = "Take more blocks, or wait between them"
-    if not warning.is_of_ratio:
-        return f", so the interval is too narrow. {cure}"
     if warning.n_blocks >= LEAST_BLOCKS:
-        return f"; the interval of the ratio is wider for it. {cure}"
+        return f"; the interval{' of the ratio' if warning.is_of_ratio else ''} is wider for it. {cure}"
     return f", and {count(warning.n_blocks, 'block')} do not show how much less. {cure}"
 
 

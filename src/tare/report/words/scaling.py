@@ -128,7 +128,8 @@ def remark_words(point: ScalingPoint) -> str:
 def sentences(curve: ScalingCurve) -> list[str]:
     """Return the results of a curve as sentences that do not name their subject."""
     if not curve.measured:
-        return ["Not measured."]
+        notes = dict.fromkeys(point.note for point in curve.points)
+        return [f"{next(iter(notes)).capitalize()}." if len(notes) == 1 else "Not measured."]
     found = [
         *(_growth(curve), _lasting(curve), *_findings(curve), _knee(curve)),
         *(_missing(curve), *_timed_out(curve)),
