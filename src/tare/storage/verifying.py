@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tare.core.attempt import Attempt, State
-from tare.core.errors import CampaignError
+from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.storage import sealing
 from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, unrecorded_folders
@@ -69,9 +69,7 @@ def verify(folder: Path) -> Verification:
         faults += [
             Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(root, one)
         ]
-    faults += [
-        Discrepancy(name, "no line of the journal names it") for name in unrecorded_folders(root, attempts)
-    ]
+    faults += list(_unrecorded(root, attempts))
     return Verification(
         faults=tuple(faults),
         n_lines=len(lines),
@@ -84,10 +82,10 @@ def verify(folder: Path) -> Verification:
 
 def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[bytes], list[Event]]:
     """Return the lines and the readable events; what is wrong with other lines is added to `faults`."""
-    if not journal.exists():
-        return [], []
     try:
         data = journal.read(MOST_BYTES)
+    except FileNotFoundError:
+        return [], []
     except OSError as error:
         faults.append(Discrepancy(JOURNAL, f"cannot be read: {error.strerror}"))
         return [], []
@@ -111,6 +109,15 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
                 for name in _unknown(raw, event)
             ]
     return lines, events
+
+
+def _unrecorded(root: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[Discrepancy]:
+    try:
+        for name in unrecorded_folders(root, attempts):
+            yield Discrepancy(name, "no line of the journal names it")
+    except UnreadableFile as error:
+        where = Path(str(error.filename)).relative_to(root.root).as_posix()
+        yield Discrepancy(where, f"cannot be read: {error.strerror}")
 
 
 def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:
@@ -162,11 +169,10 @@ def seal_faults(
 
     If `signers` are given, a seal is required, and it must be signed by `signer` (see sealing.signer_of).
     """
-    if not sealing.is_sealed(root):
-        return "", [
-            Discrepancy(sealing.SEAL, f"it is not sealed by {signer}, nor by anybody")
-        ] if signers else []
     try:
+        if not sealing.is_sealed(root):
+            missing = Discrepancy(sealing.SEAL, f"it is not sealed by {signer}, nor by anybody")
+            return "", [missing] if signers else []
         sealed_by = sealing.signer_of(root, signers, signer)
         return sealed_by, [Discrepancy(*one) for one in sealing.broken(root)]
     except CampaignError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.core import log
-from tare.core.errors import BackendError
+from tare.core.errors import BackendError, UnreadableFile
 from tare.core.interrupts import interrupts_deferred
 from tare.core.log import fields
 from tare.core.safe_folder import SafeFolder
@@ -379,6 +379,8 @@ class BatchScheduler:
         try:
             found = SafeFolder(task.folder, "job").read(_MOST_NAME)
             return found.decode(errors="replace").strip() or None
+        except UnreadableFile:  # its job may be running: it must not be submitted again
+            raise
         except OSError:
             return None
 
