@@ -157,7 +157,7 @@ def test_counts_of_a_strangers_campaign_are_read_from_files_alone(tmp_path: Path
         os.mkfifo(place)
     else:
         place.symlink_to(outside)
-    (told,) = read(tmp_path).values()
+    (told,) = read(tmp_path, "attempts/a").values()
     assert (told.n_packets, told.sent) == (0, [])
     assert "cannot be read" in told.fault
 
