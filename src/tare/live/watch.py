@@ -92,6 +92,7 @@ class FollowedCampaign:
         """
         self.revision = revision
         self.campaign_state = self.statistics = None
+        self._tail = JournalTail(self.folder / JOURNAL)  # the next state needs all events again
         if isinstance(error, CampaignError | UnreadableFile):
             self._plan_seen = ()
             self.fault = self.pseudonyms.text(_reason(error))
@@ -305,7 +306,7 @@ class Hub:
     def _campaign_folders(self) -> Iterator[Path]:
         """Yield the folders of campaigns, and those that may be one: what is shown must not look absent."""
         for folder in self.folders:
-            if self._may_be_campaign(folder):
+            if self._is_shown(folder):
                 yield folder
                 continue
             try:
@@ -315,6 +316,13 @@ class Hub:
             except OSError:
                 inside = sorted(one for one in self._names if one.parent == folder)
             yield from (one for one in inside if self._may_be_campaign(one))
+
+    def _is_shown(self, folder: Path) -> bool:
+        """Return whether a folder that the user named is a campaign, not one that holds campaigns."""
+        try:
+            return is_campaign(folder)
+        except UnreadableFile:
+            return folder in self._names or not any(one.parent == folder for one in self._names)
 
     def _may_be_campaign(self, folder: Path) -> bool:
         try:
