@@ -15,8 +15,8 @@ from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.storage import sealing
 from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, unrecorded_folders
-from tare.storage.journal import MOST_BYTES, DamagedLine, Event, LineReader, has_sum
-from tare.storage.journal_state import JournalState
+from tare.storage.journal import MOST_BYTES, AttemptEnded, DamagedLine, Event, LineReader, has_sum
+from tare.storage.journal_state import JournalState, Key, key_of
 from tare.storage.manifest import check_manifest, n_listed
 
 
@@ -92,7 +92,7 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
     *lines, rest = data.split(b"\n")
     if rest:
         faults.append(Discrepancy(f"{JOURNAL}:{len(lines) + 1}", "cut short, as a crash leaves a line"))
-    reader, events = LineReader(), list[Event]()
+    reader, events, ended = LineReader(), list[Event](), set[Key]()
     for number, line in enumerate(lines, 1):
         try:
             event = reader.read(line)
@@ -100,6 +100,12 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
             faults.append(Discrepancy(f"{JOURNAL}:{number}", f"damaged: {error}"))
             continue
         events.append(event)
+        if isinstance(event, AttemptEnded):
+            key = key_of(event.attempt)
+            if key in ended:
+                what = f"{event.attempt.folder} had ended before; are two journals in this one?"
+                faults.append(Discrepancy(f"{JOURNAL}:{number}", what))
+            ended.add(key)
         if not has_sum(line):
             raw = json.loads(
                 line.decode(errors="replace"), parse_int=str, parse_float=str
