@@ -157,4 +157,16 @@ def test_counts_of_a_strangers_campaign_are_read_from_files_alone(tmp_path: Path
         os.mkfifo(place)
     else:
         place.symlink_to(outside)
-    assert read(tmp_path, "attempts/a") == {}
+    (told,) = read(tmp_path, "attempts/a").values()
+    assert (told.n_packets, told.sent) == (0, [])
+    assert "cannot be read" in told.fault
+
+
+@pytest.mark.parametrize(
+    "sizes", ["[[64, 0]]", "[[64, -1], [65, 2]]", f"[[{10**400}, 1]]", f"[[64, {10**400}]]", "{}"]
+)
+def test_counts_that_cannot_be_are_damage_and_no_counts(tmp_path: Path, sizes: str) -> None:
+    """They ended in a division by zero, or in a number that is too large for one."""
+    (tmp_path / "packets.json").write_text(f'{{"n1": {{"n_packets": 1, "sent": {sizes}}}}}')
+    (told,) = read(tmp_path).values()
+    assert told.fault.startswith("packets.json is damaged: ")

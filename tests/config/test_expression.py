@@ -107,6 +107,7 @@ def test_what_cannot_be_computed_is_a_fault_of_the_file(text: str, message: str)
         holds(text)
     assert str(raised.value).startswith("study.yaml:7:8: where: ")
     assert message in str(raised.value)
+    assert "(where )" not in str(raised.value)
 
 
 def test_the_names_of_a_condition_are_the_settings_that_it_uses() -> None:

@@ -37,6 +37,10 @@ BROKEN: list[tuple[str, str]] = [
         HEAD + "repeats: few\n",
         "study.yaml:3:10: repeats: expected a whole number or a mapping such as 5, not 'few'",
     ),
+    (
+        HEAD + "repeats: 99999999999999999999\n",
+        "study.yaml:3:10: repeats: 99999999999999999999 is out of range; write at most 18 digits",
+    ),
     (HEAD + "repeats: 0\n", "study.yaml:3:10: repeats: 0 is out of range; use 1 or more"),
     (
         HEAD + "repeats: {min: 9, max: 3, until: 2 %}\n",

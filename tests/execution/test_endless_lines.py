@@ -6,6 +6,8 @@ import errno
 import io
 import os
 import resource
+import threading
+import time
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
@@ -103,3 +105,23 @@ def test_a_disk_that_does_not_give_an_output_is_not_its_programs_fault(tmp_path:
     (tmp_path / "stdout").write_text("value: 1\n")
     with pytest.raises(CampaignError, match="stdout: cannot be read: Input/output error"):
         parse_output(cast("Workload", Broken()), tmp_path)
+
+
+def test_a_pipe_that_is_empty_for_a_moment_is_waited_for() -> None:
+    """One that does not block (O_NONBLOCK), as its maker may have set it, has not ended while it is empty."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    pieces = [LATENCY, ROWS[:100], ROWS[100:]]
+
+    def write_slowly() -> None:
+        with os.fdopen(writing, "w") as stream:
+            for piece in pieces:
+                time.sleep(0.05)
+                print(piece, end="", file=stream, flush=True)
+
+    writer = threading.Thread(target=write_slowly)
+    writer.start()
+    with os.fdopen(reading, "rb") as stream:
+        parsed = parse_stream(registry.workloads()["osu.latency"], stream)
+    writer.join()
+    assert (len(parsed.measurements), parsed.problems) == (25, ())

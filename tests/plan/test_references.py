@@ -158,6 +158,8 @@ def test_a_reference_that_no_case_has_is_a_fault_at_its_line() -> None:
         FileFaults, match=r"study.yaml:3:12: reference: no case is the reference threads=2; threads is 1"
     ):
         plan({"threads": 2}, factor("nodes", 1, 2))
+    with pytest.raises(FileFaults, match=r"threads is 1 or 2 or .* or 12 or one of 8 more$"):
+        plan({"threads": 99}, factor("threads", *range(1, 21)))
 
 
 def test_a_reference_that_nothing_is_like_is_a_fault() -> None:

@@ -332,6 +332,32 @@ def test_a_file_that_bash_reads_of_its_own_accord_prints_nothing_into_the_output
     assert (asked.stdout, asked.stderr) == ("site 1\n", "")
 
 
+@pytest.mark.parametrize("exported", ["", "export SHELLOPTS; "])
+def test_functions_of_the_site_whose_names_are_no_variables_are_known_to_steps_and_program(
+    work: Path, tmp_path: Path, exported: str
+) -> None:
+    """bash exports functions such as ``module-use`` and ``ml::x``, which its --posix refuses."""
+    layers = (Software(setup="site-load\nml::x"),)
+    run(work, layers, "true")  # writes the script
+    noisy = tmp_path / "init.sh"
+    noisy.write_text("echo welcome; echo careful >&2\n")
+    site = (
+        "site-load() { export SITE=ours; }; ml::x() { export ML=x; }; export -f site-load ml::x; "
+        f'export BASH_ENV={noisy}; {exported}exec "$@"'
+    )
+
+    def printed(*words: str) -> tuple[str, str]:
+        done = subprocess.run(["bash", "-c", site, "", *words], capture_output=True, text=True, check=False)
+        return done.stdout, done.stderr
+
+    program = ("bash", "-c", 'site-load && echo "$SITE $ML ${-//[^p]/} $SHELLOPTS"')
+    stdout, stderr = printed("env", *loaded(Invocation(argv=program), "run", str(work)).argv)
+    assert (stdout.splitlines()[:1], stderr) == (["welcome"], "careful\n")  # of the program's own bash
+    assert stdout.splitlines()[1].startswith("ours x  ")
+    assert "privileged" not in stdout
+    assert printed("bash", "-p", "-c", asking("echo $SITE $ML", layers)) == ("ours x\n", "")
+
+
 def test_a_setup_line_that_spoils_path_leaves_no_other_words_than_of_the_program(work: Path) -> None:
     done = run(work, (Software(setup="unset PATH"),), "echo", "never")
     assert (done.stdout, done.returncode) == ("", 127)

@@ -145,9 +145,9 @@ def test_a_factor_named_modules_has_texts_or_lists_as_levels(tmp_path: Path) -> 
 def test_launcher_and_ranks_load_it(tmp_path: Path) -> None:
     loaded = read(tmp_path, "modules: gcc/13\n")
     ((stage, invocation),) = loaded.composer.compose(loaded.plan.cases[0])
-    assert invocation.argv[:4] == ("/bin/bash", "--posix", "{work}/software.sh", "launcher.run")
+    assert invocation.argv[:4] == ("/bin/bash", "-p", "{work}/software.sh", "launcher.run")
     at = invocation.argv.index("rank")
-    assert invocation.argv[at - 3 : at] == ("/bin/bash", "--posix", "{work}/software.sh")
+    assert invocation.argv[at - 3 : at] == ("/bin/bash", "-p", "{work}/software.sh")
     assert {"FI_PROVIDER", "OMP_NUM_THREADS"} <= set(invocation.argv[at + 2].split(","))
     assert "module load gcc/13\n" in stage.files["software.sh"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -24,7 +24,7 @@ from tare.core.attempt import Attempt, Traffic
 from tare.core.backend_plugin import BackendPlugin, BatchBackend, DirectBackend, Session
 from tare.core.campaign import Environment
 from tare.core.case import Case
-from tare.core.errors import UsageError
+from tare.core.errors import CampaignError, UnreadableFile, UsageError
 from tare.core.job import Backend
 from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import NodeFiles
@@ -85,8 +85,13 @@ def campaign_hash(folder: Path) -> str:
     elsewhere, another campaign may have a folder of the same name, and jobs in the same cluster.
     """
     made = hashlib.blake2b(os.fsencode(folder.resolve()), digest_size=6)
-    with suppress(OSError), SafeFolder(folder, JOURNAL).reader() as journal:
-        made.update(b"\0" + journal.readline(_MOST_READ))
+    try:
+        with SafeFolder(folder, JOURNAL).reader() as journal:
+            made.update(b"\0" + journal.readline(_MOST_READ))
+    except UnreadableFile as error:  # with another hash, nothing of the campaign would be found again
+        raise CampaignError.from_os(folder, error) from error
+    except OSError:
+        pass
     return made.hexdigest()
 
 

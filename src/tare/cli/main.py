@@ -100,7 +100,14 @@ def _tell(error: BaseException) -> int:
     """Print an error, and return its exit code. What is a defect of Tare is raised again."""
     import click
 
-    from tare.core.errors import STORAGE_FAULTS, InfrastructureError, OutputLost, TareError, UsageError
+    from tare.core.errors import (
+        STORAGE_FAULTS,
+        InfrastructureError,
+        OutputLost,
+        TareError,
+        UnreadableFile,
+        UsageError,
+    )
     from tare.terminal.output import echo, echo_error
 
     if isinstance(error, click.ClickException):
@@ -113,6 +120,8 @@ def _tell(error: BaseException) -> int:
         return 130
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         error = UsageError(f"{error.filename}: {error.strerror}; shorten it")
+    if isinstance(error, UnreadableFile):
+        error = InfrastructureError(f"{error.filename}: cannot read: {error.strerror}")
     if isinstance(error, OSError) and error.errno in STORAGE_FAULTS and error.filename:
         error = InfrastructureError(f"{os.fsdecode(error.filename)}: {error.strerror}")
     if lacking := _lacking(error):

@@ -112,7 +112,10 @@ class _Decoder:
         return _FAULTY
 
     def _unexpected(self, spot: _Spot) -> _Faulty:
-        message = f"expected {expected(spot.whole)}, not {found(spot.node)}"
+        wanted = expected(spot.whole)
+        if "a whole number" in wanted and _is_huge(spot.node):
+            return self._fault(spot, f"{found(spot.node)} is out of range; write at most 18 digits")
+        message = f"expected {wanted}, not {found(spot.node)}"
         is_flag = isinstance(spot.node, ScalarNode) and isinstance(spot.node.value, bool)
         cure = "; put it in quotes if it is text" if is_flag and _takes_text(spot.whole) else ""
         return self._fault(spot, message + cure)
@@ -254,6 +257,15 @@ def _plain(node: Node) -> object:
     if isinstance(node, ListNode):
         return [_plain(item) for item in node.items]
     return node.value if isinstance(node, ScalarNode) else None
+
+
+def _is_huge(node: Node) -> bool:
+    """Return whether a whole number has more than the 64 bits that are read as one."""
+    return (
+        isinstance(node, ScalarNode)
+        and isinstance(node.value, float)
+        and re.fullmatch(r"[-+]?\d+", node.text) is not None
+    )
 
 
 def _takes_text(kind: inspect.Type) -> bool:

@@ -88,7 +88,7 @@ class Expression:
             message = f"{shown(self.text)} divides by zero; guard it, as in 'n != 0 and m % n == 0'"
         else:
             message = f"{shown(self.text)} cannot be computed: {error}; compare like with like"
-        return self.origin.fault(f"{message} (where {where})")
+        return self.origin.fault(f"{message} (where {where})" if where else message)
 
 
 class _Term(NamedTuple):

@@ -43,7 +43,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     - `is_unpaired` is true if the reader asks to compare also what did not run together.
     - `mean` is the mean that the reader asks for in ratios.
     - `altered` holds, by attempt folder, what is wrong with evidence that changed after its run ended, where
-      that was checked.
+      that was checked; `unreadable`, why that is unknown.
     - `profiled_attempts` are those of the plan's profiled cases, with the case that each profiles.
     - `pseudonyms` are the pseudonyms with which it is shown (storage.pseudonymous).
     """
@@ -58,6 +58,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     is_unpaired: bool = False
     mean: Mean = Mean.GEOMETRIC
     altered: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
     profiled_attempts: tuple[Attempt, ...] = ()
     pseudonyms: Pseudonyms = Pseudonyms()
 

@@ -36,7 +36,11 @@ STORAGE_FAULTS = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, 
 
 
 class UnreadableFile(OSError):
-    """A file system that fails (STORAGE_FAULTS) does not give a file; whether the file is good is unknown."""
+    """A file system does not give a file, or does not tell what is in a folder.
+
+    Whether the file is good, or is there at all, is unknown. When a file is read, only STORAGE_FAULTS raise
+    this; when a folder is listed, or a name is looked up, every error does.
+    """
 
 
 class TareError(Exception):

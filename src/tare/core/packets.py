@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -13,6 +14,9 @@ from tare.core.safe_folder import SafeFolder
 
 STORED = "packets.json"
 """The file in an attempt's folder."""
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_Pair = tuple[Annotated[int, msgspec.Meta(ge=0, le=1 << 32)], Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]]
 
 _LEAST_SHARE = 0.01
 _MOST_PEAKS = 8
@@ -30,10 +34,10 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     interface: str = ""
-    n_packets: int = 0
-    n_dropped: int = 0
-    sent: list[tuple[int, int]] = []
-    received: list[tuple[int, int]] = []
+    n_packets: _Count = 0
+    n_dropped: _Count = 0
+    sent: list[_Pair] = []
+    received: list[_Pair] = []
     cpu_s: float = 0.0
     fault: str = ""
 
@@ -41,12 +45,17 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 def read(folder: Path, *names: str) -> dict[str, Counted]:
     """Return what hosts counted in the attempt's folder with these names below `folder`.
 
-    It is empty where nothing was counted or the file cannot be read.
+    It is empty where nothing was counted. Where the file cannot be read, the fault of a host without a name
+    says why.
     """
     try:
         return msgspec.json.decode(SafeFolder(folder, *names, STORED).read(), type=dict[str, Counted])
-    except (OSError, *NOT_JSON):
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        return {"": Counted(fault=f"{STORED} cannot be read: {error.strerror}")}
+    except NOT_JSON as error:
+        return {"": Counted(fault=f"{STORED} is damaged: {error}")}
 
 
 def faults(folders: Iterable[Path]) -> Counter[str]:

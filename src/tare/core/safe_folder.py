@@ -33,6 +33,8 @@ MOST_BYTES = 256 * 1024 * 1024
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LEADING_OUT = {"", ".", ".."}
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+"""Errors by which nothing, or no folder, has a name; with others, what has it is unknown."""
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS = {
     stat.S_IFLNK: "a symbolic link, which is not followed",
@@ -102,7 +104,10 @@ class SafeFolder:
         return self.root.joinpath(*self.parts)
 
     def is_file(self) -> bool:
-        """Return whether a regular file has this name and is reached without a link."""
+        """Return whether a regular file has this name and is reached without a link.
+
+        Raises UnreadableFile where that is unknown, as `is_folder`, `exists`, `files` and `folders` do.
+        """
         return self._kind() == stat.S_IFREG
 
     def is_folder(self) -> bool:
@@ -119,11 +124,11 @@ class SafeFolder:
             return sorted(fnmatch.filter(os.listdir(folder), pattern))  # noqa: PTH208  # of a descriptor
 
     def files(self, pattern: str = "*") -> list[SafeFolder]:
-        """Return the regular files whose names match `pattern`, sorted; none if listing the folder fails."""
+        """Return the regular files whose names match `pattern`, sorted; none if there is no such folder."""
         return [self / name for name in fnmatch.filter(self._listed(is_folders=False), pattern)]
 
     def folders(self) -> list[SafeFolder]:
-        """Return the folders in the folder, sorted, without links; none if the folder cannot be listed."""
+        """Return the folders in the folder, sorted, without links; none if there is no such folder."""
         return [self / name for name in self._listed(is_folders=True)]
 
     def open(self, flags: int = os.O_RDONLY) -> int:
@@ -284,16 +289,20 @@ class SafeFolder:
                     for one in entries
                     if (one.is_dir if is_folders else one.is_file)(follow_symlinks=False)
                 )
-        except OSError:
-            return []
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return []
+            raise UnreadableFile(error.errno, error.strerror, str(self.path)) from error
 
     def _kind(self) -> int | None:
         try:
             if not self.parts:
                 return stat.S_IFMT(self.root.stat().st_mode)
             return stat.S_IFMT(self.status().st_mode)
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return None
+            raise UnreadableFile(error.errno, error.strerror, str(self.path)) from error
 
     def _at(self, *parts: str) -> SafeFolder:
         """Return another name below the same root; `parts` are known to be good."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import os
+import select
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
@@ -103,8 +105,10 @@ class _Measured(io.RawIOBase):
         return True
 
     def readinto(self, into: WriteableBuffer) -> int:
-        """Read a piece."""
-        piece = self._stream.read(memoryview(into).nbytes) or b""
+        """Read a piece; wait until there is one."""
+        read: Callable[[int], bytes | None] = self._stream.read
+        while (piece := read(memoryview(into).nbytes)) is None:  # it is empty, and does not block
+            select.select([self._stream], [], [])
         memoryview(into)[: len(piece)] = piece
         self._length = _rest_of_line(piece, self._length)
         if self._length > MOST_LINE:

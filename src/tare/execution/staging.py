@@ -23,7 +23,8 @@ from tare.execution.cache import StageCache, stage_keys
 from tare.execution.compose import Composer
 from tare.execution.inputs import copy_input, drop_copy
 from tare.execution.transport_reports.gathering import gather
-from tare.probes.placement import BOOST, ranks_folder
+from tare.probes.placement import BOOST, ranks_folder, reports_folder
+from tare.probes.software import FOLDER as SOFTWARE
 from tare.storage.trees import printable
 
 _LOG = log.of("staging")
@@ -184,10 +185,12 @@ def require_space(folder: Path) -> None:
 def settle_outputs(staged: StagedFolder, work: Path) -> None:
     """Split a finished stage's stderr into the MPI libraries' messages and the program's own output.
 
-    First restore the access rights of its folders, which a program may have removed.
+    First restore the access rights of the folders that are read, which a program may have removed.
     """
-    _folder(work).restore_rights()
-    gather(work, staged.stage.name, staged.stdout, staged.stderr)
+    stage = staged.stage
+    for name in (SOFTWARE, ranks_folder(stage), reports_folder(stage.name)):
+        (_folder(work) / name).restore_rights()
+    gather(work, stage.name, staged.stdout, staged.stderr)
 
 
 def _prefixes(composed: tuple[tuple[Stage, Invocation], ...]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
+from tare.core.errors import UnreadableFile
 from tare.live import api, openmetrics, routes
 from tare.live.access import Access, Guard
 from tare.live.watch import Hub
@@ -34,7 +35,7 @@ def make_app(hub: Hub, access: Access) -> Guard:
     app = Starlette(
         routes=[*routes.ROUTES, *api.ROUTES, *openmetrics.ROUTES],
         middleware=[Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4)],
-        exception_handlers={HTTPException: routes.failed},
+        exception_handlers={HTTPException: routes.failed, UnreadableFile: routes.unreadable},
         lifespan=lifespan,
     )
     app.state.hub = hub

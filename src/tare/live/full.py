@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tare.core.safe_folder import SafeFolder
 from tare.live.watch import FollowedCampaign
 from tare.plugins.collectors.sampler import read_timeline
@@ -11,7 +9,7 @@ from tare.report.charts.painting import Painter
 from tare.report.content import content
 from tare.report.formats.page import render
 from tare.report.report_statistics import ReportStatistics
-from tare.storage.manifest import altered
+from tare.storage.manifest import with_altered
 from tare.storage.pseudonymous import PseudonymousView, read_shown
 from tare.storage.telemetry import imported_timeline
 
@@ -33,7 +31,7 @@ def full_report(watched: FollowedCampaign) -> str:
 def _render(watched: FollowedCampaign) -> str:
     campaign = read_shown(watched.folder, watched.pseudonyms.entries)
     view = PseudonymousView(campaign.pseudonyms)
-    campaign = msgspec.structs.replace(campaign, altered=altered(campaign))
+    campaign = with_altered(campaign)
     folder = SafeFolder(watched.folder)
     statistics = ReportStatistics.of(campaign)
     found = content(

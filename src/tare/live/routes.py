@@ -195,6 +195,12 @@ def failed(request: Request, error: Exception) -> Response:
     return HTMLResponse(pages.render("message.html", values), status)
 
 
+def unreadable(request: Request, error: Exception) -> Response:
+    """Return an error page for a request that needs what the file system does not give."""
+    why = error.strerror if isinstance(error, OSError) else ""
+    return failed(request, HTTPException(503, f"A file of this campaign cannot be read: {why}."))
+
+
 _RUN = "/c/{name}/run/{case}/{attempt}"
 ROUTES = [
     Route("/", overview),

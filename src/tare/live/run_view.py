@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tare.core.attempt import Attempt, State
-from tare.core.errors import CampaignError
+from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import format_seconds
@@ -53,6 +53,7 @@ class RunPage:
     figures: tuple[tuple[str, str, str], ...]
     n_more_figures: int
     environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    unreadable: tuple[str, ...]
 
 
 def run_page(
@@ -62,10 +63,14 @@ def run_page(
     attempt: Attempt,
     pseudonyms: Pseudonyms = NO_PSEUDONYMS,
 ) -> RunPage:
-    """Return the page's content for an attempt, with the ends of its output streams."""
+    """Return the page's content for an attempt, with the ends of its output streams.
+
+    What is there and cannot be read is named in `unreadable`, with the reason.
+    """
     state = campaign_state.state_of(attempt)
     folder = SafeFolder(campaign_state.folder, attempt.folder)
     figures = _figures(attempt)
+    unreadable: list[str] = []
     return RunPage(
         url=run_url(name, attempt),
         campaign_url=campaign_url(name),
@@ -76,8 +81,10 @@ def run_page(
         reason="" if state is State.DONE else visible(reason(campaign_state, attempt)),
         facts=tuple(_facts(attempt, state)),
         siblings=tuple(_siblings(name, campaign_state, attempt)),
-        streams=_streams(run_url(name, attempt), folder, pseudonyms, is_live=state is State.RUNNING),
-        commands=tuple(read_commands(folder, pseudonyms)),
+        streams=_streams(
+            run_url(name, attempt), folder, pseudonyms, is_live=state is State.RUNNING, unreadable=unreadable
+        ),
+        commands=tuple(_commands(folder, pseudonyms, unreadable)),
         transport=visible(attempt.transport_evidence),
         traffic=tuple(
             (visible(host), visible(interface), one.tx_bytes, one.rx_bytes, one.tx_packets + one.rx_packets)
@@ -86,7 +93,8 @@ def run_page(
         ),
         figures=tuple(figures[:_MOST_FIGURES]),
         n_more_figures=max(len(figures) - _MOST_FIGURES, 0),
-        environment=tuple(_environment(campaign_state.folder, attempt, pseudonyms)),
+        environment=tuple(_environment(campaign_state.folder, attempt, pseudonyms, unreadable)),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -118,16 +126,34 @@ def _siblings(name: str, campaign_state: CampaignState, attempt: Attempt) -> lis
     return [(str(one.attempt), run_url(name, one)) for one in alike] if len(alike) > 1 else []
 
 
-def _streams(url: str, folder: SafeFolder, pseudonyms: Pseudonyms, *, is_live: bool) -> tuple[Stream, ...]:
+def _streams(
+    url: str, folder: SafeFolder, pseudonyms: Pseudonyms, *, is_live: bool, unreadable: list[str]
+) -> tuple[Stream, ...]:
     found = []
-    for name, stream in find_streams(folder).items():
+    try:
+        streams = find_streams(folder)
+    except UnreadableFile as error:
+        unreadable.append(f"The folder of the run cannot be read: {error.strerror}.")
+        return ()
+    for name, stream in streams.items():
         try:
             chunk = read_chunk(stream, pseudonyms=pseudonyms, is_live=is_live)
-        except OSError:  # it was removed after the listing, or may not be read
+        except FileNotFoundError:  # it was removed after the listing
+            continue
+        except OSError as error:
+            unreadable.append(f"{visible(name)} cannot be read: {error.strerror}.")
             continue
         address = quote(name, safe="")
         found.append(Stream(name, chunk, f"/api{url}/log/{address}", f"{url}/file/{address}"))
     return tuple(found)
+
+
+def _commands(folder: SafeFolder, pseudonyms: Pseudonyms, unreadable: list[str]) -> list[Command]:
+    try:
+        return read_commands(folder, pseudonyms)
+    except UnreadableFile as error:
+        unreadable.append(f"Its commands cannot be read: {error.strerror}.")
+        return []
 
 
 def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
@@ -143,15 +169,16 @@ def _figures(attempt: Attempt) -> list[tuple[str, str, str]]:
 
 
 def _environment(
-    folder: Path, attempt: Attempt, pseudonyms: Pseudonyms
+    folder: Path, attempt: Attempt, pseudonyms: Pseudonyms, unreadable: list[str]
 ) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
     """Return the facts of each host; the attempt's environment file is looked up among those that exist."""
-    names = {one.name for one in SafeFolder(folder, "environments").files("*.json")}
-    if f"{attempt.environment}.json" not in names:
-        return []
     try:
+        names = {one.name for one in SafeFolder(folder, "environments").files("*.json")}
+        if f"{attempt.environment}.json" not in names:
+            return []
         found = PseudonymousView(pseudonyms).signed(read_environment(folder, str(attempt.environment)))
-    except CampaignError:
+    except (CampaignError, UnreadableFile) as error:
+        unreadable.append(f"Its environment cannot be read: {visible(pseudonyms.text(str(error)))}.")
         return []
     return [
         (visible(host), tuple((words(name), visible(text)) for name, text in facts.items()))

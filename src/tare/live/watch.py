@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
-from tare.core.errors import CampaignError
+from tare.core.errors import STORAGE_FAULTS, CampaignError, UnreadableFile
 from tare.core.pseudonyms import Pseudonyms, merged
 from tare.core.safe_folder import SafeFolder
 from tare.live.campaign_state import CampaignState
@@ -85,12 +85,21 @@ class FollowedCampaign:
         return news.fault
 
     def fail(self, error: Exception, revision: int) -> None:
-        """Show `error`, a defect of Tare, in place of the campaign until its plan changes, and log it."""
-        logging.getLogger("uvicorn.error").error("campaign %s", self.name, exc_info=error)
+        """Show `error` in place of the campaign.
+
+        A file that cannot be read is tried again. Any other error is a defect of Tare: it is logged, and
+        shown until the plan changes.
+        """
+        self.revision = revision
         self.campaign_state = self.statistics = None
+        self._tail = JournalTail(self.folder / JOURNAL)  # the next state needs all events again
+        if isinstance(error, CampaignError | UnreadableFile):
+            self._plan_seen = ()
+            self.fault = self.pseudonyms.text(_reason(error))
+            return
+        logging.getLogger("uvicorn.error").error("campaign %s", self.name, exc_info=error)
         kind, text = type(error).__name__, self.pseudonyms.text(str(error))
         self.fault = f"a defect of Tare: {kind}: {text}; 'tare status {self.shown_folder}' may tell more"
-        self.revision = revision
 
     def are_statistics_due(self, now: float) -> bool:
         """Return whether to compute the statistics again: something changed, and the waiting time is over."""
@@ -117,7 +126,7 @@ class FollowedCampaign:
             self._show_with(read_pseudonyms(self.folder, self._redacted))
             plan = self._view.plan(read_plan(self.folder))
         except (CampaignError, OSError) as error:
-            return self.pseudonyms.text(str(error))
+            return self.pseudonyms.text(_reason(error))
         self._plan_seen = seen
         if self.campaign_state is None:
             self.campaign_state = CampaignState(self.folder, plan, revision)
@@ -129,6 +138,12 @@ class FollowedCampaign:
     def _show_with(self, pseudonyms: Pseudonyms) -> None:
         if pseudonyms != self.pseudonyms:
             self.pseudonyms, self._view = pseudonyms, PseudonymousView(pseudonyms)
+
+
+def _reason(error: CampaignError | OSError) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: cannot read: {error.strerror}"
+    return str(error)
 
 
 class Hub:
@@ -289,15 +304,31 @@ class Hub:
             yield name, self.campaigns.get(name) or FollowedCampaign(name, folder, self.redacted)
 
     def _campaign_folders(self) -> Iterator[Path]:
+        """Yield the folders of campaigns, and those that may be one: what is shown must not look absent."""
         for folder in self.folders:
-            if is_campaign(folder):
+            if self._is_shown(folder):
                 yield folder
                 continue
             try:
                 inside = sorted(folder.iterdir())
-            except OSError:  # it was removed or is not readable: there is nothing to show
+            except (FileNotFoundError, NotADirectoryError):
                 continue
-            yield from (one for one in inside if is_campaign(one))
+            except OSError:
+                inside = sorted(one for one in self._names if one.parent == folder)
+            yield from (one for one in inside if self._may_be_campaign(one))
+
+    def _is_shown(self, folder: Path) -> bool:
+        """Return whether a folder that the user named is a campaign, not one that holds campaigns."""
+        try:
+            return is_campaign(folder)
+        except UnreadableFile:
+            return folder in self._names or not any(one.parent == folder for one in self._names)
+
+    def _may_be_campaign(self, folder: Path) -> bool:
+        try:
+            return is_campaign(folder)
+        except UnreadableFile as error:  # folders of other users are not for this reader
+            return folder in self._names or error.errno in STORAGE_FAULTS
 
     def _signs_of(self, folder: Path) -> Pseudonyms:
         try:

@@ -19,7 +19,7 @@ from tare.core.workload import InlineDefinition
 from tare.plan.combinations import all_factors
 from tare.plan.layouts import fits
 
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_LEVELS = 3, 12
 _ANY_MPI = "srun"
 """The launcher that starts the ranks of any MPI, and so does not read the options of a certain MPI."""
 
@@ -89,7 +89,10 @@ def across_workloads(plan: Plan) -> Iterator[str]:
 def _levels(plan: Plan, name: str) -> str:
     rows = [case.settings for case in plan.cases]
     levels = dict.fromkeys(plan.written(name, row[name]) for row in rows if name in row)
-    return f"{name} is {' or '.join(levels)}" if levels else f"no case has {name}"
+    named = [*levels][:_MOST_LEVELS]
+    if len(levels) > len(named):
+        named.append(f"one of {len(levels) - len(named)} more")
+    return f"{name} is {' or '.join(named)}" if levels else f"no case has {name}"
 
 
 def check_crossing(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:

@@ -26,8 +26,8 @@ SCRIPT = "software.sh"
 FOLDER = "software"
 """The subfolder of an attempt's folder for what the steps print, and for faults."""
 
-_SHELL = ("/bin/bash", "--posix")
-"""A bash that reads no file of its own accord; see _READ_BASH_ENV."""
+_SHELL = ("/bin/bash", "-p")
+"""A bash that reads no file of its own accord; see _BEGIN_AS_SH."""
 
 _N_WORDS = 6  # that `loaded` puts before a command
 _MARK = "TARE_SOFTWARE"
@@ -39,21 +39,37 @@ _MOST_FAULTS = 100
 _OVER = "over"
 """What stands in place of the code of a step that has not ended while a host that is asked may take."""
 
-_RUN = f"""\
+_KNOWN = f"""\
+[ "${{{_MARK}-}}" != "$tare_hash" ] || {{ set +p; exec "${{@:4}}"; }}
+"""
+"""Become the program at once where its launcher has loaded the software."""
+
+_BEGIN_AS_SH = """\
+[ -o posix ] || {
+  set +p
+  exec -a sh /bin/bash ${BASH_EXECUTION_STRING+-c "$BASH_EXECUTION_STRING"} "$0" "$@"
+}
+set +o posix
+"""
+"""Begin again as ``sh``, which reads no file either, and takes over exported functions of every name.
+
+The first bash reads no file because of its -p, and passes functions on. ``bash --posix`` complains of
+functions whose names are no identifiers, such as ``module-use``.
+"""
+
+_RUN = """\
 # Arguments: ROLE FOLDER VARIABLES PROGRAM ARGUMENTS…  VARIABLES are those that the steps must not change.
 tare_role=$1 tare_folder=$2 tare_names=$3
 shift 3
-[ "${{{_MARK}-}}" != "$tare_hash" ] || exec "$@"
 tare_program=("$@")
 set -- # a file that a step reads must not take the program's arguments for its own
 tare_kept=()
-for tare_name in ${{tare_names//,/ }}; do
-  [ -z "${{!tare_name+set}}" ] || tare_kept+=("$tare_name=${{!tare_name}}")
+for tare_name in ${tare_names//,/ }; do
+  [ -z "${!tare_name+set}" ] || tare_kept+=("$tare_name=${!tare_name}")
 done
 """
 
 _READ_BASH_ENV = """\
-set +o posix
 if [ -n "${BASH_ENV-}" ]; then
   eval "tare_file=\\"$BASH_ENV\\""
   [ ! -r "$tare_file" ] || . "$tare_file"
@@ -140,7 +156,17 @@ def with_script(stage: Stage, layers: Layers) -> Stage:
     if not layers:
         return stage
     text = "\n".join(
-        [f"tare_hash={digest_of(layers)}", _RUN, _READ_BASH_ENV, *_functions(), *_steps(layers), "", _BECOME]
+        [
+            f"tare_hash={digest_of(layers)}",
+            _KNOWN,
+            _BEGIN_AS_SH,
+            _RUN,
+            _READ_BASH_ENV,
+            *_functions(),
+            *_steps(layers),
+            "",
+            _BECOME,
+        ]
     )
     return msgspec.structs.replace(stage, files={**stage.files, SCRIPT: text, f"{FOLDER}/.keep": ""})
 
@@ -178,6 +204,7 @@ def asking(script: str, layers: Layers) -> str:
         return script
     text = "\n".join(
         [
+            _BEGIN_AS_SH,
             f"tare_hash={digest_of(layers)} tare_role=ask tare_folder=$1; shift",
             _READ_BASH_ENV,
             *_functions(),

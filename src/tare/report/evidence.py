@@ -54,16 +54,19 @@ class Evidence(msgspec.Struct, frozen=True):
 def read_evidence(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> Evidence:
     """Return the evidence in an attempt's `folder`.
 
-    A stream that the file system does not give says so; links and other files that are not read are left out.
+    A stream that cannot be read says so; links and the like, which are no streams, are left out.
 
     The streams of the last stage are ``stdout`` and ``stderr``. Those of earlier stages have the stage's name
     in theirs.
     """
-    files = (one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr"))
+    try:
+        files = [one for one in folder.files() if one.name.split(".")[-1] in ("stdout", "stderr")]
+    except UnreadableFile as error:
+        return Evidence([], {"stdout": f"[ the folder of the run cannot be read: {error.strerror} ]"})
     streams = {visible(one.name): _stream(one, pseudonyms) for one in files}
     shown = {name: text for name, text in streams.items() if text is not None}
     try:
-        return Evidence(_commands(folder, pseudonyms), shown)
+        return Evidence(read_commands(folder, pseudonyms), shown)
     except UnreadableFile as error:
         return Evidence([], {_COMMANDS: _not_given(error), **shown})
 
@@ -102,15 +105,10 @@ def pack_all(
 
 
 def read_commands(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) -> list[Command]:
-    """Return the commands of an attempt's stages; none if they were not recorded or cannot be read."""
-    try:
-        return _commands(folder, pseudonyms)
-    except UnreadableFile:
-        return []
+    """Return the commands of an attempt's stages; none if they were not recorded, or are no list of commands.
 
-
-def _commands(folder: SafeFolder, pseudonyms: Pseudonyms) -> list[Command]:
-    """Return what `read_commands` does. Raises UnreadableFile if the file system fails."""
+    Raises UnreadableFile if the file system fails.
+    """
     try:
         data = (folder / _COMMANDS).read(_MOST_COMMAND_BYTES)
         found = msgspec.json.decode(data, type=list[Command])

@@ -229,5 +229,6 @@ def read_environment(folder: Path, name: str) -> Environment:
 
 
 def _read_environments(folder: Path) -> dict[str, Environment]:
-    names = (one.name.removesuffix(".json") for one in SafeFolder(folder, ENVIRONMENTS).files("*.json"))
+    with CampaignError.for_files(folder):
+        names = [one.name.removesuffix(".json") for one in SafeFolder(folder, ENVIRONMENTS).files("*.json")]
     return {name: read_environment(folder, name) for name in names}

@@ -6,12 +6,15 @@ changed, removed or replaced later is found. A file that is added later is not e
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 from tare.core.campaign import Campaign
-from tare.core.errors import CampaignError, UnreadableFile
+from tare.core.errors import STORAGE_FAULTS, CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 
 NAME = "SHA256SUMS"
@@ -35,13 +38,16 @@ def write_manifest(folder: SafeFolder) -> str:
     the file system fails. Another file that cannot be read, such as a large one, is not listed.
     """
     lines = []
-    for name in _names(folder):
-        try:
-            lines.append(f"{_digest(folder / name)}  {name}\n")
-        except UnreadableFile as error:
-            raise CampaignError.from_os(folder.root, error) from error
-        except OSError:
-            continue
+    try:
+        for name in _names(folder):
+            try:
+                lines.append(f"{_digest(folder / name)}  {name}\n")
+            except UnreadableFile:
+                raise
+            except OSError:
+                continue
+    except UnreadableFile as error:
+        raise CampaignError.from_os(folder.root, error) from error
     text = "".join(lines).encode()
     if not text:
         return ""
@@ -75,30 +81,41 @@ def check_manifest(folder: SafeFolder, digest: str) -> Iterator[tuple[str, str]]
             yield match[2], f"cannot be read: {error.strerror}"
 
 
-def altered(campaign: Campaign) -> dict[str, str]:
-    """Return what is wrong with the evidence of runs, by attempt folder, judged by their lists alone.
+def with_altered(campaign: Campaign) -> Campaign:
+    """Return `campaign` with what is wrong with the evidence of its runs, judged by their lists alone.
 
     The listed files themselves are not read: tare.storage.verifying does that.
     """
-    found = {}
+    altered, unreadable = {}, {}
     for one in campaign.attempts:
         if not one.evidence:
             continue
         folder = SafeFolder(campaign.folder, one.folder)
-        if not folder.is_folder():
-            found[one.folder] = "missing"
-        elif _list_of(folder, one.evidence) is None:
-            found[one.folder] = "changed"
-    return found
+        try:
+            if what := _fault_of_list(folder, one.evidence):
+                altered[one.folder] = what
+        except OSError as error:
+            unreadable[one.folder] = f"{NAME} cannot be read: {error.strerror}"
+    return msgspec.structs.replace(campaign, altered=altered, unreadable=unreadable)
 
 
-def _list_of(folder: SafeFolder, digest: str) -> bytes | None:
-    """Return the list in `folder`; None where its SHA-256 is not `digest`."""
+_UNKNOWN = STORAGE_FAULTS | {errno.EACCES, errno.EPERM}
+
+
+def _fault_of_list(folder: SafeFolder, digest: str) -> str:
+    """Return what is wrong with the list in `folder`, whose SHA-256 is to be `digest`; empty if nothing is.
+
+    Raises OSError where that is unknown.
+    """
+    if not folder.is_folder():
+        return "missing"
     try:
         text = (folder / NAME).read(MOST_BYTES)
-    except OSError:
-        return None
-    return text if hashlib.sha256(text).hexdigest() == digest else None
+    except OSError as error:
+        if error.errno in _UNKNOWN:
+            raise
+        return "changed"
+    return "" if hashlib.sha256(text).hexdigest() == digest else "changed"
 
 
 def n_listed(folder: SafeFolder) -> int:
@@ -110,15 +127,22 @@ def n_listed(folder: SafeFolder) -> int:
 
 
 def _names(root: SafeFolder) -> list[str]:
-    """Return the names of files in and below `root`, outermost first, at most MOST_FILES."""
+    """Return the names of files in and below `root`, outermost first, at most MOST_FILES.
+
+    A folder that its program has closed is left out. Raises UnreadableFile if the file system fails.
+    """
     found, folders = list[str](), [""]
     for _ in range(_DEPTH):
         below = list[str]()
         for folder in folders:
             at = root / folder if folder else root
             prefix = f"{folder}/" if folder else ""
-            found += [prefix + one.name for one in at.files() if prefix + one.name != NAME]
-            below += [prefix + one.name for one in at.folders()]
+            try:
+                found += [prefix + one.name for one in at.files() if prefix + one.name != NAME]
+                below += [prefix + one.name for one in at.folders()]
+            except UnreadableFile as error:
+                if error.errno in STORAGE_FAULTS:
+                    raise
             if len(found) >= MOST_FILES:
                 return _plain(found)
         folders = below

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.core.errors import CampaignError
+from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.pseudonyms import MOST_ENTRIES, Pseudonyms, fault_of, merged
 from tare.core.safe_folder import SafeFolder
 from tare.storage.reading import read_json
@@ -45,6 +45,8 @@ def _key_of(folder: Path) -> str:
     try:
         with SafeFolder(folder, _JOURNAL).reader() as file:
             line = file.readline(_MOST_OF_LINE)
+    except UnreadableFile as error:  # with another key, the same name would have another pseudonym
+        raise CampaignError.from_os(folder, error) from error
     except OSError:
         return ""
     return hashlib.blake2b(line, digest_size=16).hexdigest() if line else ""

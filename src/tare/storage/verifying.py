@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tare.core.attempt import Attempt, State
-from tare.core.errors import CampaignError
+from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.storage import sealing
 from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, unrecorded_folders
-from tare.storage.journal import MOST_BYTES, DamagedLine, Event, LineReader, has_sum
-from tare.storage.journal_state import JournalState
+from tare.storage.journal import MOST_BYTES, AttemptEnded, DamagedLine, Event, LineReader, has_sum
+from tare.storage.journal_state import JournalState, Key, key_of
 from tare.storage.manifest import check_manifest, n_listed
 
 
@@ -69,9 +69,7 @@ def verify(folder: Path) -> Verification:
         faults += [
             Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(root, one)
         ]
-    faults += [
-        Discrepancy(name, "no line of the journal names it") for name in unrecorded_folders(root, attempts)
-    ]
+    faults += list(_unrecorded(root, attempts))
     return Verification(
         faults=tuple(faults),
         n_lines=len(lines),
@@ -84,17 +82,17 @@ def verify(folder: Path) -> Verification:
 
 def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[bytes], list[Event]]:
     """Return the lines and the readable events; what is wrong with other lines is added to `faults`."""
-    if not journal.exists():
-        return [], []
     try:
         data = journal.read(MOST_BYTES)
+    except FileNotFoundError:
+        return [], []
     except OSError as error:
         faults.append(Discrepancy(JOURNAL, f"cannot be read: {error.strerror}"))
         return [], []
     *lines, rest = data.split(b"\n")
     if rest:
         faults.append(Discrepancy(f"{JOURNAL}:{len(lines) + 1}", "cut short, as a crash leaves a line"))
-    reader, events = LineReader(), list[Event]()
+    reader, events, ended = LineReader(), list[Event](), set[Key]()
     for number, line in enumerate(lines, 1):
         try:
             event = reader.read(line)
@@ -102,6 +100,12 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
             faults.append(Discrepancy(f"{JOURNAL}:{number}", f"damaged: {error}"))
             continue
         events.append(event)
+        if isinstance(event, AttemptEnded):
+            key = key_of(event.attempt)
+            if key in ended:
+                what = f"{event.attempt.folder} had ended before; are two journals in this one?"
+                faults.append(Discrepancy(f"{JOURNAL}:{number}", what))
+            ended.add(key)
         if not has_sum(line):
             raw = json.loads(
                 line.decode(errors="replace"), parse_int=str, parse_float=str
@@ -111,6 +115,15 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
                 for name in _unknown(raw, event)
             ]
     return lines, events
+
+
+def _unrecorded(root: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[Discrepancy]:
+    try:
+        for name in unrecorded_folders(root, attempts):
+            yield Discrepancy(name, "no line of the journal names it")
+    except UnreadableFile as error:
+        where = Path(str(error.filename)).relative_to(root.root).as_posix()
+        yield Discrepancy(where, f"cannot be read: {error.strerror}")
 
 
 def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:
@@ -162,11 +175,10 @@ def seal_faults(
 
     If `signers` are given, a seal is required, and it must be signed by `signer` (see sealing.signer_of).
     """
-    if not sealing.is_sealed(root):
-        return "", [
-            Discrepancy(sealing.SEAL, f"it is not sealed by {signer}, nor by anybody")
-        ] if signers else []
     try:
+        if not sealing.is_sealed(root):
+            missing = Discrepancy(sealing.SEAL, f"it is not sealed by {signer}, nor by anybody")
+            return "", [missing] if signers else []
         sealed_by = sealing.signer_of(root, signers, signer)
         return sealed_by, [Discrepancy(*one) for one in sealing.broken(root)]
     except CampaignError as error:

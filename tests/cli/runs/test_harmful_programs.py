@@ -38,6 +38,12 @@ HARMS = {
     7: ("rm stdout; ln -s /etc/passwd stdout", State.INVALID, "a symbolic link, which is not followed"),
     8: ('rm -rf "$PWD"', State.INVALID, ""),
     9: ('mv "$PWD" "$PWD.gone"; ln -s /etc "$PWD"', State.INVALID, ""),
+    11: (
+        "mkdir -p software ranks/run transport/run x/y; chmod 0 x/y ranks/run transport/run; "
+        "chmod 0 software ranks transport x",
+        State.DONE,
+        "",
+    ),
     10: ("yes", State.FAILED, "to stdout and was ended"),
 }
 

@@ -88,6 +88,20 @@ def test_folders_that_are_missing_or_not_in_the_journal_are_named(tare_here: Tar
     assert found[f"{gone.parent.relative_to(campaign).as_posix()}/7.7"] == "no line of the journal names it"
 
 
+def test_a_run_that_two_lines_end_is_named(tare_here: Tare, campaign: Path) -> None:
+    """The journal of another campaign of the same study was taken for later news of the same runs."""
+    lines = (campaign / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (campaign / "journal.jsonl").write_bytes(b"".join([*lines, *lines]))
+    found = faults(tare_here)
+    assert [where for where, _ in found] == [
+        f"journal.jsonl:{len(lines) + number}"
+        for number, line in enumerate(lines, 1)
+        if line.startswith(b'{"event":"ended"')
+    ]
+    assert all(what.endswith("had ended before; are two journals in this one?") for _, what in found)
+    assert len(found) == 4
+
+
 def test_every_flipped_bit_of_the_journal_is_found(tare_here: Tare, campaign: Path) -> None:
     from tare.storage.verifying import verify
 

@@ -13,6 +13,7 @@ from tare.cli.commands.compare import read_reference
 from tare.cli.options import mean_option, unpaired_option
 from tare.core.comparison import Mean
 from tare.core.errors import CampaignError, UsageError
+from tare.core.user_files import replacing
 from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -242,17 +243,17 @@ def _summarise(found: Check, undecided: Undecided, target: str, folder: Path) ->
                 "--summary github: GITHUB_STEP_SUMMARY is not set; run it in a step of GitHub Actions, or "
                 "give a file"
             )
-        _write(Path(file), check_markdown(found), mode="a")  # steps of a job share the file
+        _write(Path(file), check_markdown(found), is_added=True)  # steps of a job share the file
         for annotation in github_annotations(found, undecided):
             echo(annotation, err=True)
     else:
         _write(Path(target), check_markdown(found))
 
 
-def _write(path: Path, text: str, mode: str = "w") -> None:
+def _write(path: Path, text: str, *, is_added: bool = False) -> None:
     try:
-        with path.open(mode, encoding="utf-8", errors="replace") as stream:
-            stream.write(text)
+        with path.open("ab") if is_added else replacing(path) as file:
+            file.write(text.encode(errors="replace"))
     except OSError as error:
         raise CampaignError(f"{path}: cannot write: {error.strerror}") from error
 

@@ -9,6 +9,7 @@ import click
 
 from tare.cli.options import redact_option
 from tare.core.errors import UsageError
+from tare.core.user_files import replacing
 
 
 @click.command()
@@ -51,7 +52,7 @@ def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, .
         sys.stdout.flush()
         return
     try:
-        with output.open("wb") as file:
+        with replacing(output) as file:
             export(campaign, Format(form), file)
     except OSError as error:
         raise UsageError(f"{output}: cannot write: {error.strerror}; choose another --output") from error

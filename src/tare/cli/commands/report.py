@@ -176,13 +176,13 @@ def _write(folder: Path, target: Path, wanted: set[Format], options: _Options) -
 
 
 def _campaign(folder: Path, options: _Options) -> Campaign:
-    from tare.storage.manifest import altered
+    from tare.storage.manifest import with_altered
     from tare.storage.pseudonymous import read_shown
 
     campaign = msgspec.structs.replace(
         read_shown(folder, options["redacted"]), is_unpaired=options["unpaired"], mean=Mean(options["mean"])
     )
-    return msgspec.structs.replace(campaign, altered=altered(campaign))
+    return with_altered(campaign)
 
 
 def _base(campaign: Campaign, texts: Sequence[str]) -> Settings | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
+from tare.core.errors import CampaignError
 from tare.core.telemetry import Timeline, Track
 from tare.core.telemetry_sources import time_series
 from tare.report.charts.panels import Line, Panel, Point
@@ -29,7 +30,10 @@ _LEAST_STEPS = 5  # in one run
 _GAP = 0.03  # between runs, as a share of the drawn time
 
 ReadTimeline = Callable[[Attempt], Timeline | None]
-"""A function that reads the telemetry of an attempt's hosts over time, or returns None."""
+"""A function that reads the telemetry of an attempt's hosts over time; None if there is none.
+
+It raises CampaignError if there is some that cannot be read.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +75,11 @@ class NodeTimeline:
 
 @dataclasses.dataclass(frozen=True)
 class NodeTimelines:
-    """The charts over time, and a sentence on what they leave out."""
+    """The charts over time, and sentences on what they leave out, and on what could not be read."""
 
     shown: tuple[NodeTimeline, ...] = ()
     left_out: str = ""
+    unreadable: str = ""
 
 
 def node_timelines(
@@ -94,16 +99,30 @@ def node_timelines(
     kinds = [(name, one.title, one.unit) for name, one in time_series().items()]
     found: list[NodeTimeline] = []
     n_cases = 0
+    unreadable: list[str] = []
     for case in placed:
         if case not in cases or n_cases == MOST_CASES:
             continue
-        timelines = [(attempt.block, read(attempt)) for attempt in _spread(runs[case])]
+        timelines = []
+        for attempt in _spread(runs[case]):
+            try:
+                timelines.append((attempt.block, read(attempt)))
+            except CampaignError as error:
+                unreadable.append(str(error))
         known = [(block, one) for block, one in timelines if one is not None and one.epochs]
         drawn = [_node_timeline(case, known, *kind, variants) for kind in kinds]
         found += [timeline for timeline in drawn if timeline is not None]
         n_cases += any(timeline is not None for timeline in drawn)
     most = max(map(len, runs.values()), default=0)
-    return NodeTimelines(tuple(found), _left_out(n_cases, len(runs), most) if found else "")
+    left_out = _left_out(n_cases, len(runs), most) if found else ""
+    return NodeTimelines(tuple(found), left_out, _unreadable(unreadable))
+
+
+def _unreadable(reasons: Sequence[str]) -> str:
+    if not reasons:
+        return ""
+    which = f"the telemetry of {count(len(reasons), 'run')} cannot be read"
+    return visible(f"{which}{', such as' if len(reasons) > 1 else ''}: {reasons[0]}")
 
 
 def _spread(runs: Sequence[Attempt]) -> list[Attempt]:

@@ -91,6 +91,8 @@ def quality_warnings(quality: Quality, campaign: Campaign, variants: Variants) -
     rows, odd = [], []
     if campaign.altered:
         rows.append(_altered(campaign))
+    if campaign.unreadable:
+        rows.append(_unreadable(campaign))
     if quality.imprecision is not None:
         text = imprecision_words(quality.imprecision)
         rows.append(QualityWarningRow("The campaign", "", text, cure_of_noise(quality.imprecision), ()))
@@ -109,11 +111,26 @@ def quality_warnings(quality: Quality, campaign: Campaign, variants: Variants) -
         else:
             odd += _odd_runs(alike, runs, variants)
     is_clear = (
-        not (quality.warnings or changes or campaign.altered)
+        not (quality.warnings or changes or campaign.altered or campaign.unreadable)
         and quality.imprecision is None
         and any(quality.n_tested.values())
     )
     return QualityWarnings(tested(quality), tuple(rows), tuple(odd), is_clear)
+
+
+def _some(faults: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return how many runs have `faults`, their pronoun, and the first ones with what is wrong."""
+    count = len(faults)
+    some = [f"{folder} ({what})" for folder, what in islice(faults.items(), _MOST_ALTERED)]
+    more = [f"{count - len(some)} more"] if count > len(some) else []
+    whose, they = ("1 run", "it") if count == 1 else (f"{count} runs", "they")
+    return whose, they, listed([*some, *more])
+
+
+def _unreadable(campaign: Campaign) -> QualityWarningRow:
+    whose, they, which = _some(campaign.unreadable)
+    text = f"Whether the evidence of {whose} changed after {they} ended is unknown: {which}"
+    return QualityWarningRow("The campaign", "", text, "make it readable, then report again", ())
 
 
 def _altered(campaign: Campaign) -> QualityWarningRow:
@@ -121,11 +138,8 @@ def _altered(campaign: Campaign) -> QualityWarningRow:
 
     The figures are in the journal, so they may be unchanged.
     """
-    count = len(campaign.altered)
-    some = [f"{folder} ({what})" for folder, what in islice(campaign.altered.items(), _MOST_ALTERED)]
-    more = [f"{count - len(some)} more"] if count > len(some) else []
-    whose, they = ("1 run", "it") if count == 1 else (f"{count} runs", "they")
-    text = f"The evidence of {whose} is not what it was when {they} ended: {listed([*some, *more])}"
+    whose, they, which = _some(campaign.altered)
+    text = f"The evidence of {whose} is not what it was when {they} ended: {which}"
     return QualityWarningRow(
         "The campaign", "", text, "'tare verify' names each file; restore them from a copy", ()
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tare.core.errors import UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import JobResult, Task
 from tare.plugins.backends.batch import record
@@ -31,10 +32,15 @@ class InFlightJob(msgspec.Struct):
 
 
 def recorded_job(task: Task) -> str | None:
-    """Return the id of a task's job, as it is recorded in the task's folder; None where there is none."""
+    """Return the id of a task's job, as it is recorded in the task's folder; None where there is none.
+
+    Raises UnreadableFile if the file system fails: the job may be running, and must not be submitted again.
+    """
     try:
         found = SafeFolder(task.folder, "job").read(MOST_NAME)
         return found.decode(errors="replace").strip() or None
+    except UnreadableFile:
+        raise
     except OSError:
         return None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.core.errors import CampaignError
+from tare.core.errors import NOT_JSON, CampaignError
 from tare.core.packets import STORED, Counted
 from tare.core.safe_folder import SafeFolder
 
@@ -46,7 +46,7 @@ def read_counts(text: str, cure: str = "") -> Counted:
     permission.
     """
     for line in reversed(text.splitlines()):
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(*NOT_JSON):
             report = msgspec.json.decode(line.encode(), type=_Line)
             if report.is_refused:
                 return Counted(fault=f"{_REFUSED}: {cure}" if cure else _REFUSED)

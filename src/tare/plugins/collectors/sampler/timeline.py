@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.core.errors import NOT_JSON
+from tare.core.errors import NOT_JSON, CampaignError
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Span, Timeline, Track
 from tare.core.telemetry_sources import drawn_against_time, time_series
@@ -13,11 +13,16 @@ _LEAST_S = 0.05  # between points, because the kernel counts CPU time in ticks o
 
 
 def read_timeline(folder: SafeFolder) -> Timeline | None:
-    """Return the timeline of the attempt in `folder`. Return None if there is no readable recording."""
+    """Return the timeline of the attempt in `folder`; None if there is no recording.
+
+    Raises CampaignError if there is one that cannot be read.
+    """
     try:
         recording = read(folder)
-    except (OSError, *NOT_JSON):
-        return None
+    except OSError as error:
+        raise CampaignError(f"{error.filename or folder.path}: cannot be read: {error.strerror}") from error
+    except NOT_JSON as error:
+        raise CampaignError(f"{folder.path}: the recording is damaged: {error}") from error
     return None if recording is None else timeline(recording)
 
 
