@@ -12,7 +12,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.job import Exit
 from tare.core.scheduler import JobResult
 from tare.core.telemetry import Epoch
-from tare.execution.batch import _without_around
+from tare.execution.batch import without_around
 from tare.storage.campaign import read_campaign
 
 STUDY = """\
@@ -171,6 +171,6 @@ def test_mistakes_in_those_of_a_workload_are_told_before_anything_runs(
 def test_their_time_in_a_job_is_none_of_the_programs_either() -> None:
     names = ("prologue-1", "build", "run", "epilogue-1")
     epochs = tuple(Epoch(name, 10.0 * n, 10.0 * n + 4) for n, name in enumerate(names))
-    found = _without_around(JobResult(name="t", exit=Exit(code=0, elapsed_s=16.0), epochs=epochs))
+    found = without_around(JobResult(name="t", exit=Exit(code=0, elapsed_s=16.0), epochs=epochs))
     assert [one.stage for one in found.epochs] == ["build", "run"]
     assert found.exit.elapsed_s == 8.0
