@@ -7,6 +7,7 @@ six). It has no closing line, so only its last message size shows whether it is 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -123,8 +124,21 @@ class Table:
         self.n_figures = max(len(names) - 1, 1)
         self.validation = names.index(_VALIDATION) if _VALIDATION in names else None
         fields = (self._field(name) for name in (names[1:] if has_sizes else names))
-        size = [r"([0-9]{1,15})"] if has_sizes else []
-        self.pattern = re.compile(r"\s*" + r"\s+".join([*size, *fields]))
+        size = ["[0-9]{1,15}"] if has_sizes else []
+        row = r"[^\S\n]+".join([*size, *fields])
+        self.pattern = re.compile(rf"(?:[^\S\n]*{row}[^\S\n]*(?:\n|\Z))++")
+
+    def rows_in(self, lines: str) -> list[tuple[str, ...]]:
+        """Return the rows in `lines`, if each line is a whole row under the heads; else an empty list."""
+        if self.pattern is None or self.pattern.fullmatch(lines) is None:
+            return []
+        words = iter(lines.split())
+        return list(zip(*[words] * len(self.heads), strict=True))
+
+    @functools.cached_property
+    def sizes(self) -> list[int]:
+        """The message sizes in the first column, to be asked for after the last row was read."""
+        return [int(row[0]) for row in self.rows]
 
     def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
         """Yield the index of each column with a figure of merit, its name, and its percentile, if any."""
@@ -138,8 +152,8 @@ class Table:
     @staticmethod
     def _field(name: str) -> str:
         if is_figure(name):
-            return r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
-        return r"(\S+)"
+            return r"[0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?"
+        return r"\S+"
 
     def faults(self, expected: Expectation) -> Iterator[str]:
         """Yield the differences between the rows and the expected ones."""
@@ -151,7 +165,7 @@ class Table:
             if len(self.rows) > 1:
                 yield f"has {len(self.rows)} rows instead of one"
         else:
-            sizes = [int(row[0]) for row in self.rows]
+            sizes = self.sizes
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
