@@ -201,23 +201,22 @@ class OsuLog(LogParser):
             table.facts[one_sided[1].lower()] = one_sided[2]
 
     def _has_read_rows(self, table: Table, lines: str) -> bool:
-        """Add `lines` to the table, if all are rows of it whose data were right."""
+        """Add `lines` to the table, if all are rows of it, and report those whose data were wrong."""
         rows = table.rows_in(lines)
-        if table.validation is not None and any(row[table.validation] not in VALID for row in rows):
+        if not rows:
             return False
         table.rows += rows
         self._findings.keep(table.n_figures * len(rows))
-        return bool(rows)
+        if table.validation is not None:
+            for row, line in zip(rows, lines.split("\n"), strict=True):
+                if row[table.validation] not in VALID:
+                    self._findings.problem(
+                        f"{self._name(table)} has a row that failed its validation: {line.strip()}"
+                    )
+        return True
 
     def _read_row(self, table: Table, line: str) -> None:
         if table.pattern is None or self._has_read_rows(table, line):
-            return
-        if rows := table.rows_in(line):
-            table.rows += rows
-            self._findings.keep(table.n_figures)
-            self._findings.problem(
-                f"{self._name(table)} has a row that failed its validation: {line.strip()}"
-            )
             return
         words = line.split(maxsplit=len(table.heads))
         if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
