@@ -289,9 +289,9 @@ class ImbLog(LogParser):
             point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
                 if fom != "bandwidth":
-                    self._findings.measure(fom, row[column], **point)
+                    self._findings.measure_at(fom, row[column], point)
                 elif row[0] or not has_sizes:  # nothing moves at 0 bytes
-                    self._findings.measure(fom, round(row[column] * megabyte, 6), **point)
+                    self._findings.measure_at(fom, round(row[column] * megabyte, 6), point)
 
     def _name(self, table: _Table) -> str:
         suffix = f" on {table.ranks} ranks" if table.ranks else ""
