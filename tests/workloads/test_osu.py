@@ -167,6 +167,34 @@ def test_no_line_that_counts_is_lost_among_messages(
     assert found == parse(benchmark, "".join(f"{label}{line}\n" for line in lines))
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("8   ", "2 more processes have sent help message\n8   "),
+        ("8   ", "8  **.**\n8   "),
+        ("8   ", "8   \t"),
+        ("8   ", "8.5 "),
+        ("\n8   ", "\nn1: 8   "),
+        ("# Size", "12 osu_latency -m 4:64\n3 osu_latency -m 8:16\n# Size"),
+    ],
+)
+def test_rows_read_at_once_are_those_read_one_by_one(
+    monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    text = LATENCY.replace(old, new, 1)
+    assert text != LATENCY
+    at_once = parse("latency", text)
+    monkeypatch.setattr(OsuLog, "sieve", None)
+    assert at_once == parse("latency", text)
+
+
+def test_a_row_that_failed_its_validation_is_named_among_those_that_passed() -> None:
+    rows = {size: f"{size / 10:.2f}{'Fail' if size == 8 else 'Pass':>18}" for size in SIZES[1:]}
+    parsed = parse("latency", table("Latency Test v7.4", "# Size  Avg Latency(us)  Validation", rows))
+    assert [one for one in parsed.problems if "failed its validation: 8 " in one]
+    assert len(figures(parsed, "latency")) == len(rows)
+
+
 @pytest.mark.parametrize("label", ["0: ", "[0] ", "[1,0]<stdout>:", "[prterun-n1-99@1,0]<stdout>: ", "    "])
 def test_labels_of_ranks_are_taken_off(label: str) -> None:
     labelled = "".join(label + line for line in LATENCY.splitlines(keepends=True))

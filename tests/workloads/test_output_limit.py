@@ -130,6 +130,12 @@ def test_lines_that_begin_as_they_should_go_through_a_sieve() -> None:
     assert list(plain(LOG, sieve=SIEVE)) == ["Time = 1", "End"]
 
 
+def test_consecutive_rows_go_through_a_sieve_as_one_string() -> None:
+    sieve = Sieve("#", rows="[0-9]")
+    log = ["# head\n", "1 2\n", "2 3 \n", *NOISE[:1], "4 5\n", "# end\n"]
+    assert list(plain(log, sieve=sieve)) == ["# head", "1 2\n2 3", "4 5", "# end"]
+
+
 def test_all_lines_near_a_word_go_through_a_sieve() -> None:
     log = [*LOG, "so it is --> FATAL\n", *LOG]
     passed = list(plain(log, sieve=SIEVE))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare.plugins import registry
+from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.text import aborts, figure, plain
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -190,3 +191,12 @@ def test_no_parser_breaks_at_digits_without_end(name: str) -> None:
             damaged = text[: found.start()] + "9" * 5000 + text[found.end() :]
             parsed = registry.workloads()[name].parse(io.StringIO(damaged))
             assert all(one.value < 1e300 for one in parsed.measurements), at
+
+
+def test_every_version_is_found_in_the_lines_that_have_the_word_of_the_banner() -> None:
+    banner = Banner("IOR-", r"\bIOR-(\S+): MPI Coordinated Test")
+    text = (
+        "IOR-3.0: MPI Coordinated Test\nan IOR-9 of no version\n\x1b[1mIOR-\x1b[0m4.0: MPI Coordinated Test"
+    )
+    assert list(banner.versions(text)) == ["3.0", "4.0"]
+    assert not list(banner.versions("no such word\n"))

@@ -58,9 +58,13 @@ def workloads(inline: Sequence[InlineDefinition] = ()) -> Workloads:
 
     A workload that a study declares `inline` replaces an installed one.
     """
-    from tare.plugins.workloads.inline import InlineWorkload
+    return Workloads(installed("tare.workloads"), dict(map(_declared, inline)))
 
-    return Workloads(installed("tare.workloads"), {one.name: InlineWorkload(one) for one in inline})
+
+def _declared(definition: InlineDefinition) -> tuple[str, Workload]:
+    from tare.plugins.workloads.inline import InlineWorkload  # few studies declare workloads
+
+    return definition.name, InlineWorkload(definition)
 
 
 class Workloads(Mapping[str, Workload]):

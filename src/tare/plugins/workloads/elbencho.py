@@ -164,7 +164,8 @@ class _Log(LogParser):
             self._findings.record_facts(**table.facts)
             for phase in table.phases:
                 for (fom, is_read), value in phase.figures.items():
-                    self._findings.measure(fom, value, **{"phase": phase.name + " read" * is_read, **at})
+                    which = {"phase": phase.name + " read" * is_read, **at}
+                    self._findings.measure_at(fom, value, which)
         return self._findings.parsed(is_complete=not faults)
 
     def _faults(self) -> Iterator[str]:

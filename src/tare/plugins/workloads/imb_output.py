@@ -352,9 +352,9 @@ class ImbLog(LogParser):
                 if row[column] == 0 and fom != "overlap":
                     continue  # it is too small for two decimals; nothing moves at 0 bytes
                 if fom != "bandwidth":
-                    self._findings.measure(fom, row[column], **point)
+                    self._findings.measure_at(fom, row[column], point)
                 elif row[0] or not has_sizes:
-                    self._findings.measure(fom, round(row[column] * megabyte, 6), **point)
+                    self._findings.measure_at(fom, round(row[column] * megabyte, 6), point)
 
     def _name(self, table: _Table) -> str:
         suffix = f" on {table.ranks} ranks" if table.ranks else ""

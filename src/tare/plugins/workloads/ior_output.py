@@ -244,14 +244,14 @@ class IorLog(LogParser):
 
     def _measure(self, test: _Test, at: Mapping[str, Scalar]) -> None:
         for direction, rows in test.rows.items():
+            which = {"operation": direction, **at}
             for number, row in enumerate(rows):
-                point = {**at, "iteration": number} if len(rows) > 1 else at
+                point = {**which, "iteration": number} if len(rows) > 1 else which
                 for fom, value in row.items():
-                    if value == 0 and fom in TIMES:
-                        continue
-                    self._findings.measure(fom, value, operation=direction, **point)
+                    if value or fom not in TIMES:
+                        self._findings.measure_at(fom, value, point)
             for fom, value in _overall(rows, test.summary.get(direction, {})):
-                self._findings.measure(fom, value, operation=direction, **at)
+                self._findings.measure_at(fom, value, which)
 
 
 def _facts(option: str, value: str) -> dict[str, Scalar]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tare.plugins.workloads.common.data_rates import (
     RESULT,
@@ -34,6 +34,10 @@ _CPU = re.compile(
 )
 
 _STREAM = re.compile(r"\[ *[0-9]+\] local ")
+
+
+_Total = tuple[str, str | None, re.Match[str]]
+"""A row for the whole test, after its end and its direction."""
 
 
 class TextRun:
@@ -117,7 +121,8 @@ class TextRun:
 
     def run(self) -> Iperf3Run:
         """Return the figures of the test, and the reasons why it is not complete."""
-        run = Iperf3Run(problems=list(self._faults()))
+        totals = list(self._totals())
+        run = Iperf3Run(problems=list(self._faults(totals)))
         if self._is_client:
             run.facts["reverse"] = self._is_reverse
         if any(way is not None for _, _, way in self._rows):
@@ -128,7 +133,7 @@ class TextRun:
             run.facts["protocol"] = "udp"
         elif any(_RETRANSMITS.match(row["rest"]) for row in self._rows.values()):
             run.facts["protocol"] = "tcp"
-        for end, direction, row in self._totals():
+        for end, direction, row in totals:
             datagrams = _DATAGRAMS.search(row["rest"])
             if (rate := gbit_per_s(row)) is not None:
                 fom = "throughput" if end == "receiver" else "throughput_sent"
@@ -147,21 +152,21 @@ class TextRun:
             run.figures.append(Figure("cpu_remote", float(self._cpu[2])))
         return run
 
-    def _totals(self) -> Iterator[tuple[str, str | None, re.Match[str]]]:
+    def _totals(self) -> Iterator[_Total]:
         """Yield the rows for the whole test: the sums, or the rows of the only stream."""
         n_rows = Counter((end, way) for _, end, way in self._rows)
         for (stream, end, way), row in self._rows.items():
             if stream == "SUM" or n_rows[end, way] == 1:
                 yield end, way, row
 
-    def _faults(self) -> Iterator[str]:
+    def _faults(self, totals: Sequence[_Total]) -> Iterator[str]:
         if self._failure:
             yield self._failure
-        yield from {rounded_away(row) for _, _, row in self._totals() if gbit_per_s(row) is None}
-        totals = {(end, way) for end, way, _ in self._totals()}
-        ends = {end for end, _ in totals}
-        ways = {way for _, way in totals}
-        lost = {(end, way) for end in ("sender", "receiver") for way in ways} - totals
+        yield from {rounded_away(row) for _, _, row in totals if gbit_per_s(row) is None}
+        ends = {end for end, _, _ in totals}
+        ways = {way for _, way, _ in totals}
+        lost = {(end, way) for end in ("sender", "receiver") for way in ways}
+        lost -= {(end, way) for end, way, _ in totals}
         n_ways = len(ways) or 1
         n_streams = max(len(self._streams), self._n_connections)
         if "both" in self.ends and len(self.ends) > 1:

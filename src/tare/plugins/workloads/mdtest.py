@@ -184,10 +184,11 @@ class _Log(LogParser):
 
     def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
         for operation, values in table.rows.items():
+            point = {"operation": operation, **at}
             for fom, value in zip((f"{table.fom}_max", f"{table.fom}_min", table.fom), values, strict=True):
                 # Zero means that the operation was not selected; NA means that there is no such value.
                 if value is not None and (value or math.isnan(value)):
-                    self._findings.measure(fom, value, operation=operation, **at)
+                    self._findings.measure_at(fom, value, point)
 
 
 def _faults(runs: list[_Run]) -> Iterator[str]:

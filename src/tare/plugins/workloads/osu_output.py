@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 
 from tare.core.errors import nearest_name
 from tare.core.values import Scalar
@@ -54,15 +55,17 @@ _MESSAGES_A_TIME = {
     **dict.fromkeys(("bandwidth", "bi-directional bandwidth"), _WINDOW),
 }
 """The least number of messages that a node sends and receives in each repetition, if more than one."""
+_NUMBER = r"[0-9][-+0-9.*]*+(?=\s)"
 _SIEVE = Sieve(
-    r"[^\S\n]*+(?:\S+[:\]][^\S\n]*+)?(?:[0-9][-+0-9.*]*+(?=\s)|DATA VALI|FAILED:|(?:#|[^\S\n])*+"
+    r"[^\S\n]*+(?:(?:[^\s:\]]*+[:\]])++[^\S\n]*+)?(?:" + _NUMBER + r"|DATA VALI|FAILED:|(?:#|[^\S\n])*+"
     r"(?:OSU|OMB-Py|Size|Avg|Overall|Latency|\[ |Datatype|Send Buffer|Rank 0 Mem|Window|Synchronization"
     r"|Message Rate|Time took)|#[^\S\n]*+[0-9])",
     "osu_",
     "Limiting max",
+    rows=r"[^\S\n]*+" + _NUMBER,
 )
 """Rows, titles, heads and facts, each after the label that it may have."""
-_NOTHING = frozenset({None, "", "0.00", "0.000000"})
+_NOTHING = frozenset({"", "0.00", "0.000000"})
 """Cells that are no figures: those not printed, and times and rates too small for their decimals."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
 
@@ -100,6 +103,14 @@ class OsuLog(LogParser):
         self._is_of_neighbours = False
 
     def read(self, line: str) -> None:
+        """Read one line, or several that may be rows of the open table, with line ends between them."""
+        if "\n" not in line:
+            self._read_line(line)
+        elif self._open is None or not self._has_read_rows(self._open, line):
+            for one in line.split("\n"):
+                self._read_line(one.rstrip())
+
+    def _read_line(self, line: str) -> None:
         """Read one line: title, heads, row, or a message between them."""
         table = self._open
         if table is not None:
@@ -138,9 +149,9 @@ class OsuLog(LogParser):
         table = self._open
         if table is None or not line.removeprefix(table.label).lstrip()[:1].isdigit():
             return
-        row = table.pattern.fullmatch(line.removeprefix(table.label)) if table.pattern else None
+        rows = table.rows_in(line.removeprefix(table.label))
         last = table.heads[-1] if table.heads else ""
-        if row and (is_figure(last) or row.groups()[-1] in VALID):
+        if rows and (is_figure(last) or rows[0][-1] in VALID):
             table.lacks_end = True
             self.read(line)
         else:
@@ -232,17 +243,23 @@ class OsuLog(LogParser):
         elif table.windows != tuple(map(int, line[1:].split())):
             self._findings.mixed("the windows of message rates are not those of the bandwidths")
 
+    def _has_read_rows(self, table: Table, lines: str) -> bool:
+        """Add `lines` to the table, if all are rows of it, and report those whose data were wrong."""
+        rows = table.rows_in(lines)
+        if not rows:
+            return False
+        table.add(rows)
+        self._findings.keep(table.n_figures * len(rows))
+        if table.validation is not None:
+            for row, line in zip(rows, lines.split("\n"), strict=True):
+                if row[table.validation] not in VALID:
+                    self._findings.problem(
+                        f"{self._name(table)} has a row that failed its validation: {line.strip()}"
+                    )
+        return True
+
     def _read_row(self, table: Table, line: str) -> None:
-        if table.pattern is None:
-            return
-        row = table.pattern.fullmatch(line)
-        if row:
-            table.add(row.groups())
-            self._findings.keep(table.n_figures)
-            if table.validation is not None and row.groups()[table.validation] not in VALID:
-                self._findings.problem(
-                    f"{self._name(table)} has a row that failed its validation: {line.strip()}"
-                )
+        if table.pattern is None or self._has_read_rows(table, line):
             return
         words = line.split(maxsplit=len(table.heads))
         if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
@@ -267,7 +284,7 @@ class OsuLog(LogParser):
             self._measure_small_mean(table, at)
         is_complete = bool(self._tables) and not faults
         n_times = expected.iterations or 1
-        sizes = [int(row[0]) for table in self._tables for row in table.rows] if expected.has_sizes else []
+        sizes = [size for table in self._tables for size in table.sizes] if expected.has_sizes else []
         payload = sum(sizes) * n_times * _MESSAGES_A_TIME.get(expected.key, 1)
         is_end_known = not expected.sweeps or all(expected.asked or table.asked for table in self._tables)
         return findings.parsed(
@@ -280,8 +297,8 @@ class OsuLog(LogParser):
     def _measure(self, table: Table, at: Mapping[str, Scalar]) -> None:
         figures = [one for one in table.figures() if one[1] in self._foms]
         has_sizes, measure = self._expected.has_sizes, self._findings.measure_at
-        for row in table.rows:
-            point: Mapping[str, Scalar] = {"bytes": int(row[0]), **at} if has_sizes else at
+        points = [{"bytes": size, **at} for size in table.sizes] if has_sizes else repeat(at)
+        for row, point in zip(table.rows, points, strict=False):
             for column, fom, which in figures:
                 if row[column] not in _NOTHING or fom == "overlap":
                     measure(fom, float(row[column]), {**point, **which} if which else point)
@@ -299,7 +316,7 @@ class OsuLog(LogParser):
         if SMALL_MEAN not in self._foms:
             return
         column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
-        latency = {int(row[0]): float(row[column]) for row in table.rows}
+        latency = {size: float(row[column]) for size, row in zip(table.sizes, table.rows, strict=True)}
         if all(latency.get(size) for size in SMALL_SIZES):
             mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
             self._findings.measure(SMALL_MEAN, round(mean, 6), **at)

@@ -7,8 +7,9 @@ six). It has no closing line, so only its last message size shows whether it is 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import msgspec
@@ -49,9 +50,9 @@ _GAP = re.compile(r"\t+\s*|\s{2,}| (?=P[0-9]+ Tail BW)")
 """What parts the heads: one space is enough before percentiles of bandwidths, which fill their width."""
 
 
-_SIZE = r"([0-9]{1,15})"
-_FIGURE = r"([0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?)"
-_GAPS = r"\s+"
+_SIZE = r"[0-9]{1,15}"
+_FIGURE = r"[0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?"
+_GAPS = r"[^\S\n]+"
 _MULTI_LATENCY = "multi latency"
 
 
@@ -123,6 +124,8 @@ class Table:
     """The windows of the columns if they vary (osu_mbw_mr -V), empty before their heads; else None."""
     rates: list[tuple[str, ...]] | None = None
     """The rows with the message rates of varied windows, once their heading was read."""
+    n_unprinted: int = 0
+    """How many columns osu_multi_lat names at the end of its heads, and may leave out of its rows."""
     is_cut: bool = False
     """Whether the text ends in the middle of a row."""
     lacks_end: bool = False
@@ -136,24 +139,43 @@ class Table:
         self.validation = names.index(_VALIDATION) if _VALIDATION in names else None
         fields = [self._field(name) for name in (names[1:] if has_sizes else names)]
         size = [_SIZE] if has_sizes else []
-        n_tails = (
+        self.n_unprinted = (
             sum(_TAIL.fullmatch(name) is not None for name in names) if self.key == _MULTI_LATENCY else 0
         )
-        tails = [fields.pop() for _ in range(n_tails)]  # which osu_multi_lat names and does not print
-        self.pattern = re.compile(
-            r"\s*" + r"\s+".join([*size, *fields]) + (rf"(?:\s+{_GAPS.join(tails)})?" if tails else "")
-        )
+        tails = [fields.pop() for _ in range(self.n_unprinted)]
+        self._expect(_GAPS.join([*size, *fields]) + (rf"(?:{_GAPS}{_GAPS.join(tails)})?" if tails else ""))
 
     def read_windows(self, line: str) -> None:
         """Take the columns from the line with their windows."""
         self.windows = tuple(map(int, line.strip("# \t").split()))
         self.heads = ("size", *["mb/s"] * len(self.windows))
         self.n_figures = len(self.windows)
-        self.pattern = re.compile(r"\s*" + _GAPS.join([_SIZE, *[_FIGURE] * len(self.windows)]))
+        self._expect(_GAPS.join([_SIZE, *[_FIGURE] * len(self.windows)]))
 
-    def add(self, row: tuple[str, ...]) -> None:
-        """Add a row, which is one of message rates below their heading."""
-        (self.rows if self.rates is None else self.rates).append(row)
+    def _expect(self, row: str) -> None:
+        self.pattern = re.compile(rf"(?:[^\S\n]*{row}[^\S\n]*(?:\n|\Z))++")
+
+    def rows_in(self, lines: str) -> list[tuple[str, ...]]:
+        """Return the rows in `lines`, if each line is a whole row under the heads; else an empty list.
+
+        Cells that are not printed are empty.
+        """
+        if self.pattern is None or self.pattern.fullmatch(lines) is None:
+            return []
+        if self.n_unprinted:
+            rows = [line.split() for line in lines.splitlines()]
+            return [(*row, *[""] * (len(self.heads) - len(row))) for row in rows]
+        words = iter(lines.split())
+        return list(zip(*[words] * len(self.heads), strict=True))
+
+    def add(self, rows: Iterable[tuple[str, ...]]) -> None:
+        """Add rows, which are those of message rates below their heading."""
+        (self.rows if self.rates is None else self.rates).extend(rows)
+
+    @functools.cached_property
+    def sizes(self) -> list[int]:
+        """The message sizes in the first column, to be asked for after the last row was read."""
+        return [int(row[0]) for row in self.rows]
 
     def figures(self) -> Iterator[tuple[int, str, dict[str, int]]]:
         """Yield the index of each column with a figure of merit, its name, and its percentile, if any."""
@@ -168,7 +190,7 @@ class Table:
     def _field(name: str) -> str:
         if is_figure(name):
             return _FIGURE
-        return r"(\S+)"
+        return r"\S+"
 
     def faults(self, expected: Expectation) -> Iterator[str]:
         """Yield the differences between the rows and the expected ones."""
@@ -180,7 +202,7 @@ class Table:
             if len(self.rows) > 1:
                 yield f"has {len(self.rows)} rows instead of one"
         else:
-            sizes = [int(row[0]) for row in self.rows]
+            sizes = self.sizes
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"

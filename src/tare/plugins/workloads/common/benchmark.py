@@ -10,7 +10,6 @@ A parser reads an output as follows::
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,9 +90,16 @@ class Banner:
         self._word = word
         self._search = re.compile(pattern).findall
 
-    def versions(self, text: str) -> list[str]:
-        """Return all versions that `text` contains."""
-        return self._search(colourless(text)) if self._word in text else []
+    def versions(self, text: str) -> Iterator[str]:
+        """Yield all versions that `text` contains; only its lines with the word are searched."""
+        if self._word not in text:
+            return
+        text = colourless(text)
+        end = 0
+        while (at := text.find(self._word, end)) >= 0:
+            start = text.rfind("\n", end, at) + 1 or end
+            end = text.find("\n", at) + 1 or len(text)
+            yield from self._search(text[start:end])
 
 
 class Findings:
@@ -162,18 +168,19 @@ class Findings:
         Such values are not finite, negative where they are no shares of something, or larger than any time,
         rate or amount.
         """
-        is_possible = self._is_any_number_possible or value >= 0 or self._units.get(fom) == "%"
-        if math.isfinite(value) and is_possible and abs(value) < self._most:
-            if at != self._last_at:  # the figures of one row share their coordinates
-                self._last_at = at
-            unit = self._units.get(fom)
-            if unit is None:
-                self.problem(f"the output holds {fom}, which is a figure of another program")
-                return
-            self._measurements.append(Measurement(fom=fom, value=value, unit=unit, at=self._last_at))
-        else:
+        unit = self._units.get(fom)
+        if not (0 <= value < self._most or self._may_be_negative(value, unit)):
             where = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())
             self.problem(f"{fom}{where} is {value}, which is no measurement")
+        elif unit is None:
+            self.problem(f"the output holds {fom}, which is a figure of another program")
+        else:
+            if at != self._last_at:  # the figures of one row share their coordinates
+                self._last_at = at
+            self._measurements.append(Measurement(fom=fom, value=value, unit=unit, at=self._last_at))
+
+    def _may_be_negative(self, value: float, unit: str | None) -> bool:
+        return -self._most < value < 0 and (self._is_any_number_possible or unit == "%")
 
     def record_facts(self, **facts: Scalar) -> None:
         """Record facts that the program printed about itself, such as ``ranks=4``; keep equal values once."""

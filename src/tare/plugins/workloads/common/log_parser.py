@@ -28,6 +28,7 @@ class LogParser(abc.ABC):
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read all lines of an output, and return what they hold (see core.workload.Workload.parse)."""
+        read = self.read
         for line in self._findings.lines(
             lines,
             self.read_torn,
@@ -35,7 +36,7 @@ class LogParser(abc.ABC):
             banner=self.banner,
             finds_aborts=self.finds_aborts,
         ):
-            self.read(line)
+            read(line)
         return self.parsed()
 
     @abc.abstractmethod

@@ -67,10 +67,14 @@ class Sieve:
     `heads` is a regex for the beginning of the lines that pass. Lines that contain one of `words` are needed
     too. Such words are rare, so if a batch contains one, all lines of that batch pass, and all lines of the
     next batch, where the same message may continue.
+
+    `rows` is a regex for the beginning of the rows of a table. Consecutive rows may pass as one string, with
+    line ends between them, for a parser that can read them at once.
     """
 
-    def __init__(self, heads: str, *words: str) -> None:
-        self._lines = re.compile(f"\n((?:{heads})[^\n]*)")
+    def __init__(self, heads: str, *words: str, rows: str = "") -> None:
+        row, head = (f"(?:{beginning})[^\n]*" for beginning in (rows, heads))
+        self._lines = re.compile(f"\n({row}(?:\n{row})*+|{head})" if rows else f"\n({head})")
         self._words = words
 
     def sift(self, batch: list[str], text: str, *, was_near: bool) -> tuple[list[str], bool]:
@@ -127,7 +131,7 @@ def plain(
             text = "".join(batch)
         if watch is not None:
             watch(batch, text)
-        is_torn = has_ends and text.count("\n") < len(batch)
+        is_torn = has_ends and not batch[-1].endswith("\n")
         is_plain = has_ends and not (is_torn or "\r" in text or "\x1b" in text)
         if not is_plain or ("<" in text and "<std" in text):
             yield from _clean(batch, on_torn, before, has_ends=has_ends, keeps_blanks=keeps_blanks)

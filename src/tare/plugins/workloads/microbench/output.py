@@ -235,11 +235,13 @@ class Log(LogParser):
             faults.append(f"the output holds no figures of {', '.join(self._operations)}")
         findings.problems(faults)
         for number, rows in enumerate(counted, 1):
+            which = run_number(number, len(runs))
             for row in rows:
+                figure, point = row.figure, {**row.at, **which}
                 for name, value in row.statistics():
-                    findings.measure(f"{row.figure}_{name}", value, **row.at, **run_number(number, len(runs)))
+                    findings.measure_at(f"{figure}_{name}", value, point)
             for figure, op, mean in () if faults or self._is_broken else small_means(rows):
-                findings.measure(f"{figure}_small_mean", mean, **op, **run_number(number, len(runs)))
+                findings.measure_at(f"{figure}_small_mean", mean, {**op, **which})
         for name in {mpi_name(run.header.mpi) for run in runs if run.header and run.header.mpi}:
             findings.record_facts(mpi=name)
         check_ranks(findings, {run.header.ranks for run in runs if run.header}, self._ranks)
