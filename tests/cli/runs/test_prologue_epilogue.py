@@ -12,7 +12,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.job import Exit
 from tare.core.scheduler import JobResult
 from tare.core.telemetry import Epoch
-from tare.execution.batch import without_around
+from tare.execution.job_spans import without_around
 from tare.storage.campaign import read_campaign
 
 STUDY = """\
