@@ -105,8 +105,10 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
         f"equivalent where the whole interval is within ± {margin * 100:.6g} %{plain(from_to(margin))}.",
         legend(),
     )
-    if any(one.ratio is not None and is_manifold(one.ratio) for one in found):
-        echo(f"Beyond tenfold it is the ratio itself: 161 × or 1/161 × that of {against}.")
+    manifold = [one for one in found if one.ratio is not None and is_manifold(one.ratio)]
+    if manifold:
+        ratio = format_ratio(manifold[0]).partition(" [")[0]
+        echo(f"Beyond tenfold it is the ratio itself: {ratio} that of {against}.")
     across = across_workloads(msgspec.structs.replace(campaign.plan, reference=reference))
     for line in (*_error_rates(found), unpaired_warning(found), cure(campaign, found), *across):
         if line:

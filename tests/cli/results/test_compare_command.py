@@ -199,6 +199,13 @@ def test_an_undecided_row_reports_what_it_needs_and_what_it_would_be_alone(tmp_p
     assert alone.count("▲ worse") > together.count("▲ worse")
 
 
+def test_a_ratio_beyond_tenfold_is_explained_by_itself(tmp_path: Path) -> None:
+    folder = write_campaign(make_campaign(ratio=21.0, noise=0.002), tmp_path / "campaign")
+    out = compare(folder).stdout
+    (ratio,) = re.findall("Beyond tenfold it is the ratio itself: (.*) that of", out)
+    assert f" {ratio} [" in out
+
+
 def test_another_reference_and_margin_give_another_verdict(folder: Path) -> None:
     turned = compare(folder, "--reference", "network=overlay", "--fom", "latency").stdout
     assert "against overlay" in turned
