@@ -218,10 +218,9 @@ class SimulatedApiServer:
 
     def _is_silent(self, pod: Doc) -> bool:
         """Return whether no kubelet ends a pod, because its node does not answer."""
-        node = self.objects.get(("nodes", pod["spec"].get("nodeName", "")), {"status": {"conditions": []}})
-        return any(
-            (one["type"], one["status"]) == ("Ready", "Unknown") for one in node["status"]["conditions"]
-        )
+        node = self.objects.get(("nodes", pod["spec"].get("nodeName", "")), {})
+        conditions = node.get("status", {}).get("conditions", [])
+        return any((one["type"], one["status"]) == ("Ready", "Unknown") for one in conditions)
 
 
 class _Handler(BaseHTTPRequestHandler):
