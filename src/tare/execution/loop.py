@@ -294,7 +294,7 @@ class Loop:
         """Wait for attempts to end and record them; retry those that failed for infrastructure reasons."""
         for attempt in self._executor.wait():
             run = Run(attempt.block, attempt.case)
-            del self._under_way[run]
+            del self._under_way[run], self._began_at[run]
             session = self._sessions.pop(run, self._session)
             attempt = msgspec.structs.replace(attempt, session=session)
             self._n_remaining -= attempt.is_settled and run.block >= 1

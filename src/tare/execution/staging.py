@@ -188,8 +188,7 @@ def settle_outputs(staged: StagedFolder, work: Path) -> None:
     First restore the access rights of the folders that are read, which a program may have removed.
     """
     stage = staged.stage
-    for name in (SOFTWARE, ranks_folder(stage), reports_folder(stage.name)):
-        (_folder(work) / name).restore_rights()
+    _folder(work).restore_rights(SOFTWARE, ranks_folder(stage), reports_folder(stage.name))
     gather(work, stage.name, staged.stdout, staged.stderr)
 
 
