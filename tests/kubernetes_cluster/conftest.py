@@ -230,4 +230,7 @@ def campaign(lab: Lab, namespace: str, tmp_path: Path, tare: Tare) -> Campaign:
 
 def until_clean(campaign: Campaign) -> None:
     """Wait until nothing is left in the campaign's namespace: what owns the rest is deleted first."""
-    until(lambda: campaign.objects() == [])
+    try:
+        until(lambda: campaign.objects() == [])
+    except AssertionError:
+        pytest.fail(f"these are left: {campaign.objects()}")
