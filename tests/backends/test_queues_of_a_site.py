@@ -21,7 +21,7 @@ platforms:
 
 SQUEUE = """\
 #!/bin/sh
-echo "7|RUNNING|tare-000000000000-c|None|tare-label: /campaigns/${SLURM_CLUSTERS:-own}"
+echo "7|RUNNING|tare-000000000000-c|None|lab|tare-label: /campaigns/${SLURM_CLUSTERS:-own}"
 """
 """A double of squeue: each cluster has one job of a campaign, of the same number."""
 
