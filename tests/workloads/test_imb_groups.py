@@ -40,7 +40,7 @@ WHOLE = """\
             0            0           20         0.13         0.23         0.17
 
             0            4           20         7.93         8.08         8.01
-"""  # noqa: W291
+"""  # noqa: W291  # IMB's own lines
 BARRIER = """\
 # Benchmarking Barrier 
 # #processes = 4 
@@ -48,7 +48,7 @@ BARRIER = """\
         Group #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
 
             0           20         6.09         6.13         6.11
-"""  # noqa: W291
+"""  # noqa: W291  # IMB's own lines
 """What IMB 2021.11 printed with -multi 1."""
 
 
