@@ -106,7 +106,9 @@ def of_nodes() -> Iterator[Target]:
 
 def of_batch_systems() -> Iterator[Target]:
     """Yield what Slurm, Grid Engine and a cluster say, and what jobs leave behind."""
-    queue = (b"17|RUNNING|tare-x|None|lab|/home/u/campaign\n18|CANCELLED by 0|y|||\n19_[1-3]|PENDING|z|a|p|b\n",)
+    queue = (
+        b"17|RUNNING|tare-x|None|lab|/home/u/campaign\n18|CANCELLED by 0|y|||\n19_[1-3]|PENDING|z|a|p|b\n",
+    )
     yield Target("squeue", _queue, queue + files_of(CORPUS / "slurm", "*.txt"), ())
     grid_engine = files_of(TESTS / "backends/gridengine_output")
     yield Target("qstat and qacct", _grid_engine, grid_engine, (BackendError,))

@@ -32,7 +32,6 @@ MOST_BYTES = 256 * 1024 * 1024
 """The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _LEADING_OUT = {"", ".", ".."}
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """Errors by which nothing, or no folder, has a name; with others, what has it is unknown."""
@@ -255,30 +254,6 @@ class SafeFolder:
         with contextlib.suppress(FileNotFoundError), self._opened_parent() as parent:
             os.unlink(self.name, dir_fd=parent)
 
-    def restore_rights(self, *below: str) -> None:
-        """Give the owner the rights to list, enter and write the folder, its parents, and folders `below` it.
-
-        A program may have removed its own user's rights (chmod(2)). Links, and what does not exist, are left
-        alone.
-        """
-        with contextlib.ExitStack() as opened, contextlib.suppress(OSError):
-            folder = os.open(self.root, _PLACE)
-            opened.callback(os.close, folder)
-            _restore_rights(folder)
-            folder = self._restored(folder, self.parts, opened)
-            for name in below:
-                with contextlib.suppress(OSError):
-                    self._restored(folder, _parts(name), opened)
-
-    @staticmethod
-    def _restored(folder: int, parts: tuple[str, ...], opened: contextlib.ExitStack) -> int:
-        """Restore the rights of the folders on the way of `parts` from `folder`; return the last one."""
-        for part in parts:
-            folder = os.open(part, _PLACE | os.O_NOFOLLOW, dir_fd=folder)
-            opened.callback(os.close, folder)
-            _restore_rights(folder)
-        return folder
-
     def status(self) -> os.stat_result:
         """Return its status, as lstat(2) does."""
         parent = self._open_parent()
@@ -398,12 +373,6 @@ class SafeFolder:
     def _remove(name: str, parent: int) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=parent)
-
-
-def _restore_rights(folder: int) -> None:
-    mode = stat.S_IMODE(os.fstat(folder).st_mode)
-    if mode & stat.S_IRWXU != stat.S_IRWXU:
-        os.chmod(f"/proc/self/fd/{folder}", mode | stat.S_IRWXU)  # noqa: PTH101
 
 
 def _parts(name: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from tare.core.log import fields
 from tare.core.program import is_epilogue
 from tare.core.safe_folder import SafeFolder
 from tare.core.workload import Input, Stage
+from tare.execution.access_rights import restore_rights
 from tare.execution.cache import StageCache, stage_keys
 from tare.execution.compose import Composer
 from tare.execution.inputs import copy_input, drop_copy
@@ -188,7 +189,7 @@ def settle_outputs(staged: StagedFolder, work: Path) -> None:
     First restore the access rights of the folders that are read, which a program may have removed.
     """
     stage = staged.stage
-    _folder(work).restore_rights(SOFTWARE, ranks_folder(stage), reports_folder(stage.name))
+    restore_rights(_folder(work), SOFTWARE, ranks_folder(stage), reports_folder(stage.name))
     gather(work, stage.name, staged.stdout, staged.stderr)
 
 
