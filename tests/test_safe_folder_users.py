@@ -70,6 +70,7 @@ ELSEWHERE = {
     "plugins/collectors/interfaces.py": "the counters of this machine's kernel",
     "report/charts/scripts.py": "the user's cache",
     "live/opening.py": "a file for the user's browser alone",
+    "execution/access_rights.py": "folders that nobody may enter: it follows no links",
     "execution/fault_owner.py": "the kernel's own files",
     "live/pages.py": "the package's own files",
     "live/server.py": "the user's token",
