@@ -240,3 +240,44 @@ def test_no_descriptor_stays_open(root: Path, outside: Path) -> None:
         with pytest.raises(OSError, match="link"):
             SafeFolder(root, "link").open()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_folder_that_is_kept_open_is_reached_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        SafeFolder(root, f"a/b/c/{name}").replace(name.encode())
+    opened: list[object] = []
+    real = os.open
+
+    def counted(path: str, *rest: Any, **options: Any) -> int:
+        opened.append(path)
+        return real(path, *rest, **options)
+
+    with SafeFolder(root, "a/b/c").kept_open() as kept:
+        monkeypatch.setattr(os, "open", counted)
+        assert [one.read() for one in kept.files()] == [b"one", b"two"]
+    assert not {"a", "b", "c", root} & set(opened)
+
+
+def test_a_folder_that_is_kept_open_is_the_same_when_its_name_leads_elsewhere(
+    root: Path, outside: Path
+) -> None:
+    SafeFolder(root, "run/output").replace(b"its own")
+    with SafeFolder(root, "run").kept_open() as kept:
+        (root / "run").rename(root / "moved")
+        (root / "run").symlink_to(outside.parent)
+        assert (kept / "output").read() == b"its own"
+        (kept / "sums").replace(b"new")
+        with pytest.raises(OSError, match="link"):
+            (SafeFolder(root, "run") / outside.name).read()
+    assert (root / "moved/sums").read_bytes() == b"new"
+
+
+def test_below_a_folder_that_is_kept_open_no_link_is_followed(root: Path, outside: Path) -> None:
+    (root / "run").mkdir()
+    (root / "run/link").symlink_to(outside)
+    (root / "run/folder").symlink_to(outside.parent)
+    with SafeFolder(root, "run").kept_open() as kept:
+        for name in ("link", f"folder/{outside.name}"):
+            with pytest.raises(OSError, match="link"):
+                (kept / name).read()
+        assert kept.files_and_folders() == ([], [])

@@ -53,6 +53,7 @@ FUNCTIONS = {
 }
 ELSEWHERE = {
     "core/safe_folder.py": "the module that all others use",
+    "core/kernel_files.py": "the kernel's own files",
     "core/user_files.py": "the files that the user names",
     "core/rank_variables.py": "the package's own files",
     "app/importing.py": "whether the folder that the user names is empty",
@@ -71,7 +72,6 @@ ELSEWHERE = {
     "report/charts/scripts.py": "the user's cache",
     "live/opening.py": "a file for the user's browser alone",
     "execution/access_rights.py": "folders that nobody may enter: it follows no links",
-    "execution/fault_owner.py": "the kernel's own files",
     "live/pages.py": "the package's own files",
     "live/server.py": "the user's token",
     "live/watch.py": "the folder of campaigns that the user names",

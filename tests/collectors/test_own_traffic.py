@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -33,6 +34,27 @@ def test_stacked_interfaces_are_read_as_the_script_reads_them(node: Node) -> Non
     assert records is not None
     assert read_traffic(records) == node.read()
     assert read_traffic(records)["bond0"].known_link.lower == ("eth0", "eth1")
+
+
+def test_an_interface_that_appears_between_two_readings_is_looked_at(node: Node) -> None:
+    read_own_records(node.root)
+    node.interface("br0", 5_000, lies_on="eth1").aggregate("br0", "bridge")
+    records = read_own_records(node.root)
+    assert records is not None
+    assert read_traffic(records)["br0"].known_link.lower == ("eth1",)
+
+
+def test_an_interface_that_is_stacked_later_is_looked_at_within_a_second(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.interface("bond0", 5_000)
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0)
+    read_own_records(node.root)
+    write(node.sys / "net/bond0/lower_eth1", "")
+    monkeypatch.setattr(time, "monotonic", lambda: 8.0)
+    records = read_own_records(node.root)
+    assert records is not None
+    assert "net/bond0/lower_eth1" in "".join(records.values())
 
 
 def test_a_machine_with_rdma_adapters_is_left_to_the_script(node: Node) -> None:

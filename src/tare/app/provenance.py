@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from tare.app.planning import Loaded
@@ -61,8 +62,13 @@ def hostnames_of(folder: Path, attempt: Attempt) -> Collection[str]:
     """Return the host names of the hosts of `attempt`; empty unless all of them are known."""
     if attempt.environment is None:
         return ()
-    facts = read_environment(folder, attempt.environment)
-    names = [facts.get(host, {}).get("hostname", "") for host in attempt.hosts]
+    return _hostnames(folder, attempt.environment, tuple(attempt.hosts))
+
+
+@lru_cache(maxsize=256)  # each attempt asks, and an environment has its hash for a name: it never changes
+def _hostnames(folder: Path, environment: str, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    facts = read_environment(folder, environment)
+    names = tuple(facts.get(host, {}).get("hostname", "") for host in hosts)
     return names if all(names) else ()
 
 

@@ -20,7 +20,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tare.core.errors import STORAGE_FAULTS, UnreadableFile
 from tare.core.units import format_bytes
@@ -45,6 +45,13 @@ _KINDS = {
     stat.S_IFDIR: "a folder, not a file",
     stat.S_IFREG: "a file, not a folder",
 }
+
+
+class _OpenFolder(NamedTuple):
+    """A folder that is kept open: how many parts its name has, and its descriptor."""
+
+    depth: int
+    descriptor: int
 
 
 class _ReadFile(io.FileIO):
@@ -81,11 +88,12 @@ class SafeFolder:
     what is wrong in words, and `filename` says with which file.
     """
 
-    __slots__ = ("parts", "root")
+    __slots__ = ("_open", "parts", "root")
 
     def __init__(self, root: Path, *names: str) -> None:
         self.root = root
         self.parts = tuple(part for name in names for part in _parts(name))
+        self._open: _OpenFolder | None = None
 
     def __truediv__(self, name: str) -> SafeFolder:
         return self._at(*self.parts, *_parts(name))
@@ -102,6 +110,17 @@ class SafeFolder:
     def path(self) -> Path:
         """Return the path for messages and for programs; opening it follows links."""
         return self.root.joinpath(*self.parts)
+
+    @contextlib.contextmanager
+    def kept_open(self) -> Iterator[SafeFolder]:
+        """Yield this folder for many operations: names below it are opened from its one descriptor.
+
+        Where the folder is moved meanwhile, they go with it. Raises OSError if it cannot be opened.
+        """
+        with self._opened_folder() as descriptor:
+            kept = self._at(*self.parts)
+            kept._open = _OpenFolder(len(self.parts), descriptor)
+            yield kept
 
     def is_file(self) -> bool:
         """Return whether a regular file has this name and is reached without a link.
@@ -125,21 +144,27 @@ class SafeFolder:
 
     def files(self, pattern: str = "*") -> list[SafeFolder]:
         """Return the regular files whose names match `pattern`, sorted; none if there is no such folder."""
-        return [self / name for name in fnmatch.filter(self._listed(is_folders=False), pattern)]
+        return [self / name for name in fnmatch.filter(self._listed()[0], pattern)]
 
     def folders(self) -> list[SafeFolder]:
         """Return the folders in the folder, sorted, without links; none if there is no such folder."""
-        return [self / name for name in self._listed(is_folders=True)]
+        return [self / name for name in self._listed()[1]]
+
+    def files_and_folders(self) -> tuple[list[SafeFolder], list[SafeFolder]]:
+        """Return what `files` and `folders` return, of one look at the folder."""
+        files, folders = self._listed()
+        return [self / name for name in files], [self / name for name in folders]
 
     def open(self, flags: int = os.O_RDONLY) -> int:
         """Return a descriptor of the file, opened with `flags` of open(2); the caller closes it."""
-        parent = self._open_parent()
+        with self._opened_parent() as parent:
+            return self._open_in(parent, flags)
+
+    def _open_in(self, parent: int, flags: int) -> int:
         try:
             descriptor = os.open(self.name, flags | _FILE, 0o666, dir_fd=parent)
         except OSError as error:
             raise self._described(error, parent) from None
-        finally:
-            os.close(parent)
         try:
             kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
             if kind != stat.S_IFREG:
@@ -203,8 +228,10 @@ class SafeFolder:
 
     def create(self) -> int:
         """Return a descriptor of a new, empty file that replaces what had its name; the caller closes it."""
-        self.remove()
-        return self.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with self._opened_parent() as parent:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.name, dir_fd=parent)
+            return self._open_in(parent, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
     def replace(self, data: bytes, *, is_synced: bool = True) -> None:
         """Write the file as a whole or not at all; it replaces what had its name, including a link.
@@ -264,17 +291,20 @@ class SafeFolder:
         finally:
             os.close(parent)
 
-    def _listed(self, *, is_folders: bool) -> list[str]:
+    def _listed(self) -> tuple[list[str], list[str]]:
+        """Return the names of the regular files and of the folders, each sorted."""
+        files, folders = list[str](), list[str]()
         try:
             with self._opened_folder() as folder, os.scandir(folder) as entries:
-                return sorted(
-                    one.name
-                    for one in entries
-                    if (one.is_dir if is_folders else one.is_file)(follow_symlinks=False)
-                )
+                for one in entries:
+                    if one.is_dir(follow_symlinks=False):
+                        folders.append(one.name)
+                    elif one.is_file(follow_symlinks=False):
+                        files.append(one.name)
+            return sorted(files), sorted(folders)
         except OSError as error:
             if error.errno in _ABSENT:
-                return []
+                return [], []
             raise UnreadableFile(error.errno, error.strerror, str(self.path)) from error
 
     def _kind(self) -> int | None:
@@ -291,6 +321,7 @@ class SafeFolder:
         """Return another name below the same root; `parts` are known to be good."""
         found = SafeFolder(self.root)
         found.parts = parts
+        found._open = self._open
         return found
 
     @contextlib.contextmanager
@@ -316,8 +347,13 @@ class SafeFolder:
 
     def _open_folder(self, parts: tuple[str, ...]) -> int:
         """Return a descriptor of a folder, opened step by step from `root`; the caller closes it."""
-        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for depth, part in enumerate(parts, 1):
+        first = 0
+        if self._open is not None and len(parts) >= self._open.depth:
+            first = self._open.depth
+            descriptor = os.open(".", _FOLDER, dir_fd=self._open.descriptor)
+        else:
+            descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for depth, part in enumerate(parts[first:], first + 1):
             try:
                 inner = os.open(part, _FOLDER, dir_fd=descriptor)
             except OSError as error:

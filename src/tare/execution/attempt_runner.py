@@ -99,7 +99,7 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             failed = msgspec.structs.replace(
                 attempt, state=State.FAILED, reason=self._describe_error(error), check="storage"
             )
-            return self._with_fault_owner(failed, case, 0)
+            return self._with_fault_owner(failed, case, None)
         except BackendError as error:
             return msgspec.structs.replace(
                 attempt, state=State.FAILED, reason=self._describe_error(error), is_infrastructure=True
@@ -112,19 +112,25 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
         if judged.state is State.DONE:
             drop_copies(self.composer, case, work)
-        return self._with_fault_owner(judged, case, n_oom_kills() - killed)
+        return self._with_fault_owner(judged, case, killed)
 
     def _describe_error(self, error: TareError) -> str:
         return self.composer.pseudonyms.text(str(error))
 
-    def _with_fault_owner(self, attempt: Attempt, case: Case, n_killed: int) -> Attempt:
-        """Return a judged attempt, as an infrastructure failure if it was one (see fault_owner)."""
+    def _with_fault_owner(self, attempt: Attempt, case: Case, killed: int | None) -> Attempt:
+        """Return a judged attempt, as an infrastructure failure if it was one (see fault_owner).
+
+        `killed` is how many processes the kernel had killed for lack of memory when the attempt began; None
+        if none of the attempt's can be among those that it has killed since.
+        """
+        if attempt.state is State.DONE:
+            return attempt
         head = self.composer.head(case)
         network = self.composer.network(case)
         interface = network.interface if network and case.layout.nodes > 1 else None
         hosts = self.composer.reached_hosts(case)
         storage = self.composer.storage_path(case) if self.composer.needs_own_storage(case) else ""
-        n_here = n_killed if self._is_here(head) else 0
+        n_here = n_oom_kills() - killed if killed is not None and self._is_here(head) else 0
         return with_fault_owner(attempt, self.backend, hosts, interface, n_here, storage)
 
     @contextmanager

@@ -15,6 +15,7 @@ import msgspec
 from tare.core.attempt import Attempt, State
 from tare.core.errors import BackendError
 from tare.core.job import Backend
+from tare.core.kernel_files import read_kernel_file
 from tare.probes.storage_space import storage_fault, storage_script
 
 _LEAST_HELD = 0.25
@@ -103,7 +104,7 @@ def _as_infrastructure(attempt: Attempt, fault: str) -> Attempt:
 def n_oom_kills(record: Path = Path("/proc/vmstat")) -> int:
     """Return how many processes the kernel has killed for lack of memory since boot (proc(5), oom_kill)."""
     try:
-        _, _, rest = f"\n{record.read_text()}".partition("\noom_kill ")
+        _, _, rest = f"\n{read_kernel_file(str(record))}".partition("\noom_kill ")
         return int(rest.partition("\n")[0] or 0)
     except (OSError, ValueError):
         return 0

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import msgspec
 
@@ -37,23 +39,29 @@ def write_manifest(folder: SafeFolder) -> str:
     The result is empty where there are no files. Raises CampaignError where the list cannot be written, or
     the file system fails. Another file that cannot be read, such as a large one, is not listed.
     """
-    lines = []
-    try:
-        for name in _names(folder):
-            try:
-                lines.append(f"{_digest(folder / name)}  {name}\n")
-            except UnreadableFile:
+    with CampaignError.for_files(folder.root), ExitStack() as opened:
+        try:
+            kept = opened.enter_context(folder.kept_open())
+        except OSError as error:
+            if error.errno in STORAGE_FAULTS:
                 raise
-            except OSError:
-                continue
-    except UnreadableFile as error:
-        raise CampaignError.from_os(folder.root, error) from error
-    text = "".join(lines).encode()
-    if not text:
-        return ""
-    with CampaignError.for_files(folder.root):
-        (folder / NAME).replace(text, is_synced=False)
+            return ""  # there is no such folder, or its program has closed it
+        text = "".join(_lines(kept)).encode()
+        if not text:
+            return ""
+        (kept / NAME).replace(text, is_synced=False)
     return hashlib.sha256(text).hexdigest()
+
+
+def _lines(folder: SafeFolder) -> Iterator[str]:
+    """Yield a line for each file. Raises UnreadableFile if the file system fails."""
+    for name in _names(folder):
+        try:
+            yield f"{_digest(folder / name)}  {name}\n"
+        except UnreadableFile:
+            raise
+        except OSError:
+            continue
 
 
 def check_manifest(folder: SafeFolder, digest: str) -> Iterator[tuple[str, str]]:
@@ -138,8 +146,9 @@ def _names(root: SafeFolder) -> list[str]:
             at = root / folder if folder else root
             prefix = f"{folder}/" if folder else ""
             try:
-                found += [prefix + one.name for one in at.files() if prefix + one.name != NAME]
-                below += [prefix + one.name for one in at.folders()]
+                files, inner = at.files_and_folders()
+                found += [prefix + one.name for one in files if prefix + one.name != NAME]
+                below += [prefix + one.name for one in inner]
             except UnreadableFile as error:
                 if error.errno in STORAGE_FAULTS:
                     raise
@@ -155,7 +164,6 @@ def _plain(names: list[str]) -> list[str]:
 
 def _digest(one: SafeFolder) -> str:
     with one.reader() as file:
-        if file.seek(0, 2) > MOST_BYTES:
+        if os.fstat(file.fileno()).st_size > MOST_BYTES:
             raise OSError("too large to be listed")
-        file.seek(0)
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.core.job import Counters
+from tare.core.kernel_files import read_kernel_file
 from tare.core.units import whole_number
 from tare.plugins.collectors.adapters import read_adapters
 from tare.probes.traffic import ADAPTERS, INTERFACES
@@ -51,27 +53,37 @@ def read_traffic(records: Mapping[str, str]) -> dict[str, Counters]:
 def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
     """Return the records of traffic.sh for this machine, without a shell: each run needs them twice.
 
-    None on a machine with RDMA adapters, whose counters only the script reads. `root` is for tests.
+    None on a machine with RDMA adapters, whose counters only the script reads. `root` is for tests. Of the
+    same interfaces it is looked up once a second which is stacked on which.
     """
     classes = os.path.join(root, "sys/class")  # noqa: PTH118  # it is called twice a run
-    if any(_names(f"{classes}/{name}") for name in ("infiniband", "cxi")):
+    stacked = _stacked(classes, tuple(_names(f"{classes}/net")), int(time.monotonic()))
+    if stacked is None:
         return None
-    stacked = []
-    for interface in _names(f"{classes}/net"):
-        there = f"{classes}/net/{interface}"
-        stacked += [
-            f"net/{interface}/{name}\n"
-            for name in _names(there)
-            if name in _OF_STACK or name.startswith("lower_")
-        ]
-        if os.path.exists(f"{there}/device/infiniband"):  # noqa: PTH110
-            return None
     try:
-        text = (root / INTERFACES.lstrip("/")).read_text(encoding="utf-8", errors="replace")
+        text = read_kernel_file(os.path.join(root, INTERFACES.lstrip("/")))  # noqa: PTH118
     except OSError:
         text = ""
-    records = {INTERFACES: text, ADAPTERS: "".join(stacked)}
+    records = {INTERFACES: text, ADAPTERS: stacked}
     return {name: text for name, text in records.items() if text}
+
+
+@lru_cache(maxsize=2)
+def _stacked(classes: str, interfaces: tuple[str, ...], second: int) -> str | None:
+    """Return the entries of `interfaces` that tell what each is stacked on; None if there are RDMA adapters.
+
+    The answer holds for a `second`: a run of a millisecond would spend much of it on these lists.
+    """
+    if any(_names(f"{classes}/{name}") for name in ("infiniband", "cxi")):
+        return None
+    if any(os.path.exists(f"{classes}/net/{one}/device/infiniband") for one in interfaces):  # noqa: PTH110
+        return None
+    return "".join(
+        f"net/{one}/{name}\n"
+        for one in interfaces
+        for name in _names(f"{classes}/net/{one}")
+        if name in _OF_STACK or name.startswith("lower_")
+    )
 
 
 def _names(folder: str) -> list[str]:

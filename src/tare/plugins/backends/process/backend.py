@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 import msgspec
 
@@ -323,13 +323,14 @@ class ProcessBackend:
 
     def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> StartedJob:
         is_boosted = self._boosts and self._reach.folder is None  # with ssh, only ssh itself would be boosted
-        with _output(job.folder, job.stdout) as out, _output(job.folder, job.stderr) as err:
+        with ExitStack() as opened:
+            outputs = _output(job.folder, job.stdout, opened), _output(job.folder, job.stderr, opened)
             return self._spawner.start(
                 Start(
                     argv=argv,
                     cwd=job.folder,
                     env={**job.invocation.env, process_labels.VARIABLE: job.label},
-                    outputs=(out.fileno(), err.fileno()),
+                    outputs=outputs,
                     group=group,
                     nice=priority.BOOST if is_boosted else None,
                 )
@@ -390,12 +391,14 @@ def _not_started(job: Job, error: OSError) -> Exit:
     return Exit(code=code)
 
 
-def _output(folder: Path, name: str) -> BinaryIO:
-    """Return a new file for a job's output.
+def _output(folder: Path, name: str, opened: ExitStack) -> int:
+    """Return the descriptor of a new file for a job's output, which `opened` closes.
 
     It replaces what an earlier job left there, for example a pipe.
     """
-    return os.fdopen(SafeFolder(folder, name).create(), "wb")
+    descriptor = SafeFolder(folder, name).create()
+    opened.callback(os.close, descriptor)
+    return descriptor
 
 
 def _read(path: Path | None) -> str:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.core.kernel_files import read_kernel_file
 from tare.plugins.backends.ownership import process_labels
 
 _GRACE_S = 2.0
@@ -37,7 +38,7 @@ class Process(NamedTuple):
 def look(pid: int) -> Process | None:
     """Return the entry of `pid` in /proc. Return None if there is none."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        stat = read_kernel_file(f"/proc/{pid}/stat")
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
@@ -95,8 +96,7 @@ class Orphans:
 
     def children(self) -> set[int]:
         """Return all children of this process's first thread, including adopted orphans."""
-        with open(self._children, "rb") as file:  # noqa: PTH123  # pathlib doubles its cost in this hot path
-            return {int(pid) for pid in file.read().split()}
+        return {int(pid) for pid in read_kernel_file(self._children).split()}
 
     def begin(self, pid: int, label: str, folder: Path) -> None:
         """Record that the job with this label and folder has begun and that `pid` is its first process."""
