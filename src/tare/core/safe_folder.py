@@ -273,8 +273,10 @@ class SafeFolder:
             except FileExistsError as error:
                 if is_fresh:
                     raise self._described(error, parent) from None
-        with self._opened_folder():
-            pass  # what is there is a folder, and no link
+            try:
+                os.close(os.open(self.name, _FOLDER, dir_fd=parent))  # what is there is a folder, and no link
+            except OSError as error:
+                raise self._described(error, parent) from None
 
     def remove(self) -> None:
         """Remove the file, or the link itself; do nothing if it does not exist."""

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tare.core.interrupts import interrupts_deferred
+from tare.core.kernel_files import read_kernel_file
 
 _PREFIX = "tare:"
 _LABEL = "user.tare.label"  # an extended attribute (xattr(7)), because a name has at most 255 bytes
@@ -74,7 +75,7 @@ class ControlGroup:
     def is_populated(self) -> bool:
         """Return whether a process in the group or below it is alive. Zombies do not count."""
         try:
-            return "populated 1" in (self.path / _EVENTS).read_text()
+            return "populated 1" in read_kernel_file(f"{self.path}/{_EVENTS}")
         except FileNotFoundError:
             return False
 
