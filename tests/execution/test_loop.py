@@ -18,7 +18,7 @@ from tare.core.errors import BackendError
 from tare.core.study import Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
-from tare.execution.loop_interface import LoopState
+from tare.execution.loop_interface import Listener, LoopState, Past
 from tare.terminal.progress import PlainProgress
 
 
@@ -35,7 +35,7 @@ def test_every_block_passes_once_over_all_cases_in_its_recorded_order() -> None:
 def test_warm_up_passes_come_first_and_are_not_measured() -> None:
     log = MemoryLog()
     seen: list[LoopState] = []
-    Loop(make_plan(warmup=2), log, SerialExecutor(done), on_progress=seen.append).run()
+    Loop(make_plan(warmup=2), log, SerialExecutor(done), listener=Listener(on_progress=seen.append)).run()
     assert [block for block, _ in log.blocks] == [-1, 0, 1, 2, 3]
     assert (seen[-1].n_done, seen[-1].n_runs) == (9, 9)
 
@@ -46,8 +46,8 @@ def test_the_time_left_is_the_least_until_no_rule_can_add_a_block(capsys: pytest
         plan,
         MemoryLog(),
         SerialExecutor(done),
-        on_progress=PlainProgress(plan),
         rule=DoubleRule(host=99, overlay=99),
+        listener=Listener(on_progress=PlainProgress(plan)),
     ).run()
     first, *_, last = [line for line in capsys.readouterr().out.splitlines() if line.endswith("left")]
     assert "block 1" in first
@@ -95,7 +95,9 @@ def test_a_program_that_fails_alike_in_a_whole_block_is_run_no_more_and_reported
     plan = msgspec.structs.replace(make_plan(), cases=(*CASES, *other))
     reasons = {case.id: "solver: no input" for case in CASES}
     log, said = MemoryLog(), list[str]()
-    Loop(plan, log, SerialExecutor(partial(failing, reasons)), on_stopped=said.append).run()
+    Loop(
+        plan, log, SerialExecutor(partial(failing, reasons)), listener=Listener(on_stopped=said.append)
+    ).run()
     assert blocks_of(log, CASES) == {1}
     assert blocks_of(log, other) == {1, 2, 3}
     assert said == [
@@ -129,7 +131,11 @@ def test_a_program_that_could_not_be_started_is_not_tried_twice() -> None:
     log = MemoryLog()
     started = {case.id: ("solver",) for case in CASES}
     Loop(
-        make_plan(), log, SerialExecutor(partial(failing, reasons)), on_stopped=said.append, started=started
+        make_plan(),
+        log,
+        SerialExecutor(partial(failing, reasons)),
+        started=started,
+        listener=Listener(on_stopped=said.append),
     ).run()
     assert len(log.ended) == 1
     (told,) = said
@@ -146,7 +152,11 @@ def test_what_was_stopped_is_run_again_when_it_is_asked_for() -> None:
     again = MemoryLog()
     orders = dict(log.blocks)
     Loop(
-        make_plan(), again, SerialExecutor(done), history=log.ended, orders=orders, is_retrying_failed=True
+        make_plan(),
+        again,
+        SerialExecutor(done),
+        is_retrying_failed=True,
+        past=Past(attempts=log.ended, orders=orders),
     ).run()
     assert blocks_of(again, CASES) == {1, 2, 3}
 

@@ -11,7 +11,7 @@ from tare.core.case import Case, Run
 from tare.core.study import Budget, Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
-from tare.execution.loop_interface import LoopState
+from tare.execution.loop_interface import Listener, LoopState, Past
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_time_left_that_the_budget_cuts_off_is_not_the_least(budget: Budget, i
     """Of the three blocks that are planned, nine runs of a second each, the tight budgets allow seven."""
     seen: list[LoopState] = []
     plan = make_plan(Repeats(min=3, max=9, until=0.02, budget=budget))
-    Loop(plan, MemoryLog(), SerialExecutor(done), on_progress=seen.append).run()
+    Loop(plan, MemoryLog(), SerialExecutor(done), listener=Listener(on_progress=seen.append)).run()
     assert {one.is_least for one in seen if one.eta_s and one.run.block == 2} == {is_least}
 
 
@@ -66,10 +66,10 @@ def test_a_spent_budget_stays_spent_when_the_campaign_goes_on() -> None:
     plan = make_plan(Repeats(min=3, max=3, budget=Budget(runs=4)))
     first, second, third = MemoryLog(), MemoryLog(), MemoryLog()
     Loop(plan, first, SerialExecutor(done)).run()
-    Loop(plan, second, SerialExecutor(done), history=first.ended, orders=dict(first.blocks)).run()
+    Loop(plan, second, SerialExecutor(done), past=Past(attempts=first.ended, orders=dict(first.blocks))).run()
     assert (len(first.ended), len(second.ended)) == (4, 0)
     more = make_plan(Repeats(min=3, max=3, budget=Budget(runs=9)))
-    Loop(more, third, SerialExecutor(done), history=first.ended, orders=dict(first.blocks)).run()
+    Loop(more, third, SerialExecutor(done), past=Past(attempts=first.ended, orders=dict(first.blocks))).run()
     assert len(third.ended) == 5
 
 
@@ -78,8 +78,10 @@ def test_nothing_warms_up_for_a_block_that_does_not_fit_into_the_budget(hours: f
     """Each session warms up for itself: 3 s, and a block takes 3 s more."""
     plan = make_plan(Repeats(min=3, max=9, until=0.02, budget=Budget(hours=hours)), warmup=1)
     first, second = MemoryLog(), MemoryLog()
-    Loop(plan, first, SerialExecutor(done), session=1).run()
+    Loop(plan, first, SerialExecutor(done), past=Past(session=1)).run()
     assert len(first.ended) == 3 + (9 if hours < 15 / 3600 else 12)
     past, orders = first.ended, dict(first.blocks)
-    Loop(plan, second, SerialExecutor(done), history=past, orders=orders, session=2, passes={}).run()
+    Loop(
+        plan, second, SerialExecutor(done), past=Past(attempts=past, orders=orders, session=2, passes={})
+    ).run()
     assert second.began == []

@@ -17,6 +17,7 @@ from tare.core.plan import Plan
 from tare.core.study import Budget, Repeats
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
+from tare.execution.loop_interface import Past
 
 
 def test_resume_runs_only_what_is_not_settled() -> None:
@@ -34,7 +35,7 @@ def test_resume_runs_only_what_is_not_settled() -> None:
         Loop(plan, first, SerialExecutor(dies_at_the_fifth)).run()
     assert first.ended[-1].state is State.LOST
     second = MemoryLog()
-    Loop(plan, second, SerialExecutor(done), history=first.ended, orders=dict(first.blocks)).run()
+    Loop(plan, second, SerialExecutor(done), past=Past(attempts=first.ended, orders=dict(first.blocks))).run()
     runs = [(one.block, one.case) for one in (*first.ended, *second.ended) if one.state is State.DONE]
     assert len(runs) == len(set(runs)) == 9
     assert second.ended[0].attempt == 2, "the lost attempt keeps its number"
@@ -52,8 +53,8 @@ def test_failed_runs_are_tried_again_only_when_asked() -> None:
         for case, state in zip(CASES, (State.DONE, State.FAILED, State.INVALID), strict=True)
     ]
     quiet, asked = MemoryLog(), MemoryLog()
-    Loop(plan, quiet, SerialExecutor(done), history=history).run()
-    Loop(plan, asked, SerialExecutor(done), history=history, is_retrying_failed=True).run()
+    Loop(plan, quiet, SerialExecutor(done), past=Past(attempts=history)).run()
+    Loop(plan, asked, SerialExecutor(done), is_retrying_failed=True, past=Past(attempts=history)).run()
     assert quiet.began == []
     assert {case for _, case, _ in asked.began} == {CASES[1].id, CASES[2].id}
 
@@ -64,7 +65,9 @@ def test_a_campaign_that_grows_runs_only_what_is_new() -> None:
     Loop(plan, first, SerialExecutor(done)).run()
     grown = make_plan(Repeats(min=3, max=3))
     second = MemoryLog()
-    Loop(grown, second, SerialExecutor(done), history=first.ended, orders=dict(first.blocks)).run()
+    Loop(
+        grown, second, SerialExecutor(done), past=Past(attempts=first.ended, orders=dict(first.blocks))
+    ).run()
     assert {block for block, _, _ in second.began} == {3}
 
 
@@ -73,32 +76,31 @@ def test_a_new_session_has_a_warm_up_of_its_own_for_what_it_runs() -> None:
     first, second, third = MemoryLog(), MemoryLog(), MemoryLog()
     plan = make_plan(warmup=1)
     two = msgspec.structs.replace(plan, cases=CASES[:2])
-    Loop(two, first, SerialExecutor(done), session=1).run()
+    Loop(two, first, SerialExecutor(done), past=Past(session=1)).run()
     Loop(
         plan,
         second,
         SerialExecutor(done),
-        history=first.ended,
-        orders=dict(first.blocks),
-        session=2,
-        passes={},
+        past=Past(attempts=first.ended, orders=dict(first.blocks), session=2, passes={}),
     ).run()
     warm = [case for block, case, _ in second.began if block < 1]
     assert sorted(warm) == sorted([CASES[0].id, CASES[2].id])
     assert [block for block, _ in second.blocks] == [0, 1, 2, 3]
     orders = dict(first.blocks) | dict(second.blocks)
     history = [*first.ended, *second.ended]
-    Loop(plan, third, SerialExecutor(done), history=history, orders=orders, session=3, passes={}).run()
+    Loop(
+        plan, third, SerialExecutor(done), past=Past(attempts=history, orders=orders, session=3, passes={})
+    ).run()
     assert third.began == [], "where nothing is left, nothing is warmed up for it"
 
 
 def test_a_session_that_goes_on_is_warm() -> None:
     log, more = MemoryLog(), MemoryLog()
     plan = make_plan(warmup=1)
-    Loop(plan, log, SerialExecutor(done), session=1).run()
+    Loop(plan, log, SerialExecutor(done), past=Past(session=1)).run()
     history = [one for one in log.ended if one.block < 3]
     orders = {block: order for block, order in log.blocks if block < 3}
-    Loop(plan, more, SerialExecutor(done), history=history, orders=orders, session=1).run()
+    Loop(plan, more, SerialExecutor(done), past=Past(attempts=history, orders=orders, session=1)).run()
     assert {block for block, _, _ in more.began} == {3}
 
 
@@ -125,10 +127,8 @@ def late(log: MemoryLog, repeats: Repeats, n_runs: int, history: list[Attempt], 
         make_plan(repeats),
         log,
         SerialExecutor(execute),
-        history=history,
-        orders=orders,
-        session=session,
         rule=Wants(),
+        past=Past(attempts=history, orders=orders, session=session),
     )
     with contextlib.suppress(KeyboardInterrupt):
         loop.run()

@@ -17,6 +17,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Run
 from tare.execution.executor import SerialExecutor
 from tare.execution.loop import Loop
+from tare.execution.loop_interface import Past
 from tare.plan import profiled_plan
 from tare.storage.campaign import JOURNAL, RecordedCampaign, read_past, read_plan
 from tare.storage.journal import read_events
@@ -75,10 +76,7 @@ def remaining_of(folder: Path, loaded: planning.Loaded, *, is_retrying_failed: b
         plan.with_profiled_runs,
         _NoLog(),
         SerialExecutor(_run_nothing),
-        history=past.attempts,
-        orders=past.orders,
-        session=session,
-        passes=past.passes,
+        past=Past(past.attempts, orders=past.orders, passes=past.passes, session=session),
         rule=planning.stopping_rule(plan),
         is_retrying_failed=is_retrying_failed,
     )

@@ -30,7 +30,7 @@ from tare.core.pseudonyms import NO_PSEUDONYMS
 from tare.core.redaction import redact_text
 from tare.core.safe_folder import SafeFolder
 from tare.execution.loop import Loop
-from tare.execution.loop_interface import LoopState
+from tare.execution.loop_interface import Listener, LoopState, Past
 from tare.storage.campaign import (
     JOURNAL,
     freeze,
@@ -201,15 +201,13 @@ def _run(
             plan,
             log,
             executor,
-            history=past.attempts,
-            begun=past.begun,
-            orders=past.orders,
-            session=session,
-            passes=past.passes,
+            past=Past(past.attempts, past.begun, past.orders, past.passes, session),
             rule=planning.stopping_rule(loaded.plan),
-            on_progress=progress,
-            on_remaining=_announce_repeats(past.attempts, options.announce),
-            on_stopped=lambda reason: options.announce(f"stopped: {reason}"),
+            listener=Listener(
+                on_progress=progress,
+                on_remaining=_announce_repeats(past.attempts, options.announce),
+                on_stopped=lambda reason: options.announce(f"stopped: {reason}"),
+            ),
             is_retrying_failed=is_retrying_failed,
             started=_started(loaded) if options.is_rehearsing else None,
         ).run()

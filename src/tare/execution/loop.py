@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from tare.core.errors import BackendError
 from tare.core.log import fields
 from tare.core.plan import Plan
 from tare.execution.executor import Executor
-from tare.execution.loop_interface import Log, LoopState, Rule
+from tare.execution.loop_interface import FRESH, SILENT, Listener, Log, LoopState, Past, Rule
 from tare.execution.repeated_failures import StoppedPrograms
 
 _LOG = log.of("execution")
@@ -36,16 +36,11 @@ class Loop:
     The next run depends only on the plan and on the attempts so far. So an interruption changes nothing.
 
     - `executor` runs the attempts.
+    - `past` is what earlier sessions left. A run that an earlier session finished is repeated only if a
+      remaining run has no other partner to be compared with in the same session (see Outstanding).
     - `rule` says which cases continue after the minimum number of blocks. Without a rule, all cases continue
       to the maximum.
-    - `history` holds the attempts of earlier sessions. `begun` holds the attempts whose end is not recorded.
-    - `orders` gives the cases of each block that has begun, in their order.
-    - `session` is the number of this session. A run that an earlier session finished is repeated only if a
-      remaining run has no other partner to be compared with in the same session (see Outstanding).
-    - `passes` are the passes that have begun so far, each with the cases that it was to repeat.
-    - `on_remaining` is called at the start with the remaining runs and with the case of each warm-up run.
-    - `on_stopped` is called with a sentence when no more runs of a program begin. The reason is that all its
-      runs failed in the same way, or that it could not be started (see Stopped, which also takes `started`).
+    - `started` are the programs that each case starts, by case id (see StoppedPrograms).
     """
 
     def __init__(
@@ -54,15 +49,9 @@ class Loop:
         log: Log,
         executor: Executor,
         *,
-        history: Sequence[Attempt] = (),
-        begun: Sequence[Attempt] = (),
-        orders: Mapping[int, list[str]] | None = None,
-        session: int = 0,
-        passes: Mapping[Pass, Collection[str]] | None = None,
+        past: Past = FRESH,
         rule: Rule | None = None,
-        on_progress: Callable[[LoopState], None] = lambda progress: None,
-        on_remaining: Callable[[Sequence[Passing], Sequence[str]], None] = lambda left, warmup: None,
-        on_stopped: Callable[[str], None] = lambda reason: None,
+        listener: Listener = SILENT,
         is_retrying_failed: bool = False,
         started: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -70,29 +59,28 @@ class Loop:
         self._log = log
         self._clock = SteadyClock()
         self._executor = executor
-        self._begun = begun
-        self._orders = dict(orders or {})
+        self._begun = past.begun
+        self._orders = dict(past.orders)
         self._rule = rule
-        self._on_progress = on_progress
-        self._on_remaining = on_remaining
+        self._listener = listener
         self._cases = {case.id: case for case in plan.cases}
         self._n_attempts: dict[Run, int] = {}
         self._n_tries: Counter[Run] = Counter()
         self._under_way: dict[Run, int] = {}
         self._began_at: dict[Run, float] = {}
-        self._session = session
+        self._session = past.session
         self._sessions: dict[Run, int] = {}
-        self._passes = {Pass(session, block) for block in self._orders} if passes is None else set(passes)
-        self._outstanding = Outstanding(plan, session, passes)
+        once = {Pass(past.session, block) for block in self._orders}
+        self._passes = once if past.passes is None else set(past.passes)
+        self._outstanding = Outstanding(plan, past.session, past.passes)
         self._compared = compared(plan)
-        self._late = _late(self._cases, history)
+        self._late = _late(self._cases, past.attempts)
         self._spent = Spending(plan.repeats.budget)
         self._faults_in_a_row = 0
         self._n_remaining = 0
-        self._on_stopped = on_stopped
         self._stopped = StoppedPrograms(self._cases, started)
-        self._is_warm = any(one.block >= 1 and one.session == session for one in history)
-        for attempt in history:
+        self._is_warm = any(one.block >= 1 and one.session == past.session for one in past.attempts)
+        for attempt in past.attempts:
             run = Run(attempt.block, attempt.case)
             self._n_attempts[run] = max(self._n_attempts.get(run, 0), attempt.attempt)
             is_tried_again = is_retrying_failed and attempt.state is not State.DONE
@@ -140,7 +128,7 @@ class Loop:
             self._outstanding.take_under_way(run, begun[run].session)
         left = self.left()
         self._n_remaining = sum(len(one.order) for one in left) + len(self._under_way)
-        self._on_remaining(left, sorted(self.cold()) * self.plan.warmup)
+        self._listener.on_remaining(left, sorted(self.cold()) * self.plan.warmup)
         for one in self._begun:
             if Run(one.block, one.case) not in self._under_way:
                 self._log.attempt_ended(one)
@@ -267,7 +255,7 @@ class Loop:
         """Return whether no more runs of this run's program begin, since all failed alike; report it once."""
         for reason in self._stopped.newly_stopped([self._cases[run.case]]):
             _LOG.warning("a program is stopped", extra=fields(why=reason))
-            self._on_stopped(reason)
+            self._listener.on_stopped(reason)
         return run not in self._n_tries and self._stopped.is_stopped(self._cases[run.case])
 
     def _start(self, run: Run) -> None:
@@ -348,7 +336,9 @@ class Loop:
         eta_s = self._spent.left_s(self._n_remaining)
         n_runs = n_done + max(self._n_remaining, 0)
         is_least = self.may_add_to(self._n_remaining)
-        self._on_progress(LoopState(n_done, n_runs, eta_s, is_least, self._cases[run.case], run, last))
+        self._listener.on_progress(
+            LoopState(n_done, n_runs, eta_s, is_least, self._cases[run.case], run, last)
+        )
 
 
 def _late(cases: Collection[str], history: Sequence[Attempt]) -> set[str]:

@@ -1,13 +1,34 @@
-"""What the loop needs: a record of events and a stopping rule. What it reports: its progress."""
+"""What the loop needs: the past, a record of events and a stopping rule. What it reports: its progress."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
+from tare.analysis.pairing import Passing
 from tare.core.attempt import Attempt
-from tare.core.case import Case, Run
+from tare.core.case import Case, Pass, Run
+
+
+class Past(NamedTuple):
+    """What the journal of earlier sessions holds, and the number of this `session`.
+
+    `begun` are the attempts whose end is not recorded. `orders` gives the cases of each block that has begun,
+    in their order. `passes` are the passes that have begun, each with the cases that it was to repeat; None
+    stands for one pass over each of `orders`, in this session.
+    """
+
+    attempts: Sequence[Attempt] = ()
+    begun: Sequence[Attempt] = ()
+    orders: Mapping[int, list[str]] = {}  # the loop copies it
+    passes: Mapping[Pass, Collection[str]] | None = None
+    session: int = 0
+
+
+FRESH = Past()
+"""The past of a campaign that has not begun."""
 
 
 class Log(Protocol):
@@ -53,3 +74,21 @@ class LoopState(msgspec.Struct, frozen=True):
     case: Case
     run: Run
     last: Attempt | None
+
+
+class Listener(NamedTuple):
+    """The functions that the loop calls as it goes on.
+
+    - `on_progress` is called before and after each attempt.
+    - `on_remaining` is called at the start with the remaining runs and with the case of each warm-up run.
+    - `on_stopped` is called with a sentence when no more runs of a program begin. The reason is that all its
+      runs failed in the same way, or that it could not be started (see StoppedPrograms).
+    """
+
+    on_progress: Callable[[LoopState], None] = lambda progress: None
+    on_remaining: Callable[[Sequence[Passing], Sequence[str]], None] = lambda left, warmup: None
+    on_stopped: Callable[[str], None] = lambda reason: None
+
+
+SILENT = Listener()
+"""A listener that does nothing."""
