@@ -34,6 +34,7 @@ DISGUISES = (
         for number, line in enumerate(text.splitlines())
     ),
     lambda text: "".join(f"[03:04:05] {line}\n" for line in text.splitlines()),
+    lambda text: "".join(f"bench-1  | {line}\n" for line in text.splitlines()),
     lambda text: "".join(f"Sun Nov 29 15:20:34 2026[1,0]<stdout>:{line}\n" for line in text.splitlines()),
     lambda text: "srun: job 7 has been queued\n" + "".join(f"0: {line}\n" for line in text.splitlines()),
 )

@@ -210,6 +210,15 @@ def test_a_line_that_stands_there_very_often_takes_no_more_than_its_share_of_tim
     assert parsed.problems == ("the summary has dropped twice",)
 
 
+def test_the_signal_that_ends_the_receiving_thread_after_the_timer_is_no_failure() -> None:
+    timer, signal = (f"sockperf: Test end (interrupted by {by})\n" for by in ("timer", "signal 2"))
+    ended = PING_PONG.replace(timer, timer + signal)
+    assert ended != PING_PONG
+    assert parse("ping_pong", ended) == parse("ping_pong", PING_PONG)
+    assert not parse("ping_pong", PING_PONG.replace(timer, signal)).is_complete
+    assert not parse("ping_pong", ended + PING_PONG.replace(timer, signal)).is_complete
+
+
 @pytest.mark.parametrize("by", ["user", "signal 15"])
 def test_a_test_that_was_interrupted_is_not_complete(by: str) -> None:
     line = f"sockperf: Test end (interrupted by {by})"

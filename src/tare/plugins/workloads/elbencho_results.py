@@ -94,6 +94,7 @@ class Table:
 _BLOCK = re.compile(
     r"([A-Z][A-Z0-9_+-]*)\s+Elapsed (?:ms\s+:\s+([0-9]+)\s+([0-9]+)|time\s+:\s+(\S+)\s+(\S+))"
 )
+_BLOCK_HEAD = re.compile(r"[A-Z][A-Z0-9_+-]*\s+Elapsed (?:ms|time)\s+:")
 _ELAPSED = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,2})m)?([0-9]{1,2}(?:\.[0-9]{3})?)s|([0-9]{1,3})ms")
 """UnitTk::elapsedMSToHumanStr: ``26ms``, ``1.001s``, ``2m3.456s``, ``3h25m45s``."""
 _VALUES = re.compile(r"\s+([0-9]+)\s+([0-9]+)")
@@ -140,6 +141,7 @@ class TextReader:
         self.services = 0
         self.is_mixed = False
         self._lacking: set[str] = set()
+        self._broken: dict[str, None] = {}
         self._open: Phase | None = None
         self._blocks: list[list[Phase]] = []
         self._facts: dict[str, Scalar] = {}
@@ -156,6 +158,8 @@ class TextReader:
                 first, last = _milliseconds(match[2] or match[4]), _milliseconds(match[3] or match[5])
                 figures = {("time_first", False): first, ("time", False): last}
                 self._open = Phase(match[1], figures, facts=self._facts)
+            elif _BLOCK_HEAD.match(line):
+                self._break(line)
         elif line.startswith("COMMAND LINE: "):
             self._announced = command_facts(line)
         elif line.startswith("OPERATION "):
@@ -177,18 +181,28 @@ class TextReader:
                 name, is_read, factor = _LABELS[label]
                 first, last = float(values[1]) * factor, float(values[2]) * factor
                 self._record(label, {(f"{name}_first", is_read): first, (name, is_read): last})
+            else:
+                self._break(line)
         elif match := _LATENCY.fullmatch(label):
             if values := _LATENCIES.fullmatch(text):
                 name = "latency" if match[1] == "IO" else "entry_latency"
                 is_read = match[2] == " rd"
                 mean, longest = (float(values[at]) * _MICROSECONDS[values[at + 1]] for at in (1, 3))
                 self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
+            else:
+                self._break(line)
         elif self._open is not None and _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
             self.is_mixed |= self._open.name in _SILENT
             if self._open.total is None:
                 self._open.total = float(values[2])
             for name in (fom for word, fom in _TOTAL_OF.items() if word in label):
                 self._open.totals.setdefault(name, (float(values[1]), float(values[2])))
+
+    def _break(self, line: str) -> None:
+        """Record a line of a block whose numbers cannot be read."""
+        if self._open is None or self._open.name not in _SILENT:
+            self._broken.setdefault(" ".join(line.split())[:120])
+            self._findings.keep()
 
     def _record(self, label: str, figures: Mapping[tuple[str, bool], float]) -> None:
         # With --dirstats, the rows of directories follow those of the files in them.
@@ -216,6 +230,7 @@ class TextReader:
         """Turn the blocks into tables; yield the reasons why they are not complete."""
         if self._open is not None:
             yield f"the results of phase {self._open.name} are cut short"
+        yield from (f"a row of elbencho is broken: {line}" for line in self._broken)
         if self._lacking:
             yield f"lines are missing: rate or total of {', '.join(sorted(self._lacking))}"
         for blocks in self._blocks:
@@ -301,12 +316,19 @@ class CsvReader:
             self.broken_rows += 1
             return
         row = dict(zip(self._columns, values, strict=True))
+        self.broken_rows += any(cell and figure(cell) is None for cell in _figure_cells(row))
         phase = Phase(row.get("operation", ""), dict(_csv_figures(row)), facts=dict(csv_facts(row)))
         if phase.name not in _SILENT and hash(line) in self._seen:  # each row has a time stamp
             self._findings.mixed("a row of CSV stands there twice")
         self._seen.add(hash(line))
         self.phases.append(phase)
         self._findings.keep(len(phase.figures))
+
+
+def _figure_cells(row: Mapping[str, str]) -> Iterator[str]:
+    """Yield the cells of a row that hold the figures of a whole phase."""
+    heads = (*_CSV_FIGURES, *(f"rwmix read {head}" for head in _CSV_FIGURES))
+    return (row.get(f"{head} [{end}]", "") for head in heads for end in ("first", "last"))
 
 
 def _csv_figures(row: Mapping[str, str]) -> Iterator[tuple[tuple[str, bool], float]]:

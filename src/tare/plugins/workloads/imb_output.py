@@ -269,7 +269,7 @@ class ImbLog(LogParser):
             table.unaffordable = min(int(words[0]), table.unaffordable or int(words[0]))
         elif words[1] == "time-out.;":
             self._findings.problem(f"{self._name(table)} gave up at {' '.join(words)}")
-        elif len(words) == len(columns) and words[1].isdigit():
+        elif len(words) % len(columns) == 0 and words[1].isdigit():  # more than once: joined rows
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
     def _add(self, table: _Table, row: tuple[float, ...]) -> None:

@@ -194,6 +194,10 @@ def _facts(run: _Run) -> dict[str, Scalar]:
     return facts if run.is_bidirectional or not n_streams else {**facts, "streams": n_streams}
 
 
+_STAMP = re.compile(r"[0-9]{14}(?:\.[0-9]+)?,[^,]+,[0-9]+,")
+"""The beginning of a row of CSV: time, address and port."""
+_FEWEST_COMMAS = 8
+"""How many commas a row of CSV has at least."""
 _FAILURE = re.compile(
     r"(?:\w+ )?(?:connect|bind|read|write) failed: |error: |.*WARNING: did not receive ack of last datagram"
 )
@@ -219,6 +223,10 @@ class Iperf2Log(LogParser):
         elif line[:1].isdigit() or line.startswith(("+", "-0", "-1")):
             if (row := CSV_ROW.match(line)) is not None:
                 self._read_csv(row, line)
+                if _STAMP.search(line, row.end()):
+                    self._findings.problem(f"two rows of CSV stand on one line: {line[:200]}")
+            elif line.count(",") >= _FEWEST_COMMAS and self._runs and self._runs[-1].is_csv:
+                self._findings.problem(f"a row of CSV is broken: {line[:120]}")
         elif line.startswith(("Client connecting to", "Server listening on")):
             run = self._begin(is_banner=True)
             run.is_udp = "UDP port" in line

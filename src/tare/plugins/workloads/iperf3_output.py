@@ -166,6 +166,8 @@ class Iperf3Log(LogParser):
                 return
             row = ROW.search(line)
             if row is None:
+                if self._text is not None and line.endswith(("sender", "receiver")):
+                    self._text.read_broken_row(line)
                 return
             if self._text is None or self._text.has(row):
                 self._end_text()

@@ -27,6 +27,9 @@ _DATAGRAMS = re.compile(
     r" \((?P<percent>[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?)%\)"
 )
 
+_REST = re.compile(rf"\s*(?:[0-9]{{1,12}}\s+|{_DATAGRAMS.pattern}\s*)?(?:sender|receiver)?\s*")
+"""What follows the rate in a row of the summary: retransmits or datagrams, and the end."""
+
 _RETRANSMITS = re.compile(r"\s+([0-9]{1,12})\s")
 
 _CPU = re.compile(
@@ -84,9 +87,16 @@ class TextRun:
             self._streams.add(row["id"])
         if self._end_of(row) is not None:
             stream, end, way = key = self._key(row)
+            if not _REST.fullmatch(row["rest"]):
+                self.read_broken_row(row.string)
             if end == "sender" and (stream, "receiver", way) in self._rows:
                 self._failure = self._failure or "the receiver's row stands before the sender's"
             self._rows[key] = row
+
+    def read_broken_row(self, line: str) -> None:
+        """Read a row that cannot be read as a whole; only those of the summary count."""
+        if self._in_summary:
+            self._failure = self._failure or f"a row of the summary is broken: {line.strip()[:120]}"
 
     def read(self, line: str) -> None:
         """Read a line that is not a row."""

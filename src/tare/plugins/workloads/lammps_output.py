@@ -186,6 +186,9 @@ class LammpsLog(ApplicationLog):
                 self._findings.mixed("a run after the end of its program")
             self._findings.keep(_MOST_FIGURES)
             self._sessions[-1].loops.append(self._loop)
+        elif line.startswith("Loop time of "):
+            self._is_broken = True
+            self._findings.problem(f"a line Loop time is broken: {line[:120]}")
 
     def _read_performance(self, line: str) -> None:
         if not line.startswith("Performance: "):

@@ -270,6 +270,7 @@ class _Log(application.ApplicationLog):
         match = _BENCHMARK.fullmatch(line)
         self._has_benchmark = True
         if match is None:
+            self._findings.problem(f"a line Benchmark time is broken: {line[:120]}")
             return
         self._measure("step_time", match[1])
         inverse = {"days/ns": "ns_per_day", "ns/day": "days_per_ns"}[match[3]]

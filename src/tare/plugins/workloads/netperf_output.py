@@ -56,11 +56,15 @@ _SIZES = {
 _RESULTS = frozenset({"throughput", "transactions"})  # a test without one of these has no result
 
 _TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
+_BURST = re.compile(r" : first burst ([1-9][0-9]{0,8})\b")
+"""How many requests are under way besides the last one (-b), where it is not one at a time."""
 _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _COMPLAINT = re.compile(r"netperf: \w+: .* (?:failed|error)|send_data: |establish control: are you sure")
 _MOST_HEAD_LINES = 8
 _MOST_DIGITS = 12  # of a size
+_UNKNOWN = -1.0
+"""What netperf prints for a value that it does not know."""
 _NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
 _LONG = {
@@ -125,6 +129,8 @@ class NetperfLog(LogParser):
             self._flush()
             self._begin(test_name(title["test"]))
             self._above = [""]
+            if (burst := _BURST.search(line)) is not None:
+                self._results[-1].facts["burst"] = int(burst[1])
         elif "=" in line and (pair := _KEYVAL.fullmatch(line.strip())) is not None:
             self._read_pair(pair[1], pair[2])
         elif self._results and _COMPLAINT.match(line):
@@ -161,7 +167,7 @@ class NetperfLog(LogParser):
         for result, which in zip(results, points, strict=True):
             findings.record_facts(**result.facts)
             for fom, value, percentile in result.figures:
-                if fom in self._known and value >= 0:  # netperf prints -1 for an unknown value
+                if fom in self._known and value != _UNKNOWN:
                     at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
                     findings.measure(fom, value, **at, **which)
         findings.problems(faults)
@@ -252,7 +258,10 @@ class NetperfLog(LogParser):
 
 
 def _cells(line: str) -> list[str]:
-    return next(csv.reader([line]), [])
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:  # an overlong field
+        return []
 
 
 def _is_row(names: list[str], cells: list[str]) -> bool:

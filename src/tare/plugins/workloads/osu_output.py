@@ -67,7 +67,8 @@ _SIEVE = Sieve(
 """Rows, titles, heads and facts, each after the label that it may have."""
 _NOTHING = frozenset({"", "0.00", "0.000000"})
 """Cells that are no figures: those not printed, and times and rates too small for their decimals."""
-_NUMBER_LIKE = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+_LONGEST_ROW = 2000
+_NUMBER_LIKE = re.compile(r"[-+0-9.,'*]+(?:e[-+]?[0-9]+)?|-?(?:nan|inf)", re.IGNORECASE)
 
 
 @functools.lru_cache(maxsize=256)
@@ -261,9 +262,10 @@ class OsuLog(LogParser):
     def _read_row(self, table: Table, line: str) -> None:
         if table.pattern is None or self._has_read_rows(table, line):
             return
-        words = line.split(maxsplit=len(table.heads))
-        if len(words) == len(table.heads) and all(_NUMBER_LIKE.fullmatch(word) for word in words):
-            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
+        words, width = line[:_LONGEST_ROW].split(), len(table.heads)
+        is_joined = width > 1 and len(words) > width and len(words) % width == 0
+        if (len(words) == width or is_joined) and all(map(_NUMBER_LIKE.fullmatch, words)):
+            self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)[:200]}")
 
     def parsed(self) -> Parsed:
         """Return the rows as measurements; they are complete if all expected sizes are there."""

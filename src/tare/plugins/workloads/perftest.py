@@ -72,7 +72,7 @@ _FIRST_OF_ALL, _LAST_OF_ALL = 2, 8388608
 _WITHOUT_LIMIT = frozenset({"RC", "UC", "XRC", "DC"})
 """Connection types that the MTU does not limit: -a runs all sizes up to 8 MiB (perftest_parameters.c)."""
 _ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
-_BROKEN = re.compile(r"[-+0-9.*]+|-?(?:nan|inf)", re.IGNORECASE)
+_BROKEN = re.compile(r"[-+0-9.,'*]+(?:e[-+]?[0-9]+)?|-?(?:nan|inf)", re.IGNORECASE)
 
 _PARAMETERS = (
     declare.size("message_bytes", 65536, "size of a message (-s)", minimum=1),
@@ -148,6 +148,8 @@ class _Table:
     rows: dict[tuple[str, ...], None] = dataclasses.field(default_factory=dict)
     reports: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     is_closed: bool = False
+    is_indented: bool = False
+    """Whether its lines begin with a blank, as perftest prints them; a row without one lost its beginning."""
 
     @property
     def figures(self) -> list[_Figure]:
@@ -228,11 +230,11 @@ class _Log(LogParser):
         first = text[:1]
         if first.isdigit():
             if self._open is not None:
-                self._read_row(self._open, text)
+                self._read_row(self._open, text, is_indented=line != text)
             elif self._closed is not None and _ROW.fullmatch(text):
                 self._read_stray(self._closed, tuple(text.split()))
         elif first == "#" and text.startswith("#bytes"):
-            self._read_heads(tuple(_HEAD.findall(text)))
+            self._read_heads(tuple(_HEAD.findall(text)), is_indented=line != text)
         elif text.endswith(" Test"):
             self._closed = None
             if (title := _TITLE.fullmatch(text)) is not None:
@@ -266,7 +268,7 @@ class _Log(LogParser):
             table.is_closed = True
             self._open, self._closed = None, table
 
-    def _read_heads(self, heads: tuple[str, ...]) -> None:
+    def _read_heads(self, heads: tuple[str, ...], *, is_indented: bool) -> None:
         self._closed = None
         is_perftest = "#iterations" in heads  # IMB's heads have #repetitions
         has_column = any(head.startswith(self._column_prefix) for head in heads)
@@ -275,23 +277,24 @@ class _Log(LogParser):
         elif self._open is not None and not self._open.rows and self._open.heads != heads:
             self._problems.setdefault("the heads of two tables stand one above the other")
         elif self._open is None or self._open.rows:
-            self._open = _Table(heads, dict(self._facts))
+            self._open = _Table(heads, dict(self._facts), is_indented=is_indented)
             self._tables.append(self._open)
             self._findings.begin()
             for head in heads:
                 if head.startswith(self._column_prefix) and head not in _FIGURES:
                     self._problems.setdefault(f"the table has an unknown column: {head}")
 
-    def _read_row(self, table: _Table, text: str) -> None:
+    def _read_row(self, table: _Table, text: str, *, is_indented: bool) -> None:
         cells = text.rstrip("-")  # a test stopped by hand prints its closing line after a row's text
         row = tuple(cells.split())
-        if len(row) == len(table.heads):
-            if _ROW.fullmatch(cells):
+        if row and len(row) % len(table.heads) == 0:
+            is_whole = len(row) == len(table.heads) and is_indented == table.is_indented
+            if is_whole and _ROW.fullmatch(cells):
                 table.rows.setdefault(row)
                 table.reports.append(row)
                 self._findings.keep(len(row) - 1)
             elif all(map(_BROKEN.fullmatch, row)):
-                self._problems.setdefault(f"the table has a broken row: {' '.join(row)}")
+                self._problems.setdefault(f"the table has a broken row: {' '.join(row)[:200]}")
                 self._findings.keep()
         if len(text) > len(cells) + len("-----"):
             self._close(table)

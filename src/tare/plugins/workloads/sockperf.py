@@ -101,6 +101,8 @@ class _Log(LogParser):
         self._is_open = False
         self.n_messages = 0
         self._errors: dict[str, None] = {}
+        self._is_timer_over = False
+        """Whether the timer has ended the test that is being read."""
 
     def read(self, line: str) -> None:
         if "sockperf: " in line:
@@ -111,7 +113,13 @@ class _Log(LogParser):
             self._options = {**self._options, "protocol": end[1].lower()}
 
     def _read_own(self, line: str) -> None:
-        if any(word in line for word in _FAILURES):
+        if _TIMER in line:
+            self._is_timer_over = True
+        elif _BEGIN in line:
+            self._is_timer_over = False
+        elif _SIGNAL in line and self._is_timer_over:
+            return
+        elif any(word in line for word in _FAILURES):
             self._errors.setdefault(line[line.index("sockperf: ") :].strip()[:200])
             self._findings.keep()
         else:
@@ -170,7 +178,11 @@ _FAILURES = (
     "ERROR", "No messages were received", "No valid observations",
     "Test end (interrupted by user)", "Test end (interrupted by signal",
 )  # fmt: skip
-"""The timer (``interrupted by timer``) ends every test of a given time; it is no failure."""
+_BEGIN = "sockperf: Starting test"
+_TIMER = "Test end (interrupted by timer)"
+"""The timer ends every test of a given time; it is no failure."""
+_SIGNAL = "Test end (interrupted by signal 2)"
+"""After the timer, under-load ends its receiver by SIGINT, which the handler reports (client.cpp)."""
 _OPTION = re.compile(r"--([a-z-]{1,30})=([0-9]{1,12})(?=\s|$)")
 _END = re.compile(r"\[ *[0-9]+\] IP = .*# (TCP|UDP)\b")
 """The other end, as the client prints it before a run."""
@@ -205,6 +217,7 @@ class _LatencyLog(_Log):
             self._findings.mixed("a percentile is there twice")
         lost = [f"{one:g} %" for one in _PERCENTILES if one not in found]
         lost += [] if f"{self._kind}_max" in names else ["maximum"]
+        lost += [] if "dropped" in names else ["dropped messages"]
         if lost:
             yield f"the summary lacks rows: {', '.join(lost)}"
 
@@ -245,6 +258,11 @@ _MEBIBYTES = {"M": 1, "G": 1000}
 
 class _ThroughputLog(_Log):
     last = _BANDWIDTH
+
+    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+        """Yield that a summary lacks its message rate, which stands above the bandwidth (client.cpp)."""
+        if "message_rate" not in {fom for fom, _, _ in figures}:
+            yield "the summary lacks rows: message rate"
 
     def figures(self, line: str) -> Iterator[tuple[str, float, dict[str, float]]]:
         if (messages := _MESSAGES.search(line)) is not None:

@@ -29,8 +29,13 @@ _TAG = re.compile(rf"(?:\[?{_DAY}\]?)?(?:\[(?:[^\s\]]*[0-9]+,)?[0-9]+\](?:\[[^\s
 
 The time, then job, rank, sometimes host and pid, and always the stream.
 """
-_BEFORE = re.compile(r" *[0-9]+: |\[[0-9]+\] | {2,}|[A-Za-z](?=[\w.-]{0,63}[0-9])[\w.-]{1,63}: ")
-"""Other prefixes of lines: a rank (srun --label, mpiexec -prepend-rank), blanks, a numbered host (pdsh)."""
+_BEFORE = re.compile(
+    r" *[0-9]+: |\[[0-9]+\] | {2,}|[A-Za-z](?=[\w.-]{0,63}[0-9])[\w.-]{1,63}: |[A-Za-z][\w.-]{0,63} +\| "
+)
+"""Other prefixes of lines: a rank, blanks, a numbered host, a container.
+
+They are those of ``srun --label`` and ``mpiexec -prepend-rank``, of pdsh, and of ``docker compose logs``.
+"""
 _FEWEST = 3  # lines that are needed to decide that all lines have the prefix
 _RANK = re.compile(r" *[0-9]+:(?: |$)|\[[0-9]+\](?: |$)")
 """The rank before each line, where several ranks print."""
