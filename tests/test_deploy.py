@@ -13,7 +13,7 @@ from tare.config.site_file import site_from_text
 from tare.plugins.backends.kubernetes.checks.rights import RIGHTS
 from tare.plugins.backends.kubernetes.objects.naming import MANAGED_BY
 from tare.plugins.backends.kubernetes.options import options_of
-from tare.plugins.backends.kubernetes.scheduling.leases import VERBS
+from tare.plugins.backends.kubernetes.scheduling.leases import HOLDING, REMOVING
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 BASES = sorted(path.parent for path in DEPLOY.rglob("kustomization.yaml"))
@@ -87,7 +87,7 @@ def test_the_role_is_what_tare_uses_and_nothing_else() -> None:
         for one, verbs in RIGHTS
         for verb in verbs
     }
-    leases = {("coordination.k8s.io", "leases", verb) for verb in VERBS}
+    leases = {("coordination.k8s.io", "leases", verb) for verb in (*HOLDING, *REMOVING)}
     of_pods = {("", "pods/log", "get"), ("", "pods/exec", "get"), ("", "pods/exec", "create")}
     assert granted == used | of_pods | leases | _DOCTOR_INIT_AND_NETWORKS
 

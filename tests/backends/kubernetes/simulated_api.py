@@ -189,6 +189,9 @@ class SimulatedApiServer:
         if method == "PATCH":
             document = self.objects[plural, name]
             change = json.loads(body)
+            version = change.get("metadata", {}).get("resourceVersion")
+            if version and version != document["metadata"]["resourceVersion"]:
+                return 409, {"message": "the object has been modified", "reason": "Conflict"}
             document["spec"] |= change.get("spec", {})
             document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
             self.apply(plural, document)
@@ -199,8 +202,8 @@ class SimulatedApiServer:
             meta = document["metadata"]
             if not _is_among(query.get("fieldSelector", ""), document):
                 continue
-            if options.get("preconditions", {"uid": meta["uid"]}) != {"uid": meta["uid"]}:
-                return 409, {"message": f"uid of {meta['name']} is {meta['uid']}", "reason": "Conflict"}
+            if any(meta[key] != value for key, value in (options.get("preconditions") or {}).items()):
+                return 409, {"message": f"{meta['name']} is another one", "reason": "Conflict"}
             self._delete(plural, meta["name"], is_forced=options.get("gracePeriodSeconds") == 0)
         return 200, {}
 

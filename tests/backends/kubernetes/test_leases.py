@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
-from backends.kubernetes.simulated_api import SimulatedApiServer
+from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.plugins.backends.kubernetes.api.cluster import Cluster
 from tare.plugins.backends.kubernetes.scheduling.leases import NodeLeases
@@ -157,3 +159,66 @@ def test_where_leases_may_not_be_deleted_all_else_of_a_dead_campaign_is(
     remove(cluster, "dead")
     cluster.close()
     assert api.names("jobs") == []
+
+
+@pytest.fixture
+def held(make: Callable[[str], NodeLeases], api: SimulatedApiServer) -> tuple[NodeLeases, Doc]:
+    """Let a campaign hold the Lease of a node; return its Leases, and what is in the cluster."""
+    leases = make("one")
+    leases.keep({"w1"})
+    return leases, copy.deepcopy(api.objects["leases", "tare-node-w1"])
+
+
+def taken_by(document: Doc, holder: str) -> Doc:
+    """Return a Lease as another program takes it, which changes the holder and no label."""
+    return {**document, "spec": {**document["spec"], "holderIdentity": holder}}
+
+
+def test_a_lease_that_another_writer_took_over_stays(
+    held: tuple[NodeLeases, Doc], api: SimulatedApiServer, situation: Situation
+) -> None:
+    leases, document = held
+    api.apply("leases", taken_by(document, "cluster-api"))
+    leases.end()
+    cluster = Cluster.connect(situation.options)
+    remove(cluster, "one")
+    cluster.close()
+    assert api.objects["leases", "tare-node-w1"]["spec"]["holderIdentity"] == "cluster-api"
+
+
+def test_a_copy_of_a_lease_stays(
+    held: tuple[NodeLeases, Doc], api: SimulatedApiServer, situation: Situation
+) -> None:
+    leases, document = held
+    meta = {**document["metadata"], "name": "tare-node-w1-mine", "uid": "of-another"}
+    api.apply("leases", {**document, "metadata": meta})
+    leases.end()
+    cluster = Cluster.connect(situation.options)
+    remove(cluster, "one")
+    cluster.close()
+    assert api.names("leases") == ["tare-node-w1-mine"]
+
+
+def test_a_lease_that_is_taken_over_while_it_is_deleted_stays(
+    held: tuple[NodeLeases, Doc], api: SimulatedApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases, document = held
+    delete = Cluster.delete
+
+    def take_over_first(*given: Any, **named: Any) -> None:
+        api.apply("leases", taken_by(document, "two"))
+        delete(*given, **named)
+
+    monkeypatch.setattr(Cluster, "delete", take_over_first)
+    leases.end()
+    assert api.names("leases") == ["tare-node-w1"]
+
+
+def test_an_idle_lease_that_another_took_over_is_not_let_go_of(
+    held: tuple[NodeLeases, Doc], api: SimulatedApiServer, time: Time
+) -> None:
+    leases, document = held
+    api.apply("leases", taken_by(document, "two"))
+    time.s += 50
+    leases.keep({"w2"})
+    assert api.objects["leases", "tare-node-w1"]["spec"]["holderIdentity"] == "two"

@@ -278,13 +278,16 @@ class Cluster:
         """Merge `change` into an object. Raises Refusal or Outage."""
         self._request("PATCH", self._path(resource, name), {}, change, "application/merge-patch+json")
 
-    def delete(self, resource: Resource, name: str, uid: str, grace_s: int | None = None) -> None:
+    def delete(
+        self, resource: Resource, name: str, uid: str, grace_s: int | None = None, *, version: str = ""
+    ) -> None:
         """Delete the object of this name and `uid`, and the objects that it owns; no other one of the name.
 
-        With a `grace_s` of 0, a pod's object is deleted at once, even if its containers still run. An object
-        that is gone is no error. Raises Refusal or Outage.
+        With a `version`, it is deleted only if nobody has changed it since. With a `grace_s` of 0, a pod's
+        object is deleted at once, even if its containers still run. An object that is gone is no error.
+        Raises Refusal or Outage.
         """
-        only: Json = {"uid": uid}
+        only: Json = {"uid": uid} | ({"resourceVersion": version} if version else {})
         options: dict[str, Json] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
         options["propagationPolicy"] = "Background"
         if grace_s is not None:
@@ -294,10 +297,6 @@ class Cluster:
         except Outage as outage:
             if outage.status != _CONFLICT:
                 raise
-
-    def delete_all(self, resource: Resource, selector: str) -> None:
-        """Delete the objects that match a selector. Raises Refusal or Outage."""
-        self._delete(resource, _selection(selector, ""), None)
 
     def _delete(self, resource: Resource, query: dict[str, str], options: Json) -> None:
         """Delete objects. A kind that the cluster does not know has none."""

@@ -30,7 +30,7 @@ from tare.plugins.backends.kubernetes.objects.merging import Json
 from tare.plugins.backends.kubernetes.objects.naming import MANAGED_BY, OPERATOR_ROLE, ROLE, WORKER
 from tare.plugins.backends.kubernetes.objects.observed import SeenClaim, SeenNode
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
-from tare.plugins.backends.kubernetes.scheduling.leases import VERBS
+from tare.plugins.backends.kubernetes.scheduling.leases import HOLDING, REMOVING
 
 _ISOLATED = (
     "Multus with namespaceIsolation, as OpenShift's is set, attaches pods to none but their own namespace's "
@@ -94,9 +94,12 @@ def _check_rights(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
         yield Finding(name=f"right to {one}", is_met=False, found="no", cure=MISSING_RIGHT)
     if not missing:
         yield Finding(name=f"rights in {namespace}", is_met=True, found=f"all {len(wanted)}")
-    if missing_rights(cluster, namespace, [Right(LEASES, verb) for verb in VERBS]):
+    if missing_rights(cluster, namespace, [Right(LEASES, verb) for verb in HOLDING]):
         found = "Leases of nodes cannot be held: whether two campaigns meet on a node stays unknown"
         yield Finding(name="right to hold nodes", is_met=None, found=found, cure=MISSING_RIGHT)
+    elif missing_rights(cluster, namespace, [Right(LEASES, verb) for verb in REMOVING]):
+        found = "Leases of nodes cannot be listed and deleted: they stay after a campaign, and expire"
+        yield Finding(name="right to delete Leases", is_met=None, found=found, cure=MISSING_RIGHT)
     if missing_rights(cluster, "", [Right(NODES, "list"), Right(PODS, "list")]):
         found = "nodes, or pods of all namespaces, cannot be listed: what else ran stays unknown"
         yield Finding(name="right to see neighbours", is_met=None, found=found, cure=MISSING_RIGHT)

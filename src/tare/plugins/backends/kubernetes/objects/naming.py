@@ -9,6 +9,8 @@ from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
 FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
+NODE = "tare/node"
+"""The annotation of a Lease with the name of its node."""
 KEPT = "tare/kept"
 MANAGED_BY = {"app.kubernetes.io/managed-by": "tare"}
 QUEUE = "kueue.x-k8s.io/queue-name"

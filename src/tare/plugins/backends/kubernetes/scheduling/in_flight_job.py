@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -35,7 +35,7 @@ class InFlightJob(msgspec.Struct):
     that were lost under it. `refused_at` is the time of the last try to create objects that a quota refused.
     A task that `failed` is not reported while it has `silent_nodes`, whose state is unknown. `full_quota` is
     a reason why the operator does not create its pods, which the operator does not report (see
-    operator_quotas).
+    operator_quotas). `gone_since` is when its job (`is_job_gone`) or one of its pods was found to be deleted.
     """
 
     task: Task
@@ -58,12 +58,23 @@ class InFlightJob(msgspec.Struct):
     has_client: bool = False
     is_server_stopped: bool = False
     gone_since: float | None = None
+    is_job_gone: bool = False
     received: dict[str, ResultsReceived] = {}
 
     @property
     def name(self) -> str:
         """Return the name of its objects in the cluster."""
         return naming.object_name(self.task)
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of its first object: MPIJob, Job, or Pod of a pair."""
+        return self.rendered.job.KIND
+
+    @property
+    def is_suspended(self) -> bool:
+        """Return whether its job is there and suspended."""
+        return self.seen is not None and self.seen.is_suspended and not self.is_job_gone
 
     @property
     def asked(self) -> dict[str, SeenPod]:
@@ -112,6 +123,17 @@ class InFlightJob(msgspec.Struct):
         phase = phases.phase_of(list(self.pods.values()), self.n_workers, has_launcher_last=waits)
         if phase is not self.phase:
             self.phase, self.since = phase, now
+
+    def miss_pods(self, there: Collection[str], now: float) -> None:
+        """Record that its pods which are not among the names `there` were deleted."""
+        for name, pod in list(self.pods.items()):
+            if name not in there:
+                self.see(pod, self.raw[name], now, is_deleted=True)
+
+    def miss_job(self, now: float) -> None:
+        """Record that its job was deleted."""
+        self.is_job_gone = True
+        self.gone_since = self.gone_since or now
 
     def address(self) -> str | None:
         """Return the server's address on the data network once it is ready; None before."""

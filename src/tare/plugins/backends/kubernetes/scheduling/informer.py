@@ -92,13 +92,14 @@ class Informer:
             return
         if isinstance(news, Interruption):
             if news.is_final and news.resource is NODES:
+                self._outage.end(NODES.plural)
                 self.nodes = Nodes()  # the right to watch nodes is missing; pods show less
                 return
             self.interrupted.add(news.resource)
-            self._outage.record(news.error, is_final=news.is_final)
+            self._outage.record(news.error, news.resource.plural, is_final=news.is_final)
             return
         self.interrupted.discard(news.resource)
-        self._outage.end()
+        self._outage.end(news.resource.plural)
         if isinstance(news, Change):
             self.take_one(news.resource, news.content, is_deleted=news.is_deleted)
             return
@@ -131,7 +132,7 @@ class Informer:
             if job is not None and provenance.is_of_task(resource.kind, seen.metadata):
                 job.seen = seen
                 if is_deleted:
-                    job.gone_since = job.gone_since or now
+                    job.miss_job(now)
 
     def _take_event(self, event: SeenEvent) -> None:
         about = event.involved_object.name
@@ -151,13 +152,13 @@ class Informer:
             job.events.append(event)
 
     def _miss(self, snapshot: Snapshot) -> None:
-        """Find tasks whose pods disappeared while no watch reported it."""
-        if snapshot.resource is not PODS:
-            return
-        there = {decoded(item, SeenPod).metadata.name for item in snapshot.items}
+        """Find jobs and pods of tasks that disappeared while no watch reported it."""
+        there = {decoded(item, SeenJob).metadata.name for item in snapshot.items}
         for job in self._jobs.values():
-            if job.starter is not None and job.starter.metadata.name not in there:
-                job.gone_since = job.gone_since or self._clock()
+            if snapshot.resource is PODS:
+                job.miss_pods(there, self._clock())
+            elif snapshot.resource.kind == job.kind and job.seen is not None and job.name not in there:
+                job.miss_job(self._clock())
 
     def kinds(self) -> list[Resource]:
         """Return the kinds of objects that tasks of this session may have."""

@@ -3,23 +3,30 @@
 A campaign holds the Lease of each node on which its runs are, and renews it. Another campaign that uses the
 node reads who holds the Lease, and adds that to the facts of its runs. It takes over a Lease that has
 expired. Leases are in the pods' namespace. Where they may not be created, the facts say so.
+
+Only a Lease that Tare created and that nobody else holds is deleted. Its labels prove neither: a copy has
+them too, and another program that takes it over changes the holder alone. So an annotation names its node,
+from which its name follows, and it is deleted by its uid and in the version in which its holder was read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
-from tare.core.errors import NOT_JSON
+from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.api.cluster import LEASES, Cluster, Outage, Refusal
 from tare.plugins.backends.kubernetes.objects import naming
 from tare.plugins.backends.kubernetes.objects.created import ApiObject, Manifest, Meta
+from tare.plugins.backends.kubernetes.objects.merging import Json
+from tare.plugins.backends.kubernetes.objects.observed import SeenMeta
 
-VERBS = ("create", "get", "patch", "deletecollection")
-"""The rights on Leases that are needed."""
+HOLDING, REMOVING = ("create", "get", "patch"), ("list", "deletecollection")
+"""The rights on Leases that are needed to hold them, and to delete them at the end."""
 FACT = "kubernetes.lease"
 _DURATION_S, _RENEW_S, _AGAIN_S, _IDLE_S = 300, 100.0, 10.0, 5.0
 _SKEW_S = 60  # by which the clocks of two holders may differ
@@ -41,6 +48,18 @@ class Lease(Manifest, frozen=True, kw_only=True):
     API_VERSION = "coordination.k8s.io/v1"
     KIND = "Lease"
     spec: LeaseSpec = LeaseSpec()
+
+
+class SeenLease(msgspec.Struct, frozen=True):
+    """The current state of a Lease."""
+
+    metadata: SeenMeta = SeenMeta()
+    spec: LeaseSpec = LeaseSpec()
+
+    @property
+    def is_created(self) -> bool:
+        """Return whether Tare created it; a copy of it has another name."""
+        return self.metadata.name == _name(self.metadata.annotations.get(naming.NODE, ""))
 
 
 class _Holder(NamedTuple):
@@ -103,12 +122,9 @@ class NodeLeases:
 
     def end(self) -> None:
         """Delete the campaign's Leases, if it has any."""
-        if not self._has_any:
-            return
-        try:
-            self._cluster.delete_all(LEASES, f"{naming.CAMPAIGN}={self._campaign}")
-        except (Outage, Refusal):
-            return  # they expire by themselves
+        if self._has_any:
+            with suppress(BackendError):  # they expire by themselves
+                remove_leases(self._cluster, self._campaign)
 
     def _holder(self, node: str, began: float) -> str:
         other = self._others.get(node)
@@ -123,6 +139,8 @@ class NodeLeases:
         if renewed is None and other is not None and now - other.at < _AGAIN_S:
             return
         lease = self._read(node) if renewed is not None or not self._create(node) else None
+        if lease is None and renewed is not None:
+            self._create(node)  # it was deleted meanwhile
         if lease is not None and self._is_anothers(lease):
             self._renewed.pop(node, None)
             self._others[node] = _Holder(lease.spec.holder_identity[:_LONGEST_HOLDER], now)
@@ -135,7 +153,8 @@ class NodeLeases:
 
     def _create(self, node: str) -> bool:
         """Create a Lease; return False if there is one already."""
-        meta = Meta(name=_name(node), namespace=self._cluster.namespace)
+        about = {naming.NODE: node}
+        meta = Meta(name=_name(node), namespace=self._cluster.namespace, annotations=about)
         return self._cluster.create(self._lease(meta).as_json())
 
     def _lease(self, meta: Meta) -> Lease:
@@ -150,17 +169,15 @@ class NodeLeases:
             ),
         )
 
-    def _read(self, node: str) -> Lease | None:
+    def _read(self, node: str) -> SeenLease | None:
+        """Return the Lease of a node; None where there is none. One in an unknown form is nobody's."""
         content = self._cluster.get(LEASES, _name(node))
-        if content is None:
-            self._create(node)  # it was deleted meanwhile
-            return None
         try:
-            return msgspec.json.decode(content, type=Lease)
+            return None if content is None else msgspec.json.decode(content, type=SeenLease)
         except NOT_JSON:
-            return Lease()
+            return SeenLease()
 
-    def _is_anothers(self, lease: Lease) -> bool:
+    def _is_anothers(self, lease: SeenLease) -> bool:
         """Return whether another campaign still holds it, by the Lease's duration and our time of day."""
         spec = lease.spec
         if spec.holder_identity in {"", self._campaign}:
@@ -175,10 +192,24 @@ class NodeLeases:
         return self._now() - renewed <= patience
 
     def _let_go(self, node: str) -> None:
-        """Release a Lease as client libraries do: without a holder."""
+        """Release a Lease as client libraries do, without a holder, unless another one holds it by now."""
         del self._renewed[node]
         self._used.pop(node, None)
-        self._cluster.patch(LEASES, _name(node), {"spec": {"holderIdentity": ""}})
+        lease = self._read(node)
+        if lease is not None and lease.spec.holder_identity == self._campaign:
+            released: Json = {"holderIdentity": ""}
+            version: Json = {"resourceVersion": lease.metadata.resource_version}
+            self._cluster.patch(LEASES, _name(node), {"metadata": version, "spec": released})
+
+
+def remove_leases(cluster: Cluster, campaign: str) -> None:
+    """Delete the Leases of a campaign that Tare created and nobody else holds. Raises BackendError."""
+    labels = naming.MANAGED_BY | {naming.CAMPAIGN: campaign}
+    selector = ",".join(f"{name}={value}" for name, value in labels.items())
+    for lease in cluster.read_all(LEASES, SeenLease, selector):
+        if lease.is_created and lease.spec.holder_identity in {"", campaign}:
+            meta = lease.metadata
+            cluster.delete(LEASES, meta.name, meta.uid, version=meta.resource_version)
 
 
 def _name(node: str) -> str:

@@ -7,18 +7,18 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tare.core.backend_plugin import Leftover, Owner
+from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes.api.cluster import (
     CONFIG_MAPS,
     JOBS,
-    LEASES,
     MPI_JOBS,
     PODS,
     Cluster,
-    Refusal,
     Resource,
 )
 from tare.plugins.backends.kubernetes.objects import naming, provenance
 from tare.plugins.backends.kubernetes.objects.observed import SeenJob, SeenMeta
+from tare.plugins.backends.kubernetes.scheduling.leases import remove_leases
 
 _OURS = ",".join(f"{name}={value}" for name, value in naming.MANAGED_BY.items())
 _KINDS = (MPI_JOBS, JOBS, PODS, CONFIG_MAPS)
@@ -94,8 +94,8 @@ def _remove(cluster: Cluster, campaign: str, objects: Iterable[_Found]) -> None:
     for one in objects:
         if provenance.is_created(one.resource.kind, one.meta):
             cluster.delete(one.resource, one.meta.name, one.meta.uid)
-    with suppress(Refusal):  # Leases expire by themselves
-        cluster.delete_all(LEASES, _selector(campaign))
+    with suppress(BackendError):  # Leases expire by themselves
+        remove_leases(cluster, campaign)
 
 
 def _selector(campaign: str) -> str:

@@ -361,9 +361,10 @@ class KubernetesScheduler:
         for pod in job.pods.values():
             if fault := phases.disruption(pod):
                 return self._give_up(job, Exit(fault=fault), "")
-        if job.seen is not None and job.seen.is_suspended:  # as Kueue does to make room
+        if job.is_suspended:  # as Kueue does to make room
             return self._give_up(job, Exit(fault="its job was suspended while it ran"), "")
-        return self._give_up(job, Exit(), "its pods were deleted from outside")
+        what = f"{job.kind} was" if job.is_job_gone else "pods were"
+        return self._give_up(job, Exit(), f"its {what} deleted from outside")
 
     def _keep(self, job: InFlightJob, logs: dict[str, bytes]) -> None:
         evidence.keep(job.task.folder, logs, job.raw.values(), job.event_lines, job.pods.values())
