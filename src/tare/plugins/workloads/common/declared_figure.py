@@ -34,7 +34,7 @@ class DeclaredFigure:
         """The units in the output that are not that of the figure."""
 
     def add(self, text: str, at: tuple[Scalar, ...] = (), *, match: Match | None = None) -> None:
-        """Add a value; with the regex that found it, what stands around it in its line is compared with it."""
+        """Add a value; if a regex found it, what stands around it in its line is compared with it."""
         if at in self.values:
             self.values[at] = None
             return
@@ -82,8 +82,8 @@ class DeclaredFigure:
             )
         if unit := self._units.get(at):
             return (
-                f"{shown(text)!r}, and {shown(unit)!r} follows, but the figure is declared in {self.fom.unit}; "
-                "declare the unit that is printed, or let the regex match it if it is right"
+                f"{shown(text)!r}, and {shown(unit)!r} follows, but the figure is declared in "
+                f"{self.fom.unit}; declare the unit that is printed, or let the regex match it if it is right"
             )
         is_lost = value == 0 and re.match(r"[^eEdD]*[1-9]", text)  # too small for a computer's numbers
         return f"{shown(text)!r}, which is no measurement" if is_lost or not math.isfinite(value) else ""
@@ -102,8 +102,7 @@ _AFTER = re.compile(
     r"[0-9]|\.[0-9]|[eE][+-]?[0-9]|[dD][+-][0-9]|[+-][0-9]{3}(?![0-9.])"
     rf"|,[0-9]+|[{_GROUPED}][0-9]{{3}}(?![0-9])|:[0-5][0-9](?![0-9])"
 )
-"""How a number goes on: digits, a decimal point or comma, an exponent, Fortran's too, digits in groups of three,
-or the minutes of a clock's time."""
+"""How a number goes on: digits, a decimal point or comma, an exponent (Fortran's, too), groups, minutes."""
 _BEFORE = re.compile(r"[0-9][.,]?\Z")
 _REST = re.compile(rf"[0-9.,eEdD+:{_GROUPED}-]*")
 
@@ -129,7 +128,7 @@ def number_around(match: re.Match[str], group: int) -> str:
 
 
 def _is_list(first: str, rest: str) -> bool:
-    """Return whether a number and the comma and digits after it are two numbers, as in 5,6,700 or 1024,5.3."""
+    """Return whether `first` and the comma and digits after it are two numbers: 5,6,700 or 1024,5.3."""
     is_grouped = re.match(r",[0-9]{3}(?![0-9])", rest) is not None and re.fullmatch("[0-9]{1,3}", first)
     return not is_grouped and re.match(r",[0-9]+[.,][0-9]", rest) is not None
 
