@@ -17,8 +17,10 @@ from tare.core.workload import (
 from tare.plugins.workloads.inline import InlineWorkload
 
 
-def fom(regex: str | None = None, *, json: str | None = None, by: tuple[str, ...] = ()) -> InlineFom:
-    return InlineFom(fom=Fom(name="time", unit="s", better=Better.LOWER, by=by), regex=regex, json=json)
+def fom(
+    regex: str | None = None, *, json: str | None = None, by: tuple[str, ...] = (), unit: str = "s"
+) -> InlineFom:
+    return InlineFom(fom=Fom(name="time", unit=unit, better=Better.LOWER, by=by), regex=regex, json=json)
 
 
 def workload(*foms: InlineFom, **changes: object) -> InlineWorkload:

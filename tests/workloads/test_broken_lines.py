@@ -84,6 +84,14 @@ def test_a_negative_rate_of_netperf_is_told_and_minus_one_is_unknown() -> None:
     assert len(unknown.measurements) == len(parse(workload, text).measurements) - ("735" in text)
 
 
+def test_an_option_that_imb_does_not_know_is_told() -> None:
+    text = text_of("imb/07-pingpong-ompi4-ucx.out")
+    assert parse("imb.pingpong", text).problems == ()
+    head = "# List of Benchmarks to run:\n"
+    unknown = text.replace(head, f"Invalid benchmark name -show_tail\nInvalid benchmark name yes\n{head}")
+    assert "IMB printed: Invalid benchmark name -show_tail" in parse("imb.pingpong", unknown).problems
+
+
 def test_requests_of_netperf_that_are_under_way_at_once_are_a_setting() -> None:
     row = "Throughput,Throughput Units\n{},Trans/s\n"
     title = "MIGRATED TCP REQUEST/RESPONSE TEST from 0.0.0.0 () port 0 AF_INET to 10.0.0.2 () port 0 AF_INET"

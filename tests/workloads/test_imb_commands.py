@@ -88,6 +88,28 @@ def test_faults_are_found_before_the_run_and_name_the_cure(
     assert re.search(fault, found)
 
 
+@pytest.mark.parametrize(
+    ("args", "cure"),
+    [
+        (
+            "-iter 50",
+            "args has -iter, which imb.exchange gives IMB itself, and IMB takes the first of two; set ",
+        ),
+        ("-msglen sizes -msglog 0:4", "args has -msglog, "),
+        ("-npmin 1", "args has -npmin, "),
+        ("-imb_barrier on -root_shift on", ""),
+        ("-multi 1", ""),
+        ("none", ""),
+    ],
+)
+def test_arguments_that_imb_would_ignore_are_refused(args: str, cure: str) -> None:
+    """IMB-MPI1 -iter 1000 Exchange -iter 50 makes 1000 repetitions (2021.11)."""
+    workload = IMB["Exchange"]
+    faults = [*workload.faults(case_of(workload, args=args))]
+    assert len(faults) == bool(cure)
+    assert all(fault.startswith(cure) for fault in faults)
+
+
 def test_figures_of_merit_know_their_units_and_directions() -> None:
     described = {
         workload.name: [(fom.name, fom.unit, str(fom.better), fom.is_primary) for fom in workload.foms]

@@ -34,6 +34,12 @@ def test_a_figure_is_read_by_regex() -> None:
         ("t=12345", r"t=.*(\d+)", "5", "12345"),
         ("t=12.5", r"t=.*?(\d\.\d)", "2.5", "12.5"),
         ("t=1.25", r"t=.*\.(\d+)", "25", "1.25"),
+        ("t=12,5 s", r"t=(\d+)", "12", "12,5"),
+        ("t=1234,567 s", r"t=(\d+)", "1234", "1234,567"),
+        ("t=1_234", r"t=(\d+)", "1", "1_234"),
+        ("t=1'234'567", r"t=(\d+)", "1", "1'234'567"),
+        ("t=1\u202f234 s", r"t=(\d+)", "1", "1\u202f234"),
+        ("t=1:02:03", r"t=(\d+)", "1", "1:02:03"),
     ],
 )
 def test_a_part_of_a_number_is_a_problem_and_never_a_number(
@@ -41,7 +47,7 @@ def test_a_part_of_a_number_is_a_problem_and_never_a_number(
 ) -> None:
     parsed = parse(f"{line}\n", fom(regex))
     assert values(parsed) == []
-    assert parsed.problems[0].startswith(f"time is '{part}', which the regex cut out of '{number}'; let its ")
+    assert parsed.problems[0].startswith(f"time is '{part}', which the regex cut out of {number!r}; let its ")
 
 
 @pytest.mark.parametrize(
@@ -97,10 +103,58 @@ def test_the_first_number_of_a_range_is_read_unless_it_looks_like_an_exponent(
         ("run-5", r"run-(\d+)"),
         ("at 12:5", r"at \d+:(\d+)"),
         ("3,5", r"3,(\d+)"),
+        ("5,12", r"(\d+),"),
+        ("5,12,3", r"^(\d+)"),
+        ("5,1.5", r"^(\d+)"),
+        ("step 5: 12", r"step (\d+)"),
+        ("5_a", r"(\d+)"),
     ],
 )
 def test_what_stands_beside_a_whole_number_is_none_of_it(line: str, regex: str) -> None:
     assert values(parse(f"{line}\n", fom(regex))) == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("line", "unit", "follows"),
+    [
+        ("t=1.5 ms", "s", "ms"),
+        ("t=1.5 usec", "ms", "usec"),
+        ("t=1.5 µs", "ms", "µs"),
+        ("t=1.2 GB/s", "MB/s", "GB/s"),
+        ("t=1.2 GiB/s", "GB/s", "GiB/s"),
+        ("t=9.4 Gbits/sec", "Mbit/s", "Gbits/sec"),
+        ("t=1.1 GBytes/sec", "Gbit/s", "GBytes/sec"),
+        ("t=1.5k", "op/s", "k"),
+        ("t=1.5M", "1", "M"),
+        ("t=2.1 GFLOP/s", "Tflop/s", "GFLOP/s"),
+    ],
+)
+def test_a_unit_other_than_the_declared_one_is_a_problem(line: str, unit: str, follows: str) -> None:
+    parsed = parse(f"{line}\n", fom(r"t=([0-9.]+)", unit=unit))
+    assert values(parsed) == []
+    assert f"and '{follows}' follows, but the figure is declared in {unit}" in parsed.problems[0]
+    meant = parse(f"{line}\n", fom(rf"t=([0-9.]+) ?{follows}", unit=unit))
+    assert len(values(meant)) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "unit"),
+    [
+        ("t=1.5 s", "s"),
+        ("t=1.5 seconds", "s"),
+        ("t=1.5 min, 2.5 max", "s"),
+        ("t=1.5 m", "s"),
+        ("t=1.5 MB/sec", "MB/s"),
+        ("t=1.5 Gbits/sec", "Gbit/s"),
+        ("t=1.5G", "GB"),
+        ("t=1.5kB", "kB"),
+        ("t=1.5 k of them", "1"),
+        ("t=1.5 steps", "1"),
+        ("t=1.5 B", "s"),
+    ],
+)
+def test_the_declared_unit_and_other_words_may_follow(line: str, unit: str) -> None:
+    assert values(parse(f"{line}\n", fom(r"t=([0-9.]+)", unit=unit))) == [1.5]
 
 
 @pytest.mark.parametrize("text", ["nan", "-inf", "Infinity", "1e400", "1D-400", "1e-400", "0.0001e-500"])

@@ -146,12 +146,24 @@ def test_columns_for_single_ranks_are_passed_over() -> None:
     assert figures(parse(wide), "rate") == figures(parse(OUTPUT), "rate")
 
 
-def test_a_title_of_version_4_in_milliseconds_is_another_figure() -> None:
-    text = OUTPUT.replace("SUMMARY rate:", "SUMMARY rate (in ops/sec):")
-    parsed = parse(text.replace("SUMMARY time:", "SUMMARY time (in ms/op):"))
-    assert figures(parsed, "rate") == figures(parse(OUTPUT), "rate")
-    assert figures(parsed, "time") == {}
-    assert figures(parsed, "time_per_op")["File removal"] == 20.984
+def test_times_are_of_all_operations_in_seconds_whatever_version_4_1_calls_them() -> None:
+    """mdtest.c prints ``t_end - t_start`` below *in ms/op*: these 100 files took 6 ms at 16126 a second."""
+    text = (
+        "-- started at 11/29/2026 20:56:21 --\n\n"
+        "mdtest-4.1.0+dev was launched with 2 total task(s) on 2 node(s)\n"
+        "2 tasks, 100 files\n\n"
+    )
+    for title, creation, removal in (
+        ("rate (in ops/sec)", 16126.356, 198.650),
+        ("time (in ms/op)", 0.006, 0.005),
+    ):
+        text += f"SUMMARY {title}: (of 1 iterations)\n   Operation       Max    Min   Mean   Std Dev\n"
+        for name, value in (("File creation", creation), ("Tree removal", removal)):
+            text += f"   {name}  {value:.3f}  {value:.3f}  {value:.3f}  0.000\n"
+    parsed = parse(text + "-- finished at 11/29/2026 20:56:22 --\n")
+    (time,) = (one for one in parsed.measurements if one.fom == "time" and one.value == 0.006)
+    assert (time.unit, time.at["operation"]) == ("s", "File creation")
+    assert figures(parsed, "time")["File creation"] == pytest.approx(100 / 16126.356, abs=0.0005)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
+from tare.core.program import NONE, split_words
 from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
@@ -52,6 +53,18 @@ _LIMIT_BYTES = 1 << 30
 """IMB's default limit on the memory for the messages of a rank (-mem 1), in bytes."""
 _MOST_COUNTED = 2**31 - 1
 """The most bytes in one buffer; for larger ones, IMB prints int-overflow (IMB_init_buffers_iter)."""
+
+
+_SETTINGS = {
+    "-iter": "set iterations",
+    "-time": "set time_s",
+    "-msglog": "set min_bytes and max_bytes",
+    "-zero_size": "set min_bytes",
+    "-npmin": "set ranks",
+    "-multi": "leave it out",
+    "-mem": "set max_bytes",
+}
+"""What to do instead of each option that workloads of IMB give it."""
 
 
 class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
@@ -97,6 +110,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
             yield f"{self.name} needs 2 ranks or more, and the case has {ranks}; set ranks: 2, or nodes: 2"
         elif (self.columns == PAIRS or self.is_multiple) and ranks % 2:
             yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
+        yield from self._faults_of_args(case)
         if self._sweeps:
             smallest, largest = _sizes(case)
             if smallest:
@@ -104,6 +118,16 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
             yield from self._size_fault("max_bytes", largest)
             if smallest > largest >= self.least_bytes:
                 yield f"min_bytes {smallest} is more than max_bytes {largest}; set min_bytes: {largest}"
+
+    def _faults_of_args(self, case: Case) -> Iterator[str]:
+        """Yield the options of `args` that IMB ignores, as it takes the first of two of one name."""
+        asked = split_words(str(case.parameters.get("args", NONE)))
+        for stage in self.stages(case) if asked else ():
+            for option in dict.fromkeys(word for word in asked if word in _SETTINGS and word in stage.argv):
+                yield (
+                    f"args has {option}, which {self.name} gives IMB itself, and IMB takes the first of two; "
+                    f"{_SETTINGS[option]}"
+                )
 
     def _size_fault(self, name: str, size: int) -> Iterator[str]:
         if size < self.least_bytes or size & (size - 1):

@@ -158,6 +158,8 @@ class ImbLog(LogParser):
             self._read_header(line)
         elif line.lstrip()[:1].isdigit():
             self._read_row(line)
+        elif line.startswith("Invalid benchmark name "):  # it ignores an option that it does not know
+            self._findings.problem(f"IMB printed: {line[:200]}")
 
     def _read_header(self, line: str) -> None:
         """Read a line with a ``#``: banner, limits, the head of a table, or the closing line."""

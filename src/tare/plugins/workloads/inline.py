@@ -24,7 +24,7 @@ from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.csv_column import CsvColumn
-from tare.plugins.workloads.common.declared_figure import DeclaredFigure, number_around, shown
+from tare.plugins.workloads.common.declared_figure import DeclaredFigure, shown
 from tare.plugins.workloads.common.text import figure
 
 _SPREAD = frozenset({"nodes", "ranks", "ranks_per_node", "hosts"})
@@ -230,7 +230,7 @@ class _FomRegex:
         for match in self._pattern.finditer(line):
             at = tuple(_coordinate(match[name] or "") for name in self.fom.by)
             value = match[self._value] or ""
-            into.add(value, at, number=number_around(match, self._value) if value else "")
+            into.add(value, at, match=(match, self._value))
 
 
 class _FomColumn:

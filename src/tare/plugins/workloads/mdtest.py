@@ -21,7 +21,8 @@ from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinat
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
-_TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \((in [^)]*)\))?: \(of [0-9]+ iterations\)")
+_TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of [0-9]+ iterations\)")
+"""Times are seconds of all operations; versions after 4.0 say ``in ops/sec`` or ``in ms/op`` nonetheless."""
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
 _ROW = re.compile(
     r"\s*((?:File|Directory|Tree) [a-z]+(?: \(stonewall\))?)\s*:?"
@@ -146,8 +147,7 @@ class _Log(LogParser):
         if match := _TITLE.match(line):
             if not self._runs:
                 self._runs.append(_Run())
-            fom = "time_per_op" if match[2] == "in ms/op" else match[1] or "rate"
-            self._runs[-1].tables.append(_Table(fom))
+            self._runs[-1].tables.append(_Table(match[1] or "rate"))
             self._findings.begin()
 
     def _read_row(self, line: str) -> None:
@@ -197,7 +197,7 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
     if not all(run.is_finished for run in runs):
         yield "the output lacks mdtest's closing line; the run did not come to its end"
     for run in runs:
-        kinds = [table.fom.partition("_")[0] for table in run.tables]
+        kinds = [table.fom for table in run.tables]
         if kinds and kinds[0] != "rate":
             yield "a table of mdtest is missing: times stand there without rates"
         if len(set(kinds)) < len(kinds):
@@ -239,7 +239,6 @@ WORKLOADS = (
         foms=(
             *_foms(declare.higher, "rate", "op/s", "operations per second of all ranks", is_primary=True),
             *_foms(declare.lower, "time", "s", "time of all operations"),
-            *_foms(declare.lower, "time_per_op", "ms", "time of one operation"),
         ),
         needs_transport=False,
     ),

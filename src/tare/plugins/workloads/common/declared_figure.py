@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from tare.core.units import Dimension, seconds_in, unit_factor
 from tare.core.values import Scalar
 from tare.core.workload import Fom
 from tare.plugins.workloads.common.benchmark import Findings
@@ -28,15 +29,21 @@ class DeclaredFigure:
         self.values: dict[tuple[Scalar, ...], str | None] = {}
         self._findings = findings
         self._cut: dict[tuple[Scalar, ...], str] = {}
+        """The numbers in the output of which the regex took a part."""
+        self._units: dict[tuple[Scalar, ...], str] = {}
+        """The units in the output that are not that of the figure."""
 
-    def add(self, text: str, at: tuple[Scalar, ...] = (), *, number: str = "") -> None:
-        """Add a value; `number` is the one in the output that it is only a part of, if it is."""
+    def add(self, text: str, at: tuple[Scalar, ...] = (), *, match: Match | None = None) -> None:
+        """Add a value; if a regex found it, what stands around it in its line is compared with it."""
         if at in self.values:
             self.values[at] = None
             return
         self.values[at] = text
-        if number:
-            self._cut[at] = number
+        if match is not None and text:
+            if number := number_around(*match):
+                self._cut[at] = number
+            elif unit := other_unit(*match, self.fom.unit):
+                self._units[at] = unit
         self._findings.keep()
 
     def report(self, *, is_torn: bool) -> None:
@@ -73,6 +80,11 @@ class DeclaredFigure:
                 f"{shown(text)!r}, which the regex cut out of {shown(number)!r}; let its group take the "
                 "whole number, as (\\S+) does"
             )
+        if unit := self._units.get(at):
+            return (
+                f"{shown(text)!r}, and {shown(unit)!r} follows, but the figure is declared in "
+                f"{self.fom.unit}; declare the unit that is printed, or let the regex match it if it is right"
+            )
         is_lost = value == 0 and re.match(r"[^eEdD]*[1-9]", text)  # too small for a computer's numbers
         return f"{shown(text)!r}, which is no measurement" if is_lost or not math.isfinite(value) else ""
 
@@ -82,11 +94,17 @@ def shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-_AFTER = re.compile(r"[0-9]|\.[0-9]|[eE][+-]?[0-9]|[dD][+-][0-9]|,[0-9]{3}(?![0-9])|[+-][0-9]{3}(?![0-9.])")
-"""How a number goes on: digits, a decimal point, an exponent, Fortran's too, or digits in groups of three."""
+Match = tuple[re.Match[str], int]
+"""The match of a regex, and the number of the group with the value."""
+_GROUPED = "_'\u2019\u00a0\u2009\u202f"
+"""What parts groups of three digits besides the comma: of programmers, in Switzerland, and narrow blanks."""
+_AFTER = re.compile(
+    r"[0-9]|\.[0-9]|[eE][+-]?[0-9]|[dD][+-][0-9]|[+-][0-9]{3}(?![0-9.])"
+    rf"|,[0-9]+|[{_GROUPED}][0-9]{{3}}(?![0-9])|:[0-5][0-9](?![0-9])"
+)
+"""How a number goes on: digits, a decimal point or comma, an exponent (Fortran's, too), groups, minutes."""
 _BEFORE = re.compile(r"[0-9][.,]?\Z")
-_REST = re.compile(r"[0-9.,eEdD+-]*")
-_GROUP = re.compile(r"[0-9]{1,3}")
+_REST = re.compile(rf"[0-9.,eEdD+:{_GROUPED}-]*")
 
 
 def number_around(match: re.Match[str], group: int) -> str:
@@ -98,12 +116,54 @@ def number_around(match: re.Match[str], group: int) -> str:
     line, (begin, end) = match.string, match.span(group)
     before = line[max(begin - 2, 0) : begin]
     after = _AFTER.match(line, end) if end == match.end() else None
-    if after and after[0][0] == "," and (before.endswith(",") or not _GROUP.fullmatch(match[group])):
-        after = None  # a list of numbers
+    if after and after[0][0] == "," and (before.endswith(",") or _is_list(match[group], line[end:])):
+        after = None
     if after and after[0][0] in "+-" and not _LETTERLESS.fullmatch(match[group] + after[0]):
         after = None  # a range, a date, a sum
     if not after and (not _BEFORE.search(before) or before.endswith(",")):
         return ""
     rest = _REST.match(line, end)
     head = re.search(r"[0-9.,]*\Z", line[:begin])
-    return (head[0] if head else "") + match[group] + (rest[0].rstrip(".,eEdD+-") if rest else "")
+    return (head[0] if head else "") + match[group] + (rest[0].rstrip(f".,eEdD+:{_GROUPED}-") if rest else "")
+
+
+def _is_list(first: str, rest: str) -> bool:
+    """Return whether `first` and the comma and digits after it are two numbers: 5,6,700 or 1024,5.3."""
+    is_grouped = re.match(r",[0-9]{3}(?![0-9])", rest) is not None and re.fullmatch("[0-9]{1,3}", first)
+    return not is_grouped and re.match(r",[0-9]+[.,][0-9]", rest) is not None
+
+
+_FOLLOWING = re.compile(r"([ \t]?)([A-Za-zµμ][A-Za-zµμ/]*)")
+_MULTIPLES = frozenset("kKMGT")
+_TIME = re.compile(r"[munµμ]?s(?:ec)?|secs|(?:milli|micro|nano)?seconds?")
+"""Units of time up to a second: min may be a minimum, and letters such as h and d anything."""
+
+
+def other_unit(match: re.Match[str], group: int, unit: str) -> str:
+    """Return the unit that follows the value if it is another one of the same kind; empty if it is not.
+
+    Programs choose units by the size of a number: 900 MB/s, then 1.2 GB/s, or 1.2k. What the regex itself
+    matches after the group is not looked at.
+    """
+    following = _FOLLOWING.match(match.string, match.end(group)) if match.end(group) == match.end() else None
+    if following is None:
+        return ""
+    blank, word = following.groups()
+    if word in _MULTIPLES:
+        return "" if blank or unit[:1].lower() == word.lower() else word
+    ours, theirs = _factor(unit), _factor(word)
+    is_other = ours is not None and theirs is not None and ours[0] == theirs[0] and ours[1] != theirs[1]
+    return word if is_other else ""
+
+
+def _factor(unit: str) -> tuple[Dimension, float] | None:
+    """Return the kind of a unit, and how many of that kind's own units it is; None if it is not known."""
+    if _TIME.fullmatch(unit):
+        seconds = seconds_in(unit)
+        return None if seconds is None else (Dimension.SECONDS, seconds)
+    unit = re.sub(r"bits?/s(?:ec)?$", "bit/s", unit).replace("Bytes", "B").replace("bytes", "B")
+    unit = unit.removesuffix("ec") if unit.endswith("/sec") else unit
+    for dimension in (Dimension.BYTES_PER_SECOND, Dimension.BYTES, Dimension.FLOPS):
+        if (factor := unit_factor(unit, dimension)) is not None:
+            return dimension, factor
+    return None
