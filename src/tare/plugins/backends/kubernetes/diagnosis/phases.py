@@ -22,6 +22,8 @@ class TaskPhase(enum.Enum):
     RUNNING = "its end"
 
 
+_NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
+"""Reasons of containerd, CRI-O and Docker for a container whose command cannot be started."""
 OOM_KILLED = "OOMKilled"
 """The reason of a container that was killed because it used too much memory."""
 _EVICTIONS = frozenset(
@@ -143,6 +145,25 @@ def disruption(pod: SeenPod) -> str:
     return ""
 
 
+def never_began(pod: SeenPod) -> str:
+    """Return why a pod is over though its program's container never began; empty for all other pods.
+
+    Kubelets reject pods, and clusters add init containers, which may fail: no program is to blame.
+    """
+    if not pod.is_over or pod.has_begun or pod.status.phase != "Failed":
+        return ""
+    if taken := disruption(pod):
+        return taken
+    where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
+    if pod.failed_init is None:
+        why = _sentence(pod.status.reason or "no reason", pod.status.message)
+        return f"{where} ended before its program began: {why}"
+    name, ended = pod.failed_init
+    what = f"init container {name} ended with exit code {ended.exit_code} ({ended.reason or 'no reason'})"
+    line = _last_line(ended.message)
+    return f"{where}: {what}, and its program did not begin" + (f": {line}" if line else "")
+
+
 def own_limit(pod: SeenPod) -> str:
     """Return the pod's own limit for which it was evicted; empty if that was not the reason."""
     if pod.status.reason != "Evicted" or not _OWN_LIMIT.search(pod.status.message):
@@ -167,7 +188,8 @@ def ended_badly(pod: SeenPod) -> str:
         return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
     ended = "was deleted, and ended" if pod.metadata.deletion_timestamp else "ended"
     what = f"pod {pod.metadata.name} {ended} with exit code {state.exit_code} ({state.reason or 'no reason'})"
-    line = _last_line(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
+    is_reason = pod.role == naming.WORKER or state.reason in _NOT_STARTED  # others leave their record there
+    line = _last_line(state.message) if is_reason else ""
     return f"{what}: {line}" if line else what
 
 

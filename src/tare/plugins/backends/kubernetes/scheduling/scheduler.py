@@ -15,7 +15,7 @@ from tare.core.errors import BackendError, UsageError
 from tare.core.job import Exit
 from tare.core.scheduler import Held, JobResult, OnWait, Task
 from tare.core.site import Platform
-from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, PODS, Cluster, Refusal
+from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, NOT_FOUND, PODS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.outage import OutageWait
 from tare.plugins.backends.kubernetes.api.watching import Arrival
 from tare.plugins.backends.kubernetes.diagnosis import phases, quotas
@@ -250,6 +250,8 @@ class KubernetesScheduler:
             return self._create_again(job) if now - job.refused_at > _QUOTA_S else None
         if job.failed is not None:
             return job.judge_failure(job.failed, self._informer.nodes, now)
+        if starter is not None and (why := phases.never_began(starter)):
+            return self._give_up(job, Exit(fault=why), "")
         if starter is not None and (starter.is_over or self._results.is_received(job)):
             job_result = self._finish(job) if self._is_server_over(job) else None
             if job_result is not None:
@@ -315,7 +317,12 @@ class KubernetesScheduler:
             return True
         if not job.is_server_stopped:
             change: Json = {"spec": {"activeDeadlineSeconds": 1}}
-            self._outage.retry(lambda: self._cluster.patch(PODS, server.metadata.name, change))
+            try:
+                self._outage.retry(lambda: self._cluster.patch(PODS, server.metadata.name, change))
+            except Refusal as refusal:
+                if refusal.status != NOT_FOUND:
+                    raise
+                return True  # somebody deleted it just now
             job.is_server_stopped, job.since = True, self._clock()
         return self._clock() - job.since > job.options.timeouts.started_s
 
