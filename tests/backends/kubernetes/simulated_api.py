@@ -198,13 +198,14 @@ class SimulatedApiServer:
             document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
             self.apply(plural, document)
             return 200, document
-        options = json.loads(body) if body else query
+        options: Doc = json.loads(body) if body else dict(query)
         self.deletions.append({"plural": plural, **query, **options})
         for document in items:
             meta = document["metadata"]
             if not _is_among(query.get("fieldSelector", ""), document):
                 continue
-            if any(meta[key] != value for key, value in (options.get("preconditions") or {}).items()):
+            only: Doc = options.get("preconditions", {})
+            if any(meta[key] != value for key, value in only.items()):
                 return 409, {"message": f"{meta['name']} is another one", "reason": "Conflict"}
             self._delete(plural, meta["name"], is_forced=options.get("gracePeriodSeconds") == 0)
         return 200, {}

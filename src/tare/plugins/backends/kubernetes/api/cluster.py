@@ -289,7 +289,9 @@ class Cluster:
         object is deleted at once, even if its containers still run. An object that is gone is no error.
         Raises Refusal or Outage.
         """
-        only: Json = {"uid": uid} | ({"resourceVersion": version} if version else {})
+        only: dict[str, Json] = {"uid": uid}
+        if version:
+            only["resourceVersion"] = version
         options: dict[str, Json] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
         options["propagationPolicy"] = "Background"
         if grace_s is not None:
