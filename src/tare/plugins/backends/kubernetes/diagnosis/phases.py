@@ -16,7 +16,7 @@ class TaskPhase(enum.Enum):
     """What a task is waiting for."""
 
     SCHEDULING = "nodes"
-    PULLING = "images"
+    PULLING = "images and volumes"
     READYING = "workers to be ready"
     STARTING = "its launcher"
     RUNNING = "its end"
