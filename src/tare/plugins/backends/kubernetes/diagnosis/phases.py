@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tare.core.job import Exit
 from tare.plugins.backends.kubernetes.objects import naming
-from tare.plugins.backends.kubernetes.objects.observed import SeenPod
+from tare.plugins.backends.kubernetes.objects.observed import Condition, SeenPod
 from tare.plugins.backends.kubernetes.options import PhaseTimeouts
 
 
@@ -43,6 +43,8 @@ _OWN_LIMIT = re.compile(
     r"|Usage of EmptyDir volume .* exceeds the limit"
 )
 """Messages of a kubelet that evicts a pod for the data it wrote (pkg/kubelet/eviction/helpers.go)."""
+_DEADLINE = "DeadlineExceeded"
+"""The reason of a pod that was active longer than its activeDeadlineSeconds (core/v1, PodSpec)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
 TAKEN_UP = "MPIJobCreated"
 """The reason of the MPI Operator's event for a job that it has seen."""
@@ -162,6 +164,22 @@ def never_began(pod: SeenPod) -> str:
     what = f"init container {name} ended with exit code {ended.exit_code} ({ended.reason or 'no reason'})"
     line = _last_line(ended.message)
     return f"{where}: {what}, and its program did not begin" + (f": {line}" if line else "")
+
+
+def ended_from_outside(pods: Iterable[SeenPod], failure: Condition | None) -> str:
+    """Return how a pod was ended while its program ran; empty if it was not.
+
+    The program gets a SIGTERM then, as if it had failed. `failure` is why the pod's job failed.
+    """
+    for pod in pods:
+        if pod.role not in {naming.LAUNCHER, naming.CLIENT}:
+            continue
+        if pod.status.reason == _DEADLINE:
+            return f"pod {pod.metadata.name}: {_sentence(_DEADLINE, pod.status.message)}"
+        if pod.metadata.deletion_timestamp:
+            why = f": {_sentence(failure.reason, failure.message)}" if failure is not None else ""
+            return f"pod {pod.metadata.name} was deleted while its program ran, and not by Tare{why}"
+    return ""
 
 
 def own_limit(pod: SeenPod) -> str:

@@ -10,6 +10,8 @@ import msgspec
 from tare.plugins.backends.kubernetes.objects import naming
 from tare.plugins.backends.kubernetes.objects.created import Resources
 
+_FAILURES = ("Failed", "FailureTarget")
+"""The conditions of a Job that has failed; the second comes first, while its pods end (batch/v1)."""
 _AFTER_INIT = "PodInitializing"
 """The reason of a container that waits for init containers (kubelet, kuberuntime)."""
 
@@ -256,8 +258,9 @@ class SeenJob(_Seen, frozen=True, kw_only=True):
 
     @property
     def failure(self) -> Condition | None:
-        """Return the condition that says why it failed; None if it did not."""
-        return self.status.condition("Failed") if self.status.has("Failed") else None
+        """Return the condition that says why it failed, or fails as soon as its pods have ended; or None."""
+        found = [self.status.condition(kind) for kind in _FAILURES if self.status.has(kind)]
+        return found[0] if found else None
 
 
 class Taint(_Seen, frozen=True, kw_only=True):
