@@ -27,10 +27,7 @@ from kubelab import mpijob_objects as objects
 from kubelab.limits import DEFAULT, Key, Limits, TokenBucket, WorkQueue
 from kubelab.mpijob import (
     CONTROLLER,
-    JOB_NAME,
-    JOB_ROLE,
     OPERATOR,
-    REPLICA_INDEX,
     Doc,
     Meta,
     MpiJob,
@@ -292,10 +289,8 @@ class MpiOperator:
             is_due = policy == "All" or pod.status.phase in {"Running", "Pending"}
             if pod.is_worker and pod.metadata.deletion_timestamp is None and is_due:
                 self._limit.wait()
-                selector = f"{JOB_NAME}={job.metadata.name},{JOB_ROLE}=worker"
-                index = pod.metadata.labels.get(REPLICA_INDEX, "")
                 inside = _inside(PODS, job.metadata.namespace)
-                self._cluster.delete_all(inside, f"{selector},{REPLICA_INDEX}={index}")
+                self._cluster.delete(inside, pod.metadata.name, pod.metadata.uid)
 
     def _say(self, job: MpiJob, events: list[Said]) -> None:
         for said in events:

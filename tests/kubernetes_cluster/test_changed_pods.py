@@ -21,6 +21,7 @@ NATIVE = (
     "name: 'istio-proxy', image: 'istio', restartPolicy: 'Always'}]}}"
 )
 CPUS = 'JSONPatch{op: "replace", path: "/spec/containers/0/resources/limits/cpu", value: "4"}'
+DEADLINE = "Object{spec: Object.spec{activeDeadlineSeconds: 60}}"
 ANYWHERE = 'JSONPatch{op: "remove", path: "/spec/nodeSelector"}'
 _OURS = "has(object.metadata.labels) && 'tare/role' in object.metadata.labels"
 Change = Callable[[str], None]
@@ -67,7 +68,7 @@ def _is_changed(lab: Lab, namespace: str) -> bool:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
     words = ("create", "--dry-run=server", "-o", "json", "-f", "-")
     made = json.loads(lab.control_plane.kubectl(*words, stdin=json.dumps(pod)))["spec"]
-    is_whole = "nodeSelector" in made and "initContainers" not in made
+    is_whole = "nodeSelector" in made and not {"initContainers", "activeDeadlineSeconds"} & made.keys()
     return not is_whole or made["containers"][0]["resources"].get("limits") != limits
 
 
@@ -85,6 +86,14 @@ def test_a_container_that_a_service_mesh_adds_hides_no_result_and_is_recorded(
     kind = "init container" if patch == NATIVE else "container"
     assert found == {f"{kind} istio-proxy was added"}
     until_clean(campaign)
+
+
+def test_a_deadline_that_a_policy_gives_pods_is_named_by_the_doctor(
+    campaign: Campaign, change: Change, tare: Tare
+) -> None:
+    campaign.write(nodes=1, repeats=1)
+    change(DEADLINE)
+    assert "it is ended after 60 s (activeDeadlineSeconds)" in tare("doctor", "--site", campaign.site).stdout
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,22 @@ def test_two_campaigns_on_a_node_see_each_other_by_its_lease(
     assert len(leases) == left
 
 
+def test_a_campaign_deletes_the_leases_that_it_holds_and_no_others(lab: Lab, campaign: Campaign) -> None:
+    kubectl, inside = lab.control_plane.kubectl, ("-n", campaign.namespace)
+
+    def leases() -> list[str]:
+        return kubectl("get", "leases", *inside, "-o", "name").split()
+
+    with campaign.write(repeats=1, launcher={"runs-for": "600s"}).start() as runner:
+        until(lambda: len(leases()) == 2)
+        taken = leases()[0]
+        kubectl("patch", taken, *inside, "--type=merge", "-p", '{"spec": {"holderIdentity": "another"}}')
+        (pod,) = kubectl("get", "pods", *inside, "-l", "tare/role=launcher", "-o", "name").split()
+        kubectl("annotate", pod, *inside, "--overwrite", "kubelab/runs-for=0s")
+        assert runner.wait(timeout=90) == 0, (campaign.folder / "run.log").read_text()
+    assert leases() == [taken]
+
+
 def test_without_the_right_to_leases_runs_go_and_say_so(lab: Lab, campaign: Campaign) -> None:
     kubectl, place = lab.control_plane.kubectl, ("-n", campaign.namespace)
     role = json.loads(kubectl("get", "role", "tare", "-o", "json", *place))

@@ -46,6 +46,8 @@ class SimulatedApiServer:
         self.deletions: list[Doc] = []
         self.history: list[Happening] = []
         self.refusals: dict[str, tuple[int, str]] = {}
+        self.retry_after = ""
+        self.log_queries: list[str] = []
         self.is_down = False
         self.token = "t"
         self.page: tuple[int, str] | None = None
@@ -196,13 +198,14 @@ class SimulatedApiServer:
             document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
             self.apply(plural, document)
             return 200, document
-        options = json.loads(body) if body else query
+        options: Doc = json.loads(body) if body else dict(query)
         self.deletions.append({"plural": plural, **query, **options})
         for document in items:
             meta = document["metadata"]
             if not _is_among(query.get("fieldSelector", ""), document):
                 continue
-            if any(meta[key] != value for key, value in (options.get("preconditions") or {}).items()):
+            only: Doc = options.get("preconditions", {})
+            if any(meta[key] != value for key, value in only.items()):
                 return 409, {"message": f"{meta['name']} is another one", "reason": "Conflict"}
             self._delete(plural, meta["name"], is_forced=options.get("gracePeriodSeconds") == 0)
         return 200, {}
@@ -275,6 +278,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if kind:
             self.send_header("Content-Type", kind)
+        if status >= 400 and self.api.retry_after:
+            self.send_header("Retry-After", self.api.retry_after)
         if status // 100 == 3:
             self.send_header("Location", "https://sso.example.org/login?back=1")
         self.send_header("Content-Length", str(len(content)))
@@ -286,6 +291,7 @@ class _Handler(BaseHTTPRequestHandler):
 
         A proxy may cut it, after as many bytes as a test says, with an end that HTTP takes for one.
         """
+        self.api.log_queries += [f"{key}={value}" for key, value in query.items()]
         if name not in self.api.logs:
             self._send(404, {"message": f"no log of {name}"})
             return

@@ -116,7 +116,7 @@ def test_a_page_in_the_place_of_an_answer_is_a_sentence(
         lambda: cluster.get(PODS, "a"),
         lambda: cluster.create({"kind": "Pod", "metadata": {"name": "a"}}),
         lambda: cluster.log("a", "launcher"),
-        lambda: cluster.delete_all(PODS, "a=b"),
+        lambda: cluster.delete(PODS, "a", "uid"),
         lambda: list(cluster.watch(PODS, "", "1")),
         cluster.version,
     ]

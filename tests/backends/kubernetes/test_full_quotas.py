@@ -130,6 +130,20 @@ def test_an_object_that_a_full_quota_keeps_out_is_created_when_others_have_left(
     wait_until(scheduler, lambda: reports[-1] == "")
 
 
+def test_a_quota_that_was_just_made_and_is_not_counted_yet_is_waited_for(
+    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, reports: list[str], clock: Clock
+) -> None:
+    """The API server refuses what no controller has counted yet (resourcequota/controller.go)."""
+    uncounted = "status unknown for quota: new, resources: count/mpijobs.kubeflow.org"
+    api.refusals["POST .*/mpijobs"] = (403, f'mpijobs "x" is forbidden: {uncounted}')
+    scheduler.submit([task()])
+    wait_until(scheduler, lambda: reports)
+    assert "status unknown for quota" in reports[0]
+    api.refusals.clear()
+    clock.ahead += 11
+    wait_until(scheduler, lambda: api.names("mpijobs"))
+
+
 def test_a_quota_in_any_unit_may_be_too_small_for_ever() -> None:
     """Millionths were no number to who reads refusals, and binary units were spelt out as bytes."""
     limits = "requests.cpu=2,requests.memory=4Gi", "requests.cpu=1500000u,requests.memory=8Gi"

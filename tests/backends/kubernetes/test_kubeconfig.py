@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import threading
 from collections.abc import Callable
@@ -59,6 +60,26 @@ def test_a_plug_in_is_told_its_version_and_its_cluster(
     full = f"client.authentication.k8s.io/{version}"
     env = [{"name": "MORE", "value": "1"}]
     cluster = connect(edit(plug_in(code, full, provideClusterInfo=True, interactiveMode="Never", env=env)))
+    assert cluster.list_all(PODS)[0] == []
+    cluster.close()
+
+
+def test_a_plug_in_is_given_the_certificate_and_not_its_path(
+    edit: Callable[..., Path], tmp_path: Path
+) -> None:
+    """ExecCredential's spec.cluster has no path: client-go reads the file (rest.ConfigToExecCluster)."""
+    (tmp_path / "ca.crt").write_text(
+        ssl.DER_cert_to_PEM_cert(ssl.create_default_context().get_ca_certs(True)[0])
+    )
+    code = (
+        "import base64, json, os; at = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']['cluster']; "
+        "assert sorted(at) == ['certificate-authority-data', 'server', 'tls-server-name'], at; "
+        "assert base64.b64decode(at['certificate-authority-data']).startswith(b'-----BEGIN'); "
+        "print(json.dumps({'status': {'token': 't'}}))"
+    )
+    given = plug_in(code, provideClusterInfo=True, interactiveMode="Never")
+    at = {"certificate-authority": "ca.crt", "tls-server-name": "kubernetes"}
+    cluster = connect(edit(given, at))
     assert cluster.list_all(PODS)[0] == []
     cluster.close()
 

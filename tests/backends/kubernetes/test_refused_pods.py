@@ -119,6 +119,33 @@ def test_a_volume_of_what_is_not_there_ends_its_run(
     assert f"FailedMount: {text}" in result.reason
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_claim_that_only_one_node_may_mount_ends_a_run_on_two_and_is_waited_for_where_another_has_it(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, tell: Tell,
+    clock: Clock, is_own: bool,
+) -> None:  # fmt: skip
+    """The words are those of the attach-detach controller (operationexecutor, operation_generator.go)."""
+    one = task()
+    scheduler.submit([one])
+    happen.workers()
+    job = happen.job()
+    name = f"{job['metadata']['name']}-worker-1"
+    template = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    api.pod(name, job, template, node="w2", **waiting("ContainerCreating"))
+    user = f"{job['metadata']['name']}-worker-0" if is_own else "postgres-0"
+    text = f'Multi-Attach error for volume "pvc-1" Volume is already used by pod(s) {user}'
+    tell("FailedAttachVolume", text, kind="Pod", name=name)
+    wait_until(scheduler, lambda: seen(scheduler, one).events and len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 31
+    if not is_own:
+        assert scheduler.wait() == []
+        return
+    (result,) = wait_for(scheduler)
+    assert f"FailedAttachVolume: {text}" in result.reason
+    assert "ReadWriteMany" in result.reason
+    assert result.exit.fault is None
+
+
 def test_a_client_that_may_not_be_created_ends_its_pair_and_no_campaign(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make
 ) -> None:

@@ -36,7 +36,9 @@ _Kind = TypeVar("_Kind")
 
 _WATCH_S = 300  # the server ends a watch regularly after this time
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')  # RFC 7234, as the API server uses it
-_NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
+NOT_FOUND = 404
+"""The status of a refusal for an object, or a kind of objects, that is not there."""
+_CONFLICT, _GONE = 409, 410
 _PAGE = 500  # objects, as kubectl asks for
 _OF_KUBELET = {500, 502, 504}  # the API server's status for a log whose node does not answer
 
@@ -135,7 +137,7 @@ class Cluster:
             if "being terminated" in str(refusal):
                 cure = f"make namespace {namespace} again, with the rights in it (deploy/kubernetes)"
                 raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
-            if refusal.status == _NOT_FOUND and kind in _MADE_BY:  # the kind's path, or the namespace in it
+            if refusal.status == NOT_FOUND and kind in _MADE_BY:  # the kind's path, or the namespace in it
                 cure = f"is {_MADE_BY[kind]} installed, and is there a namespace {namespace}?"
                 raise Refusal(refusal.status, f"{refusal}; {cure}") from refusal
             raise
@@ -185,7 +187,7 @@ class Cluster:
             for page in self._pages(path, _selection(selector, fields)):
                 yield from (decoded(item, kind) for item in page.items)
         except Refusal as refusal:
-            if refusal.status != _NOT_FOUND:
+            if refusal.status != NOT_FOUND:
                 raise
 
     def _pages(self, path: str, query: dict[str, str]) -> Iterator[_List]:
@@ -211,7 +213,7 @@ class Cluster:
         try:
             return self._request("GET", self._path(resource, name, namespace), {}).content
         except Refusal as refusal:
-            if refusal.status == _NOT_FOUND:
+            if refusal.status == NOT_FOUND:
                 return None
             raise
 
@@ -287,7 +289,9 @@ class Cluster:
         object is deleted at once, even if its containers still run. An object that is gone is no error.
         Raises Refusal or Outage.
         """
-        only: Json = {"uid": uid} | ({"resourceVersion": version} if version else {})
+        only: dict[str, Json] = {"uid": uid}
+        if version:
+            only["resourceVersion"] = version
         options: dict[str, Json] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": only}
         options["propagationPolicy"] = "Background"
         if grace_s is not None:
@@ -303,7 +307,7 @@ class Cluster:
         try:
             self._request("DELETE", self._path(resource), query, options)
         except Refusal as refusal:
-            if refusal.status != _NOT_FOUND:
+            if refusal.status != NOT_FOUND:
                 raise
 
     def post(self, path: str, body: Json) -> bytes:
@@ -319,7 +323,7 @@ class Cluster:
         try:
             self._request("GET", f"/{group}", {})
         except Refusal as refusal:
-            if refusal.status == _NOT_FOUND:
+            if refusal.status == NOT_FOUND:
                 return False
             raise
         return True

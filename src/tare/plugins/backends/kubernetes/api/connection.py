@@ -27,7 +27,9 @@ MISSING_RIGHT = "apply deploy/kubernetes, or ask for a Role with that right"
 """The cure for a right that is missing."""
 TIMEOUT_S = 30.0
 _UNAUTHORIZED, _FORBIDDEN, _CONFLICT = 401, 403, 409
-_MAY_PASS = {429, 500, 502, 503, 504}
+_TOO_MANY = 429
+_MAY_PASS = {_TOO_MANY, 500, 502, 503, 504}
+_LONGEST_WAIT_S = 60  # that a Retry-After may ask for
 _MOST_OLD = 8  # keep this many clients with refused credentials: watches may still read from them
 _LOADS_RIGHTS_S = 60.0  # a newly started API server has not loaded the access rights yet
 
@@ -41,11 +43,15 @@ class Refusal(BackendError):
 
 
 class Outage(BackendError):
-    """The API server did not answer, or could not; it may later. `status` is 0 without an answer."""
+    """The API server did not answer, or could not; it may later. `status` is 0 without an answer.
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    `retry_after_s` is after how many seconds it wants to be asked again, 0 where it does not say.
+    """
+
+    def __init__(self, message: str, status: int = 0, retry_after_s: float = 0.0) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class NotAnApiServer(Outage):
@@ -217,9 +223,10 @@ class Connection:
         content = answer.content if is_json or status >= 300 or proxy_pages.is_page(about[0]) else b""
         if page := proxy_pages.describe(status, *about, content, is_json=is_json):
             return NotAnApiServer(page, status)
-        return self._failure(status, content) if status >= 400 else None
+        retry_after_s = _retry_after_s(headers.get("Retry-After", ""))
+        return self._failure(status, content, retry_after_s) if status >= 400 else None
 
-    def _failure(self, status: int, content: bytes) -> BackendError:
+    def _failure(self, status: int, content: bytes, retry_after_s: float) -> BackendError:
         try:
             answer = msgspec.json.decode(content, type=_Status)
         except NOT_JSON:
@@ -232,13 +239,17 @@ class Connection:
         if is_right:
             text += f"; {MISSING_RIGHT}"
         if status in _MAY_PASS:
-            self._away_at = time.monotonic()
-            return Outage(text, status)
-        if (
-            status == _CONFLICT and answer.reason == "Conflict"
-        ):  # others changed it, such as a quota, meanwhile
+            if status != _TOO_MANY:  # then it is there, and busy
+                self._away_at = time.monotonic()
+            return Outage(text, status, retry_after_s)
+        if status == _CONFLICT and answer.reason == "Conflict":  # others changed it, such as a quota
             return Outage(text, status)
         return Refusal(status, text)
+
+
+def _retry_after_s(text: str) -> float:
+    """Return the seconds of a Retry-After (RFC 9110), as the API server sends it; 0 for a date, or none."""
+    return float(min(int(text), _LONGEST_WAIT_S)) if text.isdecimal() and len(text) < 9 else 0.0
 
 
 def _log_request(method: str, path: str, status: int, began: float | None) -> None:

@@ -5,6 +5,7 @@ Source: k8s.io/client-go, plugin/pkg/client/auth/exec; client.authentication.k8s
 
 from __future__ import annotations
 
+import base64
 import os
 import ssl
 import subprocess
@@ -12,10 +13,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator
+from pathlib import Path
 
 import httpx2
 import msgspec
 
+from tare.core.user_files import read_given
 from tare.plugins.backends.kubernetes.api.kubeconfig import ClusterEntry, PlugIn
 
 _PATIENCE_S = 60.0
@@ -72,9 +75,7 @@ class PlugInAuth(httpx2.Auth):
         plug_in = self._plug_in
         asked: dict[str, object] = {"interactive": is_interactive}
         if plug_in.provide_cluster_info:
-            asked["cluster"] = {
-                name: value for name, value in msgspec.to_builtins(self._cluster).items() if value
-            }
+            asked["cluster"] = _told(self._cluster)
         info = {"apiVersion": plug_in.api_version, "kind": "ExecCredential", "spec": asked}
         env = os.environ | {one.name: one.value for one in plug_in.env or ()}
         env["KUBERNETES_EXEC_INFO"] = msgspec.json.encode(info).decode()
@@ -107,3 +108,15 @@ class PlugInAuth(httpx2.Auth):
             file.write(f"{certificate}\n{key}\n")
             file.flush()
             self._tls.load_cert_chain(file.name)
+
+
+def _told(cluster: ClusterEntry) -> dict[str, object]:
+    """Return what a plug-in is told of its cluster: certificates themselves, as there is no field for paths.
+
+    Source: client.authentication.k8s.io/v1, Cluster. Raises OSError.
+    """
+    found: dict[str, object] = {name: value for name, value in msgspec.to_builtins(cluster).items() if value}
+    path = found.pop("certificate-authority", None)
+    if path and "certificate-authority-data" not in found:
+        found["certificate-authority-data"] = base64.b64encode(read_given(Path(str(path)))).decode()
+    return found

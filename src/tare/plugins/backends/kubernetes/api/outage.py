@@ -44,7 +44,7 @@ class OutageWait:
                 answer = ask()
             except Outage as outage:
                 self.record(outage, _REQUESTS, is_final=False)
-                self._sleep(_RETRY_S)
+                self._sleep(max(_RETRY_S, outage.retry_after_s))
             else:
                 self.end(_REQUESTS)
                 return answer

@@ -77,7 +77,7 @@ class ObjectWatch(threading.Thread):
         """Watch until `end`; where watches end soon, or fail, begin them again with growing delays."""
         retry_s = _FIRST_RETRY_S
         while not self._ended.is_set():
-            began, self._has_changes = time.monotonic(), False
+            began, self._has_changes, least_s = time.monotonic(), False, 0.0
             try:
                 self._look()
             except Gone:
@@ -87,12 +87,13 @@ class ObjectWatch(threading.Thread):
                 return
             except Outage as outage:
                 self._news.put(Interruption(self._resource, outage, is_final=False))
+                least_s = outage.retry_after_s
                 self._version = None  # the next list shows that the server answers again
             except RuntimeError:  # the client was closed, which is how a watch is ended
                 return
             if self._has_changes or time.monotonic() - began > _LAST_RETRY_S:
                 retry_s = _FIRST_RETRY_S
-            self._ended.wait(retry_s)
+            self._ended.wait(max(retry_s, least_s))
             retry_s = min(2 * retry_s, _LAST_RETRY_S)
 
     def _explained(self, refusal: Refusal) -> Refusal:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes.api.cluster import PODS, Cluster
 from tare.plugins.backends.kubernetes.checks.admission import trial_pod
+from tare.plugins.backends.kubernetes.diagnosis import phases
 from tare.plugins.backends.kubernetes.manifests import placement
 from tare.plugins.backends.kubernetes.objects import created as k8s
 from tare.plugins.backends.kubernetes.objects import naming
@@ -75,6 +76,8 @@ def _ended(
 
 
 def _log(cluster: Cluster, pod: SeenPod) -> str:
+    if why := phases.never_began(pod):
+        raise BackendError(f"its pod does not run: {why}")
     ended = pod.state.terminated
     text = cluster.log(pod.metadata.name, naming.TRIAL).decode(errors="replace")
     if ended is not None and ended.exit_code != 0:

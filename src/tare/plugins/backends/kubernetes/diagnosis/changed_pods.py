@@ -53,6 +53,9 @@ def changes(asked: SeenPod, created: SeenPod) -> Iterator[Change]:
         yield Change(
             f"runtime class is {after.runtime_class_name or 'none'}", bool(before.runtime_class_name)
         )
+    limit_s = after.active_deadline_seconds
+    if limit_s != before.active_deadline_seconds and created.role != naming.SERVER:  # which Tare ends so
+        yield Change(f"it is ended after {limit_s} s (activeDeadlineSeconds)")
     own, got = asked.own_container, created.own_container
     if own is not None and got is not None:
         yield from _of_container(own, got)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tare.core.job import Exit
 from tare.plugins.backends.kubernetes.objects import naming
-from tare.plugins.backends.kubernetes.objects.observed import SeenPod
+from tare.plugins.backends.kubernetes.objects.observed import Condition, SeenPod
 from tare.plugins.backends.kubernetes.options import PhaseTimeouts
 
 
@@ -16,12 +16,14 @@ class TaskPhase(enum.Enum):
     """What a task is waiting for."""
 
     SCHEDULING = "nodes"
-    PULLING = "images"
+    PULLING = "images and volumes"
     READYING = "workers to be ready"
     STARTING = "its launcher"
     RUNNING = "its end"
 
 
+_NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
+"""Reasons of containerd, CRI-O and Docker for a container whose command cannot be started."""
 OOM_KILLED = "OOMKilled"
 """The reason of a container that was killed because it used too much memory."""
 _EVICTIONS = frozenset(
@@ -41,6 +43,8 @@ _OWN_LIMIT = re.compile(
     r"|Usage of EmptyDir volume .* exceeds the limit"
 )
 """Messages of a kubelet that evicts a pod for the data it wrote (pkg/kubelet/eviction/helpers.go)."""
+_DEADLINE = "DeadlineExceeded"
+"""The reason of a pod that was active longer than its activeDeadlineSeconds (core/v1, PodSpec)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
 TAKEN_UP = "MPIJobCreated"
 """The reason of the MPI Operator's event for a job that it has seen."""
@@ -143,6 +147,41 @@ def disruption(pod: SeenPod) -> str:
     return ""
 
 
+def never_began(pod: SeenPod) -> str:
+    """Return why a pod is over though its program's container never began; empty for all other pods.
+
+    Kubelets reject pods, and clusters add init containers, which may fail: no program is to blame.
+    """
+    if not pod.is_over or pod.has_begun or pod.status.phase != "Failed":
+        return ""
+    if taken := disruption(pod):
+        return taken
+    where = f"pod {pod.metadata.name} on {pod.spec.node_name or 'no node'}"
+    if pod.failed_init is None:
+        why = _sentence(pod.status.reason or "no reason", pod.status.message)
+        return f"{where} ended before its program began: {why}"
+    name, ended = pod.failed_init
+    what = f"init container {name} ended with exit code {ended.exit_code} ({ended.reason or 'no reason'})"
+    line = _last_line(ended.message)
+    return f"{where}: {what}, and its program did not begin" + (f": {line}" if line else "")
+
+
+def ended_from_outside(pods: Iterable[SeenPod], failure: Condition | None) -> str:
+    """Return how a pod was ended while its program ran; empty if it was not.
+
+    The program gets a SIGTERM then, as if it had failed. `failure` is why the pod's job failed.
+    """
+    for pod in pods:
+        if pod.role not in {naming.LAUNCHER, naming.CLIENT}:
+            continue
+        if pod.status.reason == _DEADLINE:
+            return f"pod {pod.metadata.name}: {_sentence(_DEADLINE, pod.status.message)}"
+        if pod.metadata.deletion_timestamp:
+            why = f": {_sentence(failure.reason, failure.message)}" if failure is not None else ""
+            return f"pod {pod.metadata.name} was deleted while its program ran, and not by Tare{why}"
+    return ""
+
+
 def own_limit(pod: SeenPod) -> str:
     """Return the pod's own limit for which it was evicted; empty if that was not the reason."""
     if pod.status.reason != "Evicted" or not _OWN_LIMIT.search(pod.status.message):
@@ -167,7 +206,8 @@ def ended_badly(pod: SeenPod) -> str:
         return f"pod {pod.metadata.name} took more memory than it may ({OOM_KILLED}): {limit}"
     ended = "was deleted, and ended" if pod.metadata.deletion_timestamp else "ended"
     what = f"pod {pod.metadata.name} {ended} with exit code {state.exit_code} ({state.reason or 'no reason'})"
-    line = _last_line(state.message) if pod.role == naming.WORKER else ""  # others leave their record there
+    is_reason = pod.role == naming.WORKER or state.reason in _NOT_STARTED  # others leave their record there
+    line = _last_line(state.message) if is_reason else ""
     return f"{what}: {line}" if line else what
 
 

@@ -24,6 +24,8 @@ _EXCEEDED = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<requested>\S+), used: \S+, limited: (?P<limited>\S+)"
 )
 
+_UNCOUNTED = "status unknown for quota: "
+"""The refusal until a controller has counted what a new quota limits (resourcequota/controller.go)."""
 _OF_MPI_JOB = {
     "count/mpijobs.kubeflow.org": 1, "count/jobs.batch": 1, "count/services": 1, "services": 1,
     "count/secrets": 1, "secrets": 1, "count/configmaps": 1, "configmaps": 1,
@@ -103,8 +105,8 @@ def is_exceeded(message: str) -> bool:
 
 
 def may_pass(message: str, job: Json) -> bool:
-    """Return whether a quota refused all or part of `job` only because others use it now."""
-    return is_exceeded(message) and not never(message, job)
+    """Return whether a quota refused all or part of `job` only because others use it, or it is new."""
+    return _UNCOUNTED in message or (is_exceeded(message) and not never(message, job))
 
 
 def never(message: str, job: Json) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from tare.plugins.backends.kubernetes.diagnosis import quotas
@@ -35,6 +36,9 @@ _MISSING = re.compile(
     r'(configmap|secret) "[^"]*" not found|references non-existent (config|secret) key'
     r'|cannot find a network-attachment-definition|no runtime for "',
 )
+_ATTACHED = re.compile(r"Multi-Attach error for volume .*already used by pod\(s\) (?P<users>.*)")
+"""The message about a volume that one node may have at a time (pkg/volume, operation_generator.go)."""
+_SHARED = "this run's own pods share its claim, which has to be ReadWriteMany"
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" not found')
 
 
@@ -70,7 +74,9 @@ def obstacles(
             yield from _of_making(event, job)
     for pod in pods:
         if not pod.is_over and pod.state.running is None:
-            yield from _of_pod(pod, [one for one in known if one.involved_object.name == pod.metadata.name])
+            own = [one for one in known if one.involved_object.name == pod.metadata.name]
+            yield from _of_pod(pod, own)
+            yield from _of_volume(pod, own, {one.metadata.name for one in pods})
 
 
 def _is_of_making(event: SeenEvent) -> bool:
@@ -110,6 +116,16 @@ def _of_pod(pod: SeenPod, events: Sequence[SeenEvent]) -> Iterator[Obstacle]:
     unscheduled = pod.unscheduled
     if unscheduled is not None and _NO_CLAIM.search(unscheduled.message):
         yield Obstacle(name, _sentence(f"pod {name}", unscheduled.reason, unscheduled.message), _CERTAIN_S)
+
+
+def _of_volume(pod: SeenPod, events: Sequence[SeenEvent], own: AbstractSet[str]) -> Iterator[Obstacle]:
+    """Yield a volume that another pod of the run, among the names `own`, has on its node."""
+    for event in reversed(events):
+        found = _ATTACHED.search(event.message)
+        if found and own & set(re.split(r"[\s,]+", found["users"])):
+            text = _sentence(f"pod {pod.metadata.name}", event.reason, event.message)
+            yield Obstacle(f"{pod.metadata.name}/volume", f"{text}; {_SHARED}", _RETRIED_S)
+            return
 
 
 class ObstacleTimer:

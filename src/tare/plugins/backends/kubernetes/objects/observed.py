@@ -10,6 +10,8 @@ import msgspec
 from tare.plugins.backends.kubernetes.objects import naming
 from tare.plugins.backends.kubernetes.objects.created import Resources
 
+_FAILURES = ("Failed", "FailureTarget")
+"""The conditions of a Job that has failed; the second comes first, while its pods end (batch/v1)."""
 _AFTER_INIT = "PodInitializing"
 """The reason of a container that waits for init containers (kubelet, kuberuntime)."""
 
@@ -189,8 +191,25 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Return whether its container has ended for good."""
-        return self.status.phase in {"Succeeded", "Failed"} or self.state.terminated is not None
+        """Return whether its container has ended for good, or will never begin."""
+        own = _own(self.status.container_statuses)
+        has_ended = own is not None and own.state.terminated is not None
+        return has_ended or self.status.phase in {"Succeeded", "Failed"}
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether its container has begun, and may have ended since."""
+        own = _own(self.status.container_statuses)
+        return own is not None and (own.state.running is not None or own.state.terminated is not None)
+
+    @property
+    def failed_init(self) -> tuple[str, Terminated] | None:
+        """Return the name and the end of the init container that failed; None if none did."""
+        for one in self.status.init_container_statuses:
+            ended = one.state.terminated
+            if ended is not None and ended.exit_code != 0:
+                return one.name, ended
+        return None
 
     @property
     def is_ready(self) -> bool:
@@ -239,8 +258,9 @@ class SeenJob(_Seen, frozen=True, kw_only=True):
 
     @property
     def failure(self) -> Condition | None:
-        """Return the condition that says why it failed; None if it did not."""
-        return self.status.condition("Failed") if self.status.has("Failed") else None
+        """Return the condition that says why it failed, or fails as soon as its pods have ended; or None."""
+        found = [self.status.condition(kind) for kind in _FAILURES if self.status.has(kind)]
+        return found[0] if found else None
 
 
 class Taint(_Seen, frozen=True, kw_only=True):

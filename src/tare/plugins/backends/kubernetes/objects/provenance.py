@@ -28,6 +28,12 @@ def is_created(kind: str, meta: SeenMeta) -> bool:
     return found is not None and (found["campaign"] or "") == campaign
 
 
+def is_first(kind: str, meta: SeenMeta) -> bool:
+    """Return whether it is the first object of a task, from which all others follow, and stays there."""
+    is_server = kind != "Pod" or meta.labels.get(naming.ROLE) == naming.SERVER
+    return is_server and is_created(kind, meta) and meta.deletion_timestamp is None
+
+
 def is_of_task(kind: str, meta: SeenMeta) -> bool:
     """Return whether an object was created for the task that its label names, by Tare or by a controller."""
     if is_created(kind, meta):

@@ -26,15 +26,17 @@ def last_logs(
 ) -> dict[str, bytes]:
     """Return the logs of pods of a task that was stopped; instead of a log that cannot be read, the reason.
 
-    `lost` names the nodes that were lost; nothing is asked of pods there.
+    `lost` names the nodes that were lost; nothing is asked of pods there. Where an init container
+    failed, its log is read, because the pod has no other.
     """
     logs: dict[str, bytes] = {}
     for name, pod in pods.items():
         if pod.spec.node_name in lost:
             logs[name] = f"(not read: node {pod.spec.node_name} was lost)\n".encode()
         elif pod.state.running is not None or pod.state.terminated is not None:
+            init = None if pod.has_begun else pod.failed_init
             try:
-                logs[name] = read(name, pod.role)
+                logs[name] = read(name, init[0] if init else pod.role)
             except BackendError as error:
                 logs[name] = f"(not read: {error})\n".encode()
     return logs

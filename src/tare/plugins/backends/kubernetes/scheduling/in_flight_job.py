@@ -222,7 +222,7 @@ class InFlightJob(msgspec.Struct):
         starter = self.starter
         if starter is not None and starter.is_over:
             return None
-        fault = phases.disruption(pod)
+        fault = phases.disruption(pod) or phases.never_began(pod)
         return (Exit(fault=fault), "") if fault else (Exit(), phases.ended_badly(pod) or "a worker ended")
 
     def find_silent_nodes(self, job_result: JobResult) -> bool:

@@ -80,8 +80,12 @@ def read_result(
         wrong = placement_check.violations(task, before, after, nodes, result.exit.elapsed_s)
         problems = (*filter(None, (duplicate, problem)), *wrong)
         return msgspec.structs.replace(result, problems=problems)
+    taken = next(filter(None, map(phases.disruption, pods)), "")
+    if taken and not result.exit.is_timeout:  # gently: its program got a SIGTERM, and left its record
+        return msgspec.structs.replace(result, exit=Exit(fault=taken, elapsed_s=result.exit.elapsed_s))
     reason = control_groups.why_killed(before, after, pods) or control_groups.why_refused(before, after)
-    reason = reason or duplicate or _printed_refusal(task, result.step)
+    reason = reason or duplicate or phases.ended_from_outside(pods, job.failure if job else None)
+    reason = reason or _printed_refusal(task, result.step)
     return msgspec.structs.replace(result, reason=reason) if reason else result
 
 

@@ -15,7 +15,7 @@ from tare.core.errors import BackendError, UsageError
 from tare.core.job import Exit
 from tare.core.scheduler import Held, JobResult, OnWait, Task
 from tare.core.site import Platform
-from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, PODS, Cluster, Refusal
+from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, NOT_FOUND, PODS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.outage import OutageWait
 from tare.plugins.backends.kubernetes.api.watching import Arrival
 from tare.plugins.backends.kubernetes.diagnosis import phases, quotas
@@ -110,18 +110,19 @@ class KubernetesScheduler:
         All other objects that the campaign left in the cluster are deleted, because no run waits for them.
         """
         self._informer.watch(tasks)
-        known: set[str] = set()
+        known, there = set[str](), set[str]()  # the latter are not just being deleted by an earlier session
         for resource in (PODS, JOBS, MPI_JOBS):
             read = partial(self._cluster.read_all, resource, SeenJob, self._selector)
             metas = [one.metadata for one in self._outage.retry(read)]
             known |= {one.task for one in metas if provenance.is_of_task(resource.kind, one)}
+            there |= {one.task for one in metas if provenance.is_first(resource.kind, one)}
         wanted = {naming.object_name(task): task for task in tasks}
         for name, task in wanted.items():
-            if name in known:
+            if name in there:
                 self._jobs[name] = self._new_job(task, is_there=True)
             elif (task.folder / "landed").exists():
                 self._finished.append(read_result(task, [], None))
-        left = known - wanted.keys() - {""} - self._deletions.kept_before()
+        left = known - self._jobs.keys() - {""} - self._deletions.kept_before()
         if left:
             self._deletions.now(sorted(left))
         finished = {one.name for one in self._finished}
@@ -250,6 +251,8 @@ class KubernetesScheduler:
             return self._create_again(job) if now - job.refused_at > _QUOTA_S else None
         if job.failed is not None:
             return job.judge_failure(job.failed, self._informer.nodes, now)
+        if starter is not None and (why := phases.never_began(starter)):
+            return self._give_up(job, Exit(fault=why), "")
         if starter is not None and (starter.is_over or self._results.is_received(job)):
             job_result = self._finish(job) if self._is_server_over(job) else None
             if job_result is not None:
@@ -315,7 +318,12 @@ class KubernetesScheduler:
             return True
         if not job.is_server_stopped:
             change: Json = {"spec": {"activeDeadlineSeconds": 1}}
-            self._outage.retry(lambda: self._cluster.patch(PODS, server.metadata.name, change))
+            try:
+                self._outage.retry(lambda: self._cluster.patch(PODS, server.metadata.name, change))
+            except Refusal as refusal:
+                if refusal.status == NOT_FOUND:
+                    return True  # somebody deleted it just now
+                raise
             job.is_server_stopped, job.since = True, self._clock()
         return self._clock() - job.since > job.options.timeouts.started_s
 
@@ -364,7 +372,9 @@ class KubernetesScheduler:
         if job.is_suspended:  # as Kueue does to make room
             return self._give_up(job, Exit(fault="its job was suspended while it ran"), "")
         what = f"{job.kind} was" if job.is_job_gone else "pods were"
-        return self._give_up(job, Exit(), f"its {what} deleted from outside")
+        failure = job.seen.failure if job.seen else None
+        why = f"{failure.reason}: {failure.message}" if failure else f"its {what} deleted from outside"
+        return self._give_up(job, Exit(), why)
 
     def _keep(self, job: InFlightJob, logs: dict[str, bytes]) -> None:
         evidence.keep(job.task.folder, logs, job.raw.values(), job.event_lines, job.pods.values())

@@ -213,7 +213,7 @@ class Followers:
         has_end = one.receiver.end is not None
         if (one.is_over or has_end) and now - one.failing_since > _OUTAGE_S:
             one.finish(f"its {'results' if has_end else 'log'} could not be read: {outage}")
-        return _LATER_S
+        return max(_LATER_S, outage.retry_after_s)
 
     def _read(self, one: ResultsReceived, *, follows: bool) -> None:
         """Read the lines of the log that are new, until the log or the results end."""
