@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
-from support.synthetic import SIZES, make_campaign
+from support.synthetic import SIZES, make_campaign, make_case
 from tare.analysis.estimate import estimates
+from tare.core.attempt import Series
+from tare.core.workload import Better
+from tare.stats.estimates import estimate
 
 
 def test_every_case_fom_and_size_has_an_estimate_near_its_true_value() -> None:
@@ -35,6 +39,27 @@ def test_an_arithmetic_mean_notes_that_it_is_one() -> None:
     notes = {(one.fom, one.at["bytes"]): one.note for one in found}
     assert notes["latency", 0] == ""
     assert notes["bandwidth", 0].startswith("arithmetic mean")
+
+
+@pytest.mark.parametrize("first", [0.0, -1.0])
+def test_a_figure_with_values_of_zero_or_less_counts_its_blocks(first: float) -> None:
+    values = np.array([[first, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]]).T
+    assert estimate(values).n_blocks.tolist() == [12]
+
+
+def test_a_figure_with_zeros_whose_blocks_resemble_the_one_before_has_a_note_on_both() -> None:
+    campaign = make_campaign([make_case("host")], blocks=12)
+    attempts = [
+        msgspec.structs.replace(
+            one,
+            series=[Series(fom="retransmits", unit="1", better=Better.LOWER, values=[one.block - 1.0])],
+        )
+        for one in campaign.attempts
+    ]
+    (found,) = estimates(msgspec.structs.replace(campaign, attempts=tuple(attempts)))
+    assert found.n_blocks == 12
+    assert "arithmetic mean" in found.note
+    assert "resemble the one before" in found.note
 
 
 def test_cases_that_were_never_measured_have_no_estimate() -> None:

@@ -55,6 +55,7 @@ _SESSION_CHANGE = (
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
+_ASIDE = r"(?: \((?:[^()]|\([^()]*\))+\))?"
 _BESIDE = "(?:next to what the others do alike, )?"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
@@ -153,10 +154,9 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     ),
     "scatter": (r"(?:scatters (?:more|less|alike)|undecided|not known)",),
     "scaling": (
-        rf"× (?:1/)?{N} ?{B} as fast on \d+ nodes as on \d+, an efficiency of {N} %{B}(?: \([^)]+\))?\.",
+        rf"× (?:1/)?{N} ?{B} as fast on \d+ nodes as on \d+, an efficiency of {N} %{B}{_ASIDE}\.",
         r"Efficiency (?:is below|seems below|stays at|seems) .+\.",
-        rf"Scaling (?:is|seems) negative from \d+ to \d+ nodes: throughput × (?:1/)?{N} ?{B}(?: "
-        rf"\([^)]+\))?\.",
+        rf"Scaling (?:is|seems) negative from \d+ to \d+ nodes: throughput × (?:1/)?{N} ?{B}{_ASIDE}\.",
         r"Super-linear \(efficiency above 100 %\) at .+\.",
         r"The USL’s best fit has no peak of throughput; (?:one at (?:any scale|.+ or more) is not "
         r"excluded|without intervals, none is excluded|none is seen at any scale)\.",

@@ -70,7 +70,7 @@ def estimate(
     with np.errstate(divide="ignore", invalid="ignore"):
         cv = np.sqrt(plain.variance) / np.abs(plain.mean)
     return Estimates(
-        n_blocks=found.n_blocks,
+        n_blocks=plain.n_blocks,
         value=found.centre,
         low=found.low,
         high=found.high,
