@@ -28,6 +28,7 @@ from tare.core.errors import UsageError
 from tare.report import formats
 from tare.report.formats.page import json_block, render
 from tare.report.listing import MOST_ROWS
+from tare.report.sections.overview import Overview
 from tare.report.sections.verdicts import Verdicts
 from tare.report.words.changes import change
 from tare.report.words.numbers import ratio
@@ -143,6 +144,39 @@ def test_numbers_on_the_page_are_those_of_the_comparisons(page: Page) -> None:
     verdicts = page.one("verdicts").text
     for one in answers.comparisons:
         assert ratio(one.ratio) in verdicts
+
+
+@pytest.mark.parametrize(
+    ("blocks", "evidence"), [(2, "2 blocks, no interval"), (5, "5 blocks, 95 % interval")]
+)
+def test_the_details_of_a_cell_name_an_interval_only_if_there_is_one(blocks: int, evidence: str) -> None:
+    found = part_of(content_of(make_campaign(blocks=blocks)), Overview)
+    cells = [cell for one in found.maps for row in one.rows for cell in row.cells if cell is not None]
+    details = [dict(cell.details)["Evidence"].replace("\u202f", " ").replace("\u00a0", " ") for cell in cells]
+    assert details == [evidence] * len(cells)
+
+
+def test_of_many_contenders_those_that_tell_most_are_open_and_the_others_folded() -> None:
+    """A page of 199 contenders was 47,000 pixels high."""
+    names = ["host", *(f"net-{number:02}" for number in range(40))]
+    ratios = dict.fromkeys(names, 1.0) | {"net-30": 1.5, "net-39": 2.0}
+    campaign = make_campaign(
+        [make_case(name) for name in names], ratio=ratios, noise=0.002, blocks=5, sizes=(8,)
+    )
+    found = content_of(campaign)
+    opened = [one.variant.name for one in found.open_answers]
+    assert len(opened) == 12
+    assert {"net-30", "net-39"} <= set(opened)
+    assert found.folded_words == "28 more contenders"
+    assert len({one.variant.name for one in (*found.open_answers, *found.folded_answers)}) == 40
+    (heat_map,) = part_of(found, Overview).maps
+    assert (len(heat_map.rows), heat_map.n_open) == (40, 30)
+    assert {"net-30", "net-39"} <= {row.variant.name for row in heat_map.rows[:30]}
+    page = Page(render(campaign, found))
+    assert [one.text for one in page.all("summary") if "more contender" in one.text] == [
+        "28 more contenders",
+        "10 more contenders, nearer to host",
+    ]
 
 
 def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:

@@ -83,17 +83,24 @@ class HeatMapColumn:
 
 @dataclasses.dataclass(frozen=True)
 class HeatMap:
-    """Contenders × columns; `groups` has each workload and figure of merit with its number of scales."""
+    """Contenders × columns; `groups` has each workload and figure of merit with its number of scales.
+
+    Of many `rows` those farthest from the reference come first, `n_open` of them; the others are folded.
+    """
 
     groups: tuple[tuple[str, int], ...]
     columns: tuple[HeatMapColumn, ...]
     rows: tuple[HeatMapRow, ...]
+    n_open: int
 
     @property
     def footnote(self) -> str:
         """Return what the mark of a cell means; empty if no cell has it."""
         return FOOTNOTE if any(cell.mark for row in self.rows for cell in row.cells if cell) else ""
 
+
+_MOST_ROWS = 30
+"""The most contenders whose rows are not folded."""
 
 _Cells = Mapping[tuple[Variant, HeatMapColumn], Comparison]
 
@@ -172,13 +179,19 @@ def _most_different(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatM
 
 def _heat_map(columns: Sequence[HeatMapColumn], cells: _Cells, variants: Variants) -> HeatMap:
     grouped = itertools.groupby(columns, key=lambda column: column.title)
+    farness = dict.fromkeys(variants.contenders, 0.0)
+    for (variant, column), one in cells.items():
+        if column in columns:
+            farness[variant] = max(farness[variant], one.distance)
+    far = set(sorted(farness, key=lambda variant: -farness[variant])[:_MOST_ROWS])
     return HeatMap(
         groups=tuple((title, len(list(found))) for title, found in grouped),
         columns=tuple(columns),
         rows=tuple(
             HeatMapRow(variant, tuple(_cell(cells.get((variant, column)), variants) for column in columns))
-            for variant in variants.contenders
+            for variant in sorted(variants.contenders, key=lambda variant: variant not in far)
         ),
+        n_open=len(far),
     )
 
 
@@ -193,7 +206,6 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
         text = f"{label}: {reason}"
         return HeatMapCell("–", "none", "", "", "missing", text, (("Result", reason),), _cases(one))
     number, interval = changed.number, changed.interval or "no interval"
-    confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
         (
             "Figure of merit",
@@ -204,7 +216,7 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
         *_measured(one, variants),
         ("Ratio", f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip()),
         ("Change", f"{number} {interval}"),
-        ("Evidence", f"{_evidence(one)}, {confidence} interval"),
+        ("Evidence", _evidence(one)),
         ("Verdict", f"{one.verdict.value}{verdict_mark(one)}"),
         *((name, text) for name, text in _further(one) if text),
     )
@@ -233,7 +245,12 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
 
 
 def _evidence(one: Comparison) -> str:
-    return count(one.n_blocks, "block") if one.is_paired else f"{count(one.n_blocks, 'run')} a side, unpaired"
+    """Return on how many blocks or runs a ratio rests, and whether it has an interval."""
+    n = count(one.n_blocks, "block" if one.is_paired else "run")
+    unpaired = "" if one.is_paired else " a side at the least, unpaired"
+    has_interval = one.low is not None
+    confidence = percent(one.confidence, is_signed=False, decimals=0) if has_interval else "no"
+    return f"{n}{unpaired}, {confidence} interval"
 
 
 def _measured(one: Comparison, variants: Variants) -> Iterator[tuple[str, str]]:
