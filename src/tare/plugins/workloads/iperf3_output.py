@@ -26,6 +26,8 @@ _OF_CLIENT = re.compile(r"iperf Done\.|Connecting to host|iperf3: error|\[ *(?:[
 """A line of a client after the output of its server; with --bidir, more rows follow it."""
 
 
+_BLANK_OR_TIME = re.compile(r"\s*(?:.{0,40}[0-9]{2}:[0-9]{2}:[0-9]{2}.{0,20})?")
+"""What may stand before a row: logs of rows alone often have the time there."""
 _TITLED = re.compile(r"(\S.{0,200}?:  )(?=Connecting to host |Accepted connection from |iperf 3)")
 
 
@@ -183,7 +185,7 @@ class Iperf3Log(LogParser):
                 if self._text is not None and line.endswith(("sender", "receiver")):
                     self._text.read_broken_row(line)
                 return
-            self._has_labels |= bool(line[: row.start()].strip())
+            self._has_labels |= row.start() > 0 and not _BLANK_OR_TIME.fullmatch(line, 0, row.start())
             if self._text is None or self._text.has(row):
                 self._end_text()
                 self._text = TextRun()
