@@ -56,6 +56,17 @@ BROKEN = [
      r"(\n 4194304.*)\n", r"\1", "the table has a broken row: 4194304"),
     ("perftest.write_bw", "perftest/01-superbench-8M.log",
      r"\n 8388608( +20000 .*\n)", r"\n 8388 UCX WARN no\n608\1", "the table has a broken row: 608 20000"),
+    ("qperf", "qperf/03-rdma-bw.extract.txt",
+     r"(rc_bw:)\n", r"\1", "a value of qperf is broken: rc_bw: bw ="),
+    ("qperf", "qperf/03-rdma-bw.extract.txt",
+     r"(rc_bw:\n.*/sec)\n", r"\1", "a value of qperf is broken: bw ="),
+    ("mdtest", "mdtest/05-io500-4.1.0-stat.txt",
+     r"(\n   Tree removal +[0-9.]+)( +[0-9.]+.*\n-- finished)",
+     r"\1 File stat 106.718 106.718 106.718 0.000\2", "mdtest's table has a broken row: Tree removal"),
+    ("wrf.conus-12km", "wrf/01-rsl.error.0000-12km-56rank.txt",
+     r"(Timing for main: .*)\n(Timing for main)", r"\1\2", "a line with a time is broken: Timing for main"),
+    ("hpcc", "hpcc/05-buaa-5node-complete.txt",
+     r"(SingleSTREAM_Triad)=", r"\1=-", "SingleSTREAM_Triad is -519.418, which is no measurement"),
     ("sockperf.throughput", "sockperf/01-pingpong-and-throughput-one-log.extract.txt",
      r"127096", "127,096", "the summary lacks rows: message rate"),
     ("sockperf.ping_pong", "sockperf/01-pingpong-and-throughput-one-log.extract.txt",
@@ -139,3 +150,10 @@ def test_what_a_client_of_iperf2_does_not_know_of_udp_is_no_measurement() -> Non
     parsed = parse("iperf2", row)
     assert [(one.fom, one.value) for one in parsed.measurements] == [("throughput_sent", 0.05243822)]
     assert parsed.problems == ("the server's report of what arrived is missing",)
+
+
+def test_two_lines_of_fio_that_became_one_have_the_latency_of_completion() -> None:
+    text = text_of("fio/11-text-ceph-randread-1M.out")
+    joined = re.sub(r"(    clat \(msec\): .*)\n", r"\1", text, count=1)
+    assert joined != text
+    assert parse("fio.randread", joined).measurements == parse("fio.randread", text).measurements
