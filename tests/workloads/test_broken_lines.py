@@ -62,7 +62,7 @@ BROKEN = [
      r"(rc_bw:\n.*/sec)\n", r"\1", "a value of qperf is broken: bw ="),
     ("mdtest", "mdtest/05-io500-4.1.0-stat.txt",
      r"(\n   Tree removal +[0-9.]+)( +[0-9.]+.*\n-- finished)",
-     r"\1 File stat 106.718 106.718 106.718 0.000\2", "mdtest's table has a broken row: Tree removal"),
+     r"\1 File stat 106.718 106.718 106.718 0.000\n\2", "mdtest's table has a broken row: Tree removal"),
     ("wrf.conus-12km", "wrf/01-rsl.error.0000-12km-56rank.txt",
      r"(Timing for main: .*)\n(Timing for main)", r"\1\2", "a line with a time is broken: Timing for main"),
     ("hpcc", "hpcc/05-buaa-5node-complete.txt",
