@@ -56,6 +56,17 @@ BROKEN = [
      r"(\n 4194304.*)\n", r"\1", "the table has a broken row: 4194304"),
     ("perftest.write_bw", "perftest/01-superbench-8M.log",
      r"\n 8388608( +20000 .*\n)", r"\n 8388 UCX WARN no\n608\1", "the table has a broken row: 608 20000"),
+    ("qperf", "qperf/03-rdma-bw.extract.txt",
+     r"(rc_bw:)\n", r"\1", "a value of qperf is broken: rc_bw: bw ="),
+    ("qperf", "qperf/03-rdma-bw.extract.txt",
+     r"(rc_bw:\n.*/sec)\n", r"\1", "a value of qperf is broken: bw ="),
+    ("mdtest", "mdtest/05-io500-4.1.0-stat.txt",
+     r"(\n   Tree removal +[0-9.]+)( +[0-9.]+.*\n-- finished)",
+     r"\1 File stat 106.718 106.718 106.718 0.000\n\2", "mdtest's table has a broken row: Tree removal"),
+    ("wrf.conus-12km", "wrf/01-rsl.error.0000-12km-56rank.txt",
+     r"(Timing for main: .*)\n(Timing for main)", r"\1\2", "a line with a time is broken: Timing for main"),
+    ("hpcc", "hpcc/05-buaa-5node-complete.txt",
+     r"(SingleSTREAM_Triad)=", r"\1=-", "SingleSTREAM_Triad is -519.418, which is no measurement"),
     ("sockperf.throughput", "sockperf/01-pingpong-and-throughput-one-log.extract.txt",
      r"127096", "127,096", "the summary lacks rows: message rate"),
     ("sockperf.ping_pong", "sockperf/01-pingpong-and-throughput-one-log.extract.txt",
@@ -104,3 +115,45 @@ def test_requests_of_netperf_that_are_under_way_at_once_are_a_setting() -> None:
 def test_an_endless_field_of_netperfs_csv_is_no_crash(head: str) -> None:
     parsed = parse("netperf.tcp_stream", f'{head}\n1,"{200_000 * "a"}",2\n1"{200_000 * "a"},\n')
     assert not parsed.is_complete
+
+
+IPERF3 = """\
+Connecting to host 10.9.9.1, port 5201
+Reverse mode, remote host 10.9.9.1 is sending
+[  5] local 10.9.9.1 port 39002 connected to 10.9.9.1 port 5201
+[ ID] Interval           Transfer     Bitrate
+[  5]   0.00-1.00   sec  1.33 GBytes  11.4 Gbits/sec
+- - - - - - - - - - - - - - - - - - - - - - - - -
+[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-1.00   sec  1.33 GBytes  11.4 Gbits/sec    2             sender
+[  5]   0.00-1.02   sec  1.33 GBytes  11.2 Gbits/sec                  receiver
+
+iperf Done.
+"""
+
+
+def test_a_title_of_iperf3_hides_no_direction() -> None:
+    plain = parse("iperf3", IPERF3)
+    assert plain.printed["reverse"] == (True,)
+    titled = "".join(f"my title:  {line}\n" for line in IPERF3.splitlines())
+    assert parse("iperf3", titled) == plain
+
+
+def test_a_label_that_hides_what_was_tested_is_told() -> None:
+    quoted = "".join(f"> {line}\n" for line in IPERF3.splitlines())
+    assert any("text stands before rows" in problem for problem in parse("iperf3", quoted).problems)
+
+
+def test_what_a_client_of_iperf2_does_not_know_of_udp_is_no_measurement() -> None:
+    """iperf 2.1.8 -u -y C without the server's report: no datagram was counted, and -1 were received."""
+    row = "20261129212016,10.9.9.1,52739,10.9.9.1,5002,1,0.0-2.0,13112400,52438220,0.000,0,-1,-0.000,0\n"
+    parsed = parse("iperf2", row)
+    assert [(one.fom, one.value) for one in parsed.measurements] == [("throughput_sent", 0.05243822)]
+    assert parsed.problems == ("the server's report of what arrived is missing",)
+
+
+def test_two_lines_of_fio_that_became_one_have_the_latency_of_completion() -> None:
+    text = text_of("fio/11-text-ceph-randread-1M.out")
+    joined = re.sub(r"(    clat \(msec\): .*)\n", r"\1", text, count=1)
+    assert joined != text
+    assert parse("fio.randread", joined).measurements == parse("fio.randread", text).measurements

@@ -28,7 +28,7 @@ _OLD_RATES = re.compile(r"bw=([0-9.]+)([KMGT]?B)/s, iops=([0-9.]+)([kKMG]?) ?, ?
 _RUNTIME = re.compile(r"(?:/|runt= *)([0-9]{1,12})msec")
 _ISSUED = re.compile(r"\s+issued\b[^:]*: total=([rwd=/,0-9]+)")
 """How many reads, writes and trims the job made."""
-_LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.* avg=\s*([0-9.]+)([KMG]?), stdev=")
+_LATENCY = re.compile(r"\s+clat \(([num]?sec)\)\s*: min=.*? avg=\s*([0-9.]+)([KMG]?), stdev=")
 _PERCENTILE_HEAD = re.compile(r"\s+(\w+) percentiles \(([num]?sec)\):")
 _PERCENTILE = re.compile(r"([0-9.]+)th=\[\s*([0-9]+)([KMG]?)\]")
 _SHARES = re.compile(r"\s+lat \([num]?sec\)\s*: [0-9>]")

@@ -100,6 +100,7 @@ _ALWAYS = frozenset(name for name in _NAMES if not name.endswith("_LCG") and "_L
 _FACTS = {"CommWorldProcs": "ranks", "HPL_N": "n", "HPL_NB": "nb"}
 """The settings of a run in its summary, by HPCC's name; the value of a test that was not run is -1."""
 
+_NOT_RUN = -1.0
 _LEAST = 1e-200
 """The least value of a test that was run. Others have -1, or in 1.5.0 uninitialised memory: 0, 2.3e-310."""
 
@@ -237,7 +238,7 @@ class _Log(LogParser):
                 value = figure(text)
                 if value is None:
                     self._findings.problem(f"{name}: {metric} is {text!r}, which is no number")
-                elif not value < _LEAST:
+                elif not value < _LEAST or (value <= -_LEAST and value != _NOT_RUN):
                     self._findings.measure(metric, value, **at)
             for problem in run.problems():
                 self._findings.problem(f"{name} {problem}")

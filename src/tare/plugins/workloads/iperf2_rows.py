@@ -65,7 +65,7 @@ def row_of(line: str) -> IntervalRow | None:
         fault=fault,
         is_uneven=_is_uneven(match["end"]),
     )
-    if match["jitter"] is None or match["lost"][0] == "-":
+    if match["jitter"] is None or match["lost"][0] == "-" or match["total"][0] == "-":  # not known
         return row
     is_text = match.re is TEXT_ROW  # with two digits; CSV has more
     loss = loss_percent(match["lost"], match["total"], match["loss"]) if is_text else float(match["loss"])

@@ -26,6 +26,11 @@ _OF_CLIENT = re.compile(r"iperf Done\.|Connecting to host|iperf3: error|\[ *(?:[
 """A line of a client after the output of its server; with --bidir, more rows follow it."""
 
 
+_BLANK_OR_TIME = re.compile(r"\s*(?:.{0,40}[0-9]{2}:[0-9]{2}:[0-9]{2}.{0,20})?")
+"""What may stand before a row: logs of rows alone often have the time there."""
+_TITLED = re.compile(r"(\S.{0,200}?:  )(?=Connecting to host |Accepted connection from |iperf 3)")
+
+
 class Iperf3Log(LogParser):
     """Separates documents from text, and collects the tests of both in order."""
 
@@ -38,6 +43,10 @@ class Iperf3Log(LogParser):
         self._text: TextRun | None = None
         self._texts: list[TextRun] = []
         self._is_of_server = False
+        self._title = ""
+        """What the option --title puts before each line."""
+        self._has_labels = False
+        """Whether something else stood before a row."""
         self._streamed: object = None
         self._document: list[str] | None = None
         self._n_characters = 0
@@ -47,6 +56,11 @@ class Iperf3Log(LogParser):
 
     def read(self, line: str) -> None:
         """Read one line."""
+        if self._title:
+            line = line.removeprefix(self._title)
+        elif ":  " in line and (head := _TITLED.match(line)):
+            self._title = head[1]
+            line = line[head.end() :]
         if self._is_of_server and not _OF_CLIENT.match(line):
             return
         self._is_of_server = False
@@ -87,6 +101,8 @@ class Iperf3Log(LogParser):
                 findings.measure(figure.fom, figure.value, **way, **at)
             for problem in run.problems:
                 findings.problem(f"run {number}: {problem}" if len(runs) > 1 else problem)
+        if self._has_labels:
+            findings.problem("text stands before rows of iperf3, and hides what its tests were; remove it")
         if self._is_mixed:
             findings.mixed("rows without the head or the other rows of their test")
         is_complete = bool(runs) and not any(run.problems for run in runs)
@@ -169,6 +185,7 @@ class Iperf3Log(LogParser):
                 if self._text is not None and line.endswith(("sender", "receiver")):
                     self._text.read_broken_row(line)
                 return
+            self._has_labels |= row.start() > 0 and not _BLANK_OR_TIME.fullmatch(line, 0, row.start())
             if self._text is None or self._text.has(row):
                 self._end_text()
                 self._text = TextRun()

@@ -26,7 +26,7 @@ _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of [0-9]+ it
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
 _ROW = re.compile(
     r"\s*((?:File|Directory|Tree) [a-z]+(?: \(stonewall\))?)\s*:?"
-    rf"(?:(?:\s+\S+){{3}})?{_VALUE}{_VALUE}{_VALUE}{_VALUE}"
+    rf"(?:(?:\s+[-+0-9.*]+|\s+-?nan|\s+-?inf|\s+NA){{3}})?{_VALUE}{_VALUE}{_VALUE}{_VALUE}"
 )
 _NEEDED = {
     "File": ("creation", "stat", "read", "removal"),

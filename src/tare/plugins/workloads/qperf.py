@@ -82,6 +82,10 @@ _FACTS = {"msg_size": "bytes", "sock_buf_size": "socket_bytes", "mtu_size": "mtu
 _RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
 
 
+_BROKEN = re.compile(rf"(?<!\w)(?:{'|'.join(_FIGURES)})\s+=\s")
+"""A value of a figure of merit, in a line that is not one value: another line became part of it."""
+
+
 class Qperf(PeerBenchmark, frozen=True, kw_only=True):
     """The workload of qperf; `tests` are those that the case asks for, empty without a case."""
 
@@ -138,20 +142,19 @@ class _Log(LogParser):
 
     def read(self, line: str) -> None:
         """Read the head of a test, one of its values, or an error message."""
-        if line.endswith(":"):
-            if (head := _HEAD.fullmatch(line.lstrip())) is not None:
-                if not _KNOWN.fullmatch(head[1]):
-                    self._findings.problem(f"{head[1]} is no test of qperf")
-                self._results.append(_Result(head[1]))
-                self._findings.begin()
-                return
-        elif " = " in line:
+        if line.endswith(":") and (head := _HEAD.fullmatch(line.lstrip())) is not None:
+            if not _KNOWN.fullmatch(head[1]):
+                self._findings.problem(f"{head[1]} is no test of qperf")
+            self._results.append(_Result(head[1]))
+            self._findings.begin()
+            return
+        if " = " in line:
             value = _VALUE.fullmatch(line)
             if value is not None and self._results:
                 self._read_value(self._results[-1], value)
             elif value is not None and value["name"] in _FIGURES:
                 self._findings.mixed("a value stands before the head of its test")
-            elif value is None and line.split(maxsplit=1)[0] in _FIGURES:
+            elif value is None and _BROKEN.search(line):
                 self._findings.problem(f"a value of qperf is broken: {' '.join(line.split())[:120]}")
             return
         if line and "fail" in line and self._results and not self._results[-1].figures:

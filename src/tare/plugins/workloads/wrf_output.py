@@ -229,6 +229,9 @@ class WrfLog(ApplicationLog):
         return self._forecasts[-1]
 
     def _read_timing(self, line: str) -> None:
+        if line.count("Timing for") > 1:  # two lines became one
+            self._break(line)
+            return
         head, is_step, rest = line.rpartition(" on domain ")
         if is_step and (head.startswith("Timing for main:") or _MAIN.match(head)):
             if match := _STEP.fullmatch(rest):
