@@ -10,6 +10,7 @@ import pytest
 
 from kubernetes_cluster.conftest import Campaign, Doc, Lab
 from kubernetes_cluster.test_trial_of_pods import examine
+from support.waiting import until
 
 RUNTIME_CLASS = """\
 apiVersion: node.k8s.io/v1

@@ -104,6 +104,24 @@ def test_a_pod_that_somebody_deletes_is_named(end: Callable[..., JobResult], nod
     assert "was deleted while its program ran, and not by Tare" in result.reason
 
 
+def test_a_job_that_kueue_suspends_to_make_room_is_the_infrastructures(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    """Its pods are deleted gently: the program ends by SIGTERM before they are gone."""
+    one = task()
+    launcher = begin(scheduler, happen, one)
+    job = happen.job()
+    api.apply("mpijobs", {**job, "spec": {**job["spec"], "runPolicy": {"suspend": True}}})
+    wait_until(scheduler, lambda: seen(scheduler, one).is_suspended)
+    api.logs[launcher] = packed(record(code=143))
+    pod = api.objects["pods", launcher]
+    api.apply(
+        "pods", {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": _NOW}, "status": over(143)}
+    )
+    (result,) = wait_for(scheduler)
+    assert result.exit.fault == "its job was suspended while it ran"
+
+
 def test_a_program_that_fails_by_itself_is_to_blame(end: Callable[..., JobResult]) -> None:
     result = end(2, {})
     assert (result.exit.signal, result.exit.fault, result.reason) == (15, None, "")

@@ -66,6 +66,27 @@ def test_a_pod_that_no_node_can_take_is_reported_at_once_and_ends_in_time(
     assert message in result.reason
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "2 node(s) were unschedulable",
+        "2 node(s) had untolerated taint {node.kubernetes.io/unreachable: }",
+        "2 node(s) had untolerated taint(s) {node.cloudprovider.kubernetes.io/uninitialized: true}",
+    ],
+)
+def test_nodes_that_are_cordoned_or_unwell_are_the_infrastructures_fault(
+    scheduler: KubernetesScheduler, happen: Happenings, task: Make, clock: Clock, why: str
+) -> None:
+    """An administrator or the node controller takes nodes away for a time; no study is to blame."""
+    one = task()
+    scheduler.submit([one])
+    happen.workers(**unscheduled(f"0/2 nodes are available: {why}. no new claims to deallocate"))
+    wait_until(scheduler, lambda: len(seen(scheduler, one).pods) == 2)
+    clock.ahead += 601
+    (result,) = wait_for(scheduler)
+    assert why in str(result.exit.fault)
+
+
 def test_a_run_that_holds_a_node_while_it_waits_for_another_lets_go_in_time_and_tries_again(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:

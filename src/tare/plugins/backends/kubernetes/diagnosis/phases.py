@@ -46,6 +46,8 @@ _OWN_LIMIT = re.compile(
 _DEADLINE = "DeadlineExceeded"
 """The reason of a pod that was active longer than its activeDeadlineSeconds (core/v1, PodSpec)."""
 _PULLS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ErrImageNeverPull"})
+_TAKEN_AWAY = re.compile(r"node\(s\) were unschedulable|untolerated taint\S* \{node\.\S*kubernetes\.io/")
+"""The scheduler's words for nodes that people or controllers take away (node-lifecycle-controller)."""
 TAKEN_UP = "MPIJobCreated"
 """The reason of the MPI Operator's event for a job that it has seen."""
 _MOST_SHOWN = 200
@@ -187,6 +189,11 @@ def own_limit(pod: SeenPod) -> str:
     if pod.status.reason != "Evicted" or not _OWN_LIMIT.search(pod.status.message):
         return ""
     return f"pod {pod.metadata.name} was evicted for what it wrote: {' '.join(pod.status.message.split())}"
+
+
+def is_kept_off(pod: SeenPod) -> bool:
+    """Return whether nodes that are cordoned, or unwell, keep a pod from being placed."""
+    return pod.unscheduled is not None and _TAKEN_AWAY.search(pod.unscheduled.message) is not None
 
 
 def is_pull(pod: SeenPod) -> bool:

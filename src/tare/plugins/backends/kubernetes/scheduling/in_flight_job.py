@@ -211,7 +211,7 @@ class InFlightJob(msgspec.Struct):
         is_kept_out = any(one.certain_s is None for one in self._obstacles())
         may_come = position is not None and position.may_come
         is_starved = is_kept_out or may_come  # by others, while it holds nodes
-        if reason and (is_starved or any(map(phases.is_pull, pods))):
+        if reason and (is_starved or any(phases.is_pull(pod) or phases.is_kept_off(pod) for pod in pods)):
             return Exit(fault=reason), ""
         return ended, reason
 

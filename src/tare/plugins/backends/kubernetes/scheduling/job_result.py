@@ -35,6 +35,8 @@ _CURES = {
     "Host key verification failed": "leave host keys unchecked in the image's ssh_config",
 }
 """Messages of ssh about faults that waiting does not cure, and their cures."""
+SUSPENDED = "its job was suspended while it ran"
+"""The failure of a run that a queue stops to make room for others, as Kueue does."""
 _MOST_BYTES, _MOST_LINE = 64 << 10, 200
 _MOST_RECORD = 16 << 20
 _REFUSED = re.compile(r"fork|clone|spawn|[Tt]hread")
@@ -81,6 +83,8 @@ def read_result(
         problems = (*filter(None, (duplicate, problem)), *wrong)
         return msgspec.structs.replace(result, problems=problems)
     taken = next(filter(None, map(phases.disruption, pods)), "")
+    if not taken and job is not None and job.is_suspended:
+        taken = SUSPENDED
     if taken and not result.exit.is_timeout:  # gently: its program got a SIGTERM, and left its record
         return msgspec.structs.replace(result, exit=Exit(fault=taken, elapsed_s=result.exit.elapsed_s))
     reason = control_groups.why_killed(before, after, pods) or control_groups.why_refused(before, after)

@@ -38,7 +38,7 @@ from tare.plugins.backends.kubernetes.scheduling import evidence, starvation
 from tare.plugins.backends.kubernetes.scheduling.deleting import Deletions
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.scheduling.informer import Informer
-from tare.plugins.backends.kubernetes.scheduling.job_result import read_result
+from tare.plugins.backends.kubernetes.scheduling.job_result import SUSPENDED, read_result
 from tare.plugins.backends.kubernetes.scheduling.leases import NodeLeases
 from tare.plugins.backends.kubernetes.scheduling.operator_quotas import OperatorQuotas
 from tare.plugins.backends.kubernetes.scheduling.results import ResultsReader
@@ -369,8 +369,8 @@ class KubernetesScheduler:
         for pod in job.pods.values():
             if fault := phases.disruption(pod):
                 return self._give_up(job, Exit(fault=fault), "")
-        if job.is_suspended:  # as Kueue does to make room
-            return self._give_up(job, Exit(fault="its job was suspended while it ran"), "")
+        if job.is_suspended:
+            return self._give_up(job, Exit(fault=SUSPENDED), "")
         what = f"{job.kind} was" if job.is_job_gone else "pods were"
         failure = job.seen.failure if job.seen else None
         why = f"{failure.reason}: {failure.message}" if failure else f"its {what} deleted from outside"
