@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -40,6 +41,16 @@ def test_this_machine_reports_what_it_is(tmp_path: Path) -> None:
     [folder] = found.folders
     assert (folder.path, folder.is_writable, folder.origin) == (str(tmp_path), True, "the test")
     assert read_node(answer[: len(answer) // 2], {}) is None, "a torn answer is none"
+
+
+def test_a_machine_whose_path_has_no_programs_says_its_cores_and_memory(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", probe_script(node="me")]
+    env = {"PATH": str(tmp_path)}
+    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
+    found = read_node(answer, {})
+    assert found is not None
+    assert found.cores > 1 or os.cpu_count() == 1, "of /proc/cpuinfo"
+    assert found.memory_kib > 0
 
 
 @pytest.mark.parametrize(

@@ -180,12 +180,35 @@ def test_only_a_platform_that_started_its_ranks_is_said_to_have() -> None:
     assert how_tried(draft, [untried, good, bare]).endswith("on two nodes: openmpi-4.1.4-srun.")
 
 
+def test_a_first_study_has_the_program_that_ran_and_not_the_one_that_a_path_promised() -> None:
+    draft = make_draft(slurm_found(), Choice(partition=partition()))
+    platforms = tuple(drafted(name, has_compiler=True, has_imb=name == "impi") for name in ("impi", "a", "b"))
+    draft = msgspec.structs.replace(draft, platforms=(*platforms, BARE), networks=())
+    ran = [
+        Finding(name="impi", is_met=True, found="MPI 4.1; ld failed", program="imb.pingpong"),
+        Finding(name="a", is_met=True, found="2 ranks", program="tare.p2p"),
+        Finding(name="b", is_met=True, found="2 ranks", program="tare.p2p"),
+    ]
+    left = untried(marked(draft, ran), ran)
+    assert "factors: {platform: [a, b]}" in study_text(left)
+    assert "mpicc of a compiles it" in study_text(left)
+    said = " ".join(site_text(left, "login1", "").replace("\n# ", " ").split())
+    assert "IMB-MPI1 ran on impi, and nothing that an mpicc compiles there: MPI 4.1; ld failed." in said
+    alone = msgspec.structs.replace(left, platforms=(left.platforms[0], BARE))
+    assert "imb.pingpong" in study_text(alone)
+
+
 def test_a_platform_whose_job_did_not_start_stays_and_is_said_to_be_unknown() -> None:
     draft = make_draft(slurm_found(), Choice(partition=partition()))
     waited = Finding(name="openmpi-4.1.4", is_met=None, found="its job had waited\nsite: forged")
     text = site_text(untried(marked(draft, [waited]), [waited]), "login1", how_tried(draft, [waited]))
     assert "openmpi-4.1.4" in site_from_text(text, "site.yaml").platforms
     assert "Not known whether openmpi-4.1.4 works: its job had waited␊site: forged" in text
+
+
+def test_cores_of_a_machine_that_could_not_be_asked_are_not_said_to_be_read() -> None:
+    text = site_text(make_draft(Found(host="h", via="this machine"), Choice()), "h", "")
+    assert "slots_per_node: 1    # not known, since this machine could not be asked" in text
 
 
 def test_nodes_that_are_one_machine_bind_no_ranks() -> None:

@@ -39,8 +39,10 @@ timeout: {timeout_s} s
 _TIMEOUT_S = 120
 JOB_MINUTES = minutes_of([_TIMEOUT_S])
 """The time limit of the job of a batch system in which a platform is tried, where jobs may be that long."""
+COMPILED = "tare.p2p"
+"""The workload that the MPI's own compiler makes."""
 _PROGRAMS = {
-    "tare.p2p": "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
+    COMPILED: "{tare.p2p: {max_bytes: 1MiB, iterations: 20, time_s: 0.05}}",
     "imb.pingpong": "{imb.pingpong: {max_bytes: 1MiB}}",
 }
 """Workloads that distinguish two ranks from one rank started twice: Tare's own, or IMB where that fails."""
@@ -80,7 +82,7 @@ def check_platform(
             if _is_missing(attempt):
                 missing = missing or attempt.reason
                 continue
-            finding = _judge(name, platform, attempt, Path(work) / attempt.folder)
+            finding = _judge(name, platform, workload, attempt, Path(work) / attempt.folder)
         if of_compiler is not None:
             return _with_compiler(finding, of_compiler) if finding.is_met else of_compiler
         if finding.is_met or not _is_of_compiler(finding.found):
@@ -186,7 +188,7 @@ def _is_missing(attempt: Attempt) -> bool:
     return attempt.state is State.FAILED and attempt.exit_code in {126, 127}
 
 
-def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Finding:
+def _judge(name: str, platform: Platform, workload: str, attempt: Attempt, folder: Path) -> Finding:
     if attempt.state is not State.DONE:
         reason = _program_error(folder) or " ".join(attempt.reason.split())
         return Finding(name=name, is_met=False, found=reason, cure=_cure(platform, attempt.check, reason))
@@ -196,7 +198,8 @@ def _judge(name: str, platform: Platform, attempt: Attempt, folder: Path) -> Fin
         attempt.transport_evidence,
         attempt.chosen,
     ]
-    return Finding(name=name, is_met=True, found="; ".join(one for one in details if one))
+    found = "; ".join(one for one in details if one)
+    return Finding(name=name, is_met=True, found=found, program=workload)
 
 
 def _mpi(output: Path) -> str:

@@ -8,10 +8,12 @@ import msgspec
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one check.
 
-    `is_met` is None where it cannot be determined; `cure` is for a check that fails.
+    `is_met` is None where it cannot be determined; `cure` is for a check that fails. `program` is the
+    workload with which a platform started two ranks; empty where it started none.
     """
 
     name: str
     is_met: bool | None
     found: str
     cure: str = ""
+    program: str = ""

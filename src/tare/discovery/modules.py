@@ -35,8 +35,8 @@ _INIT = re.compile(r"/[\w@%+=:,./-]*/versions/([A-Za-z0-9._-]+)/init/lmod/bash",
 def modules_script() -> str:
     """Return text for bash that prints records of a module system and of its MPIs; nothing without one.
 
-    The variable ``tare_before`` is the mpirun that is there without modules, and ``tare_stack`` what the
-    names of the records begin with. All is loaded in subshells.
+    The variable ``tare_before`` is the mpirun on the PATH of the shell that calls it, and ``tare_stack`` what
+    the names of the records begin with. All is loaded in subshells.
     """
     begin = "tare_has_module=; declare -F module >/dev/null && tare_has_module=yes\n"
     limit = 'limit() { timeout 10 "$@"; }\n'
@@ -80,8 +80,25 @@ def read_eessi(records: Mapping[str, str]) -> tuple[tuple[Mpi, ...], ModuleSyste
 
 def read_module_mpis(records: Mapping[str, str]) -> tuple[Mpi, ...]:
     """Return the MPIs of modules in a node's records, in the order in which they were looked at."""
-    found = (_mpi(modules, *text.partition("\n\n")[::2]) for modules, text in _looked_at(records))
+    others = _other_names(records)
+    found = (
+        _mpi(modules, *text.partition("\n\n")[::2])
+        for modules, text in _looked_at(records)
+        if modules not in others
+    )
     return tuple(_alone(one, records) for one in found if one)
+
+
+def _other_names(records: Mapping[str, str]) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Return names that stand for modules which were looked at before them, and those."""
+    known: dict[str, tuple[str, ...]] = {}
+    others = {}
+    for modules, _ in _looked_at(records):
+        loads = records.get(f"loads {' '.join(modules)}", "").strip()
+        first = known.setdefault(loads, modules) if loads else modules
+        if first != modules:
+            others[modules] = first
+    return others
 
 
 def _alone(one: Mpi, records: Mapping[str, str]) -> Mpi:
@@ -183,8 +200,11 @@ def _notes(records: Mapping[str, str]) -> Iterator[str]:
     """Yield why modules that are named like MPIs are no platforms."""
     known = {one.modules for one in read_module_mpis(records)}
     bringer = _brought(records)[-1:]
+    others = _other_names(records)
     for modules, text in _looked_at(records):
-        if modules not in known and modules[-1:] != bringer:
+        if modules in others:
+            yield f"Module {' '.join(modules)} is another name of {' '.join(others[modules])}."
+        elif modules not in known and modules[-1:] != bringer:
             kind, _, rest = text.partition("\n")
             yield f"Module {' '.join(modules)} gives no platform: {_reason(kind, rest)}."
     if more := _names(records.get("modules skipped", "")):

@@ -94,15 +94,16 @@ def _own_mpis(records: Mapping[str, str], origins: Mapping[str, str]) -> Iterato
 
 def _cores(records: Mapping[str, str]) -> int:
     """Return the node's physical cores; its CPUs where /proc/cpuinfo names no cores."""
-    cores, socket = set(), "0"
+    cores, socket, n_cpus = set(), "0", 0
     for line in records.get("/proc/cpuinfo", "").splitlines():
         name, _, value = line.partition(":")
-        if name.strip() == "physical id":
+        if name.strip() == "processor":
+            n_cpus += 1
+        elif name.strip() == "physical id":
             socket = value.strip()
         elif name.strip() == "core id":
             cores.add((socket, value.strip()))
-    n_threads = whole_number(records.get("threads", "")) or 1
-    return len(cores) or n_threads
+    return len(cores) or whole_number(records.get("threads", "")) or n_cpus or 1
 
 
 def _interfaces(records: Mapping[str, str]) -> tuple[Interface, ...]:

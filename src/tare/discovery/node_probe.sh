@@ -4,6 +4,7 @@
 # $modules: text for bash that looks at environment modules, or nothing; $packages: packages of Spack to ask for.
 PATH=$PATH:/usr/sbin:/sbin
 limit() { if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }
+command -v cat >/dev/null || cat() { while IFS= read -r line; do printf '%s\n' "$line"; done <"$1"; } # where PATH has no programs
 files() { for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }
 record node; echo "${SLURMD_NODENAME:-$node}"
 record hostname; uname -n

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tare.core.errors import BackendError
 from tare.discovery.commands import Commands, Report
@@ -27,14 +28,27 @@ JOB_MINUTES = 5
 """The time limit of the job that asks nodes of Slurm, where the partition takes jobs of that length."""
 
 _JOB_MARGIN_S = 60
+_BASH = "/bin/bash"
+
+
+def interpreter() -> tuple[str, ...]:
+    """Return the shell for scripts that need this shell's environment, and the option before a script.
+
+    Debian's sh drops functions that bash exports, and `module` is one. In its POSIX mode, bash reads no
+    start-up files, as sh.
+    """
+    return (_BASH, "--posix", "-c") if Path(_BASH).exists() else ("sh", "-c")
 
 
 def ask_this_machine(
     commands: Commands, script: str, origins: Mapping[str, str], report: Report
 ) -> tuple[NodeFacts, ...]:
     """Return the facts of this machine."""
-    done = commands.run(["sh", "-c", script], timeout_s=ASKING_S)
-    return _read([("", done.out if done else "")], origins, report)
+    done = commands.run([*interpreter(), script], timeout_s=ASKING_S)
+    if done is None:
+        report("what this machine is: there is no sh on the PATH")
+        return ()
+    return _read([("", done.out)], origins, report)
 
 
 def ask_hosts(
@@ -82,7 +96,7 @@ def ask_slurm(
 
     Raises BackendError with srun's message if there are none.
     """
-    done = commands.run([*command, "sh", "-c", script], timeout_s=wait_s + _JOB_MARGIN_S + ASKING_S)
+    done = commands.run([*command, *interpreter(), script], timeout_s=wait_s + _JOB_MARGIN_S + ASKING_S)
     if done is None or done.code != 0:
         raise BackendError(done.message if done else "there is no srun")
     return _read([("", text) for text in split_labelled(done.out)], origins, report)

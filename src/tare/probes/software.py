@@ -318,13 +318,19 @@ def words_of(printed: str) -> str:
     if found := _LMOD.search(text):
         return _one_line(found[1])
     if found := re.search(r"ERROR:(?:\d+:)?\s*(.*)", text):  # environment-modules
-        return _one_line(found[1])
+        return _one_line(found[1] + _own_words(found[1], text[: found.start()]))
     if found := _SPACK.search(text):
         return _one_line(found[1])
     if found := _SYNTAX.search(text):
         return _one_line(found[1].replace(_OUR_END, f"{_OUR_END}, or where the lines end"))
     lines = [line for line in text.splitlines() if line.strip()]
     return _one_line(lines[-1]) if lines else ""
+
+
+def _own_words(error: str, before: str) -> str:
+    """Return what a module printed that ended itself: environment-modules says of it just that it did."""
+    lines = [line for line in before.splitlines() if line.strip() and not line.startswith("Loading ")]
+    return f"; it had printed: {lines[-1]}" if lines and error.startswith("Module evaluation aborted") else ""
 
 
 def _one_line(text: str) -> str:

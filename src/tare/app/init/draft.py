@@ -108,8 +108,9 @@ def _name(found: Found) -> Stated:
 
 def _cores_of_hosts(found: Found) -> tuple[int, str]:
     """Return the cores of the host with the fewest, or what a job has of them, and where that is from."""
-    if found.hosts and not found.nodes:
-        return 1, "not known, since no host was asked; write how many cores each has"
+    if not found.nodes:
+        who = "no host was asked" if found.hosts else "this machine could not be asked"
+        return 1, f"not known, since {who}; write how many cores each has"
     cores = min((one.cores for one in found.nodes), default=1)
     slots = found.allocation.slots if found.allocation else None
     if found.allocation and slots and slots < cores:

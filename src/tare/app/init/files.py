@@ -98,8 +98,7 @@ def _reason(key: str, value: object) -> str:
 
 def study_text(draft: SiteDraft) -> str:
     """Return a first study that works at the site: two ranks, small messages, a few minutes."""
-    able = (one for one in draft.working if one.is_mpi and (one.has_imb or one.may_compile))
-    platform = next(able, None)
+    platform = _first_able(draft)
     site = str(draft.keys["site"].value)
     lines = _comment(
         "A first study, written by `tare init`. `tare plan first.yaml --show` prints its runs and commands, "
@@ -108,6 +107,19 @@ def study_text(draft: SiteDraft) -> str:
     lines.append("study: first")
     lines += _with_mpi(draft, platform) if platform else _without_mpi(draft, site)
     return "\n".join([*lines, ""])
+
+
+def _first_able(draft: SiteDraft) -> PlatformDraft | None:
+    """Return the platform that the study begins with; None if none can be measured.
+
+    It is the first; where nodes share compiled programs, and more platforms have a compiler than IMB, it is
+    the first of those: a comparison has one program.
+    """
+    able = [one for one in draft.working if one.is_mpi and (one.has_imb or one.may_compile)]
+    compiled = [one for one in able if one.may_compile]
+    if draft.shares_files and len(compiled) > sum(one.has_imb for one in able):
+        return compiled[0]
+    return able[0] if able else None
 
 
 def _with_mpi(draft: SiteDraft, platform: PlatformDraft) -> Iterator[str]:

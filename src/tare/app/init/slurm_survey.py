@@ -13,7 +13,7 @@ from tare.app.init.slurm_request import Request, probe_memory
 from tare.core.errors import BackendError
 from tare.discovery.commands import Commands
 from tare.discovery.facts import NodeFacts, Partition, SlurmFacts
-from tare.discovery.nodes import JOB_MINUTES, ask_slurm, srun_command
+from tare.discovery.nodes import JOB_MINUTES, ask_slurm, interpreter, srun_command
 from tare.discovery.slurm_waiting import watched
 
 _ASKED = ("partition", "constraint", "account", "qos", "gres")
@@ -89,7 +89,7 @@ class SlurmSurvey:
             "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
             f"{n_nodes} node{'s' if n_nodes > 1 else ''}{why}, for {minutes} minutes at most. "
             f"It is given up if it waits for {self._wait_s} s (--wait):",
-            f"  {shlex.join(command)} sh -c …",
+            f"  {shlex.join((*command, *interpreter()))} …",
         )
         return command
 

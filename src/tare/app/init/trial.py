@@ -9,6 +9,7 @@ import msgspec
 from tare.app.init.files import SITE, site_text
 from tare.app.init.site_draft import PlatformDraft, SiteDraft
 from tare.app.patience import Patience
+from tare.app.platform_checks import COMPILED
 from tare.app.site_doctor import examine
 from tare.config import SiteSource
 from tare.config.site_file import site_from_text
@@ -40,15 +41,24 @@ def try_out(draft: SiteDraft, host: str, *, starts_ranks: bool, patience: Patien
 
 
 def marked(draft: SiteDraft, findings: list[Finding]) -> SiteDraft:
-    """Return the draft, with the fault of each platform that did not work.
+    """Return the draft, with the fault of each platform that did not work, and what ran on the others.
 
     If none works, all stay: a site has platforms, and its user sees their faults.
     """
     faults = {one.name: one.found for one in findings if one.is_met is False}
-    platforms = tuple(_marked(one, faults) for one in draft.platforms)
+    programs = {one.name: one.program for one in findings if one.program}
+    platforms = tuple(_marked(_with_programs(one, programs), faults) for one in draft.platforms)
     if all(one.fault for one in platforms):
         return draft
     return msgspec.structs.replace(draft, platforms=platforms)
+
+
+def _with_programs(one: PlatformDraft, programs: dict[str, str]) -> PlatformDraft:
+    """Return the platform with the programs that it can run: what ran counts, not what is on a path."""
+    if one.name not in programs:
+        return one
+    is_compiled = programs[one.name] == COMPILED
+    return msgspec.structs.replace(one, has_compiler=is_compiled, has_imb=one.has_imb or not is_compiled)
 
 
 def _marked(one: PlatformDraft, faults: dict[str, str]) -> PlatformDraft:
@@ -67,8 +77,16 @@ def how_tried(draft: SiteDraft, findings: list[Finding]) -> str:
 
 
 def untried(draft: SiteDraft, findings: list[Finding]) -> SiteDraft:
-    """Return the draft with a remark on each platform of which the trial could not tell whether it works."""
+    """Return the draft with a remark on each platform of which the trial could not tell whether it works.
+
+    So have those on which IMB ran, and what their compiler makes did not.
+    """
     names = {one.name for one in draft.platforms}
     open_ones = [one for one in findings if one.is_met is None and one.name in names]
-    remarks = (f"Not known whether {one.name} works: {one.found}." for one in open_ones)
+    remarks = [f"Not known whether {one.name} works: {one.found}." for one in open_ones]
+    remarks += [
+        f"IMB-MPI1 ran on {one.name}, and nothing that an mpicc compiles there: {one.found}."
+        for one in findings
+        if one.name in names and one.program not in ("", COMPILED)
+    ]
     return msgspec.structs.replace(draft, remarks=(*draft.remarks, *remarks))
