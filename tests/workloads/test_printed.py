@@ -19,7 +19,10 @@ PRINTED: dict[str, tuple[str, Mapping[str, Scalar]]] = {
     "hpl/01-stackhpc-ompi4-hpl2.3.out": ("hpl", {"ranks": 32, "n": 115584, "nb": 192}),
     "hpcc/05-buaa-5node-complete.txt": ("hpcc", {"ranks": 10, "n": 10000, "nb": 192}),
     "hpcg/12-virtualclient-v3.1.txt": ("hpcg", {"ranks": 2, "threads": 2, "nx": 16, "ny": 16, "nz": 16}),
-    "mdtest/05-io500-4.1.0-stat.txt": ("mdtest", {"ranks": 640, "nodes": 80, "items": 1000000}),
+    "mdtest/05-io500-4.1.0-stat.txt": (
+        "mdtest",
+        {"ranks": 640, "nodes": 80, "items": 1000000, "repetitions": 1},
+    ),
     "ior/12-io500-inconsistent-file-size.txt": (
         "ior",
         {
@@ -34,7 +37,10 @@ PRINTED: dict[str, tuple[str, Mapping[str, Scalar]]] = {
             "api": "POSIX",
         },
     ),
-    "ior/07-io500-3.1.0-cern-2019.txt": ("ior", {"ranks": 64, "ranks_per_node": 1, "transfer": 16 << 20}),
+    "ior/07-io500-3.1.0-cern-2019.txt": (
+        "ior",
+        {"ranks": 64, "ranks_per_node": 1, "transfer": 16 << 20, "repetitions": 1},
+    ),
     "imb/03-pingpong-impi193-peta4.out": ("imb.pingpong", {"ranks": 64}),
     "imb/04-alltoall-cirrus-mpt218.out": ("imb.alltoall", {"ranks": 72}),
     "imb/08-uniband-multi-nproc-groups.out": ("imb.uniband", {"ranks": 112}),
@@ -379,6 +385,7 @@ def test_iors_json_has_the_settings_of_each_test() -> None:
         "segments": (1,),
         "transfer": (1 << 20,),
         "block": (1 << 24,),
+        "repetitions": (2,),
         "program_version": ("4.0.0",),
     }
 

@@ -185,6 +185,7 @@ class IorLog(LogParser):
             run.test(len(run.tests))
         elif (match := _REPETITIONS.fullmatch(line)) and (test := run.last_test):
             test.repetitions = int(match[1])
+            test.facts["repetitions"] = test.repetitions
         elif (match := _OPTION.fullmatch(line)) and (test := run.last_test) and not test.rows:
             test.facts |= _facts(match[1], match[2])
 
@@ -282,6 +283,7 @@ def _run_of(document: Document) -> _Run:
     for one in document.tests:
         test = run.test(one.number)
         test.repetitions = one.repetitions
+        test.facts |= {} if one.repetitions is None else {"repetitions": one.repetitions}
         test.facts |= one.facts | ({"program_version": document.version} if document.version else {})
         for direction, figures in one.rows():
             test.rows.setdefault(direction, []).append(figures)

@@ -21,7 +21,7 @@ from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinat
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
-_TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of [0-9]+ iterations\)")
+_TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of ([0-9]{1,6}) iterations\)")
 """Times are seconds of all operations; versions after 4.0 say ``in ops/sec`` or ``in ms/op`` nonetheless."""
 _VALUE = r"\s+(-?[0-9]+\.[0-9]{3}|\*+|-?nan|-?inf|NA)"
 _ROW = re.compile(
@@ -148,6 +148,7 @@ class _Log(LogParser):
             if not self._runs:
                 self._runs.append(_Run())
             self._runs[-1].tables.append(_Table(match[1] or "rate"))
+            self._runs[-1].facts["repetitions"] = int(match[2])
             self._findings.begin()
 
     def _read_row(self, line: str) -> None:
