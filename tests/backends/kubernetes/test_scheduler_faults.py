@@ -305,3 +305,16 @@ def test_pods_that_somebody_deletes_are_not_tried_again(
     clock.ahead += 11
     (result,) = wait_for(scheduler)
     assert (result.exit.fault, result.reason) == (None, "its pods were deleted from outside")
+
+
+def test_an_image_without_the_shell_that_starts_programs_is_reported_in_the_runtimes_words(
+    scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
+) -> None:
+    scheduler.submit([task()])
+    happen.workers()
+    text = 'exec: "bash": executable file not found in $PATH: unknown'
+    api.logs[happen.launcher()] = b""
+    happen.launcher(**over(128, "StartError", f"failed to create containerd task: {text}"))
+    (result,) = wait_for(scheduler)
+    assert text in result.reason
+    assert "128 (StartError)" in result.reason
