@@ -31,7 +31,7 @@ def test_each_time_that_blocks_were_added_is_a_look() -> None:
         return look
 
     assert looks(planned(3, 6)) == 2
-    assert "Blocks were added once after results could be seen, so this is look 2 at them." in text_of(
+    assert "Blocks were added once after results could be seen, so this is a second look at them." in text_of(
         planned(3, 6)
     )
     assert looks(planned(6, 6)) == 1, "the blocks were planned from the start"
@@ -55,7 +55,7 @@ def test_looks_of_some_contenders_alone_are_reported_as_theirs() -> None:
     )
     assert [one.look for one in aggregates(later)] == [2, 1]
     assert (
-        "Blocks were added once after results could be seen, so this is look 2 at 1 of 2 contenders."
+        "Blocks were added once after results could be seen, so this is a second look at 1 of 2 contenders."
         in text_of(later)
     )
 

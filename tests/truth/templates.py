@@ -22,7 +22,7 @@ NOTES = (
     "some values are zero or less: ratio of arithmetic means",
     "no interval, since the mean of the reference may be zero",
     "no ratio: the mean of the (?:reference is zero or less|contender is below zero)",
-    r"(?:within the margin|excludes 1) alone, but not (?:among \d+ comparisons|at look \d+(?: among \d+ "
+    r"(?:within the margin|excludes 1) alone, but not (?:among \d+ comparisons|at a \w+ look(?: among \d+ "
     r"comparisons)?|at the 4 of 5 % that a first look may spend)",
     "within the margin, but the mean of what adds up is not",
     r"within the margin, but the elapsed time \S+ is worse",
@@ -38,7 +38,7 @@ NOTES = (
     r"5th percentile) [^→]+ → [^;]+)?",
     rf"may miss a slow mode of up to {N} % of the runs",
     r"preliminary: \d+ of \d+ blocks",
-    r"look \d+",
+    r"a \w+ look at the results, so judged more strictly",
     "the figure of merit has no direction",
     r"(?:within the margin|so in the mean) over all of them, but (?:(?:worse|better|differs) at [^;]+)",
     r"\d+ runs? (?:of the \w+ )?(?:and \d+ runs? of the contender )?(?:was|were) ended at (?:its|their) "
@@ -72,7 +72,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
         r"of the runs\.",
         rf"Over all sizes {FIGURES} is (?:worse|better): .+\.",
-        r"(?:Preliminary: \d+ of \d+ blocks(?:; look \d+)?|Look \d+)\.",
+        r"Preliminary: \d+ of \d+ blocks(?:; a \w+ look at the results, so judged more strictly)?\.",
         "At 1 node nothing crosses the network: what differs there is not what the network carries.",
         "At 1 node nothing crosses the network, so the networks are not compared there.",
         r"\d+ more figures? that (?:does|do) not answer this (?:was|were) measured: (?:none is known to be "
@@ -120,7 +120,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"meanwhile\.",
         r"By now (?:it is|it is not|all \d+ are|\d+ of \d+ cases? (?:is|are))\.",
         r"Nothing is known by now that it could judge\.",
-        r"Blocks were added once after results could be seen, so this is look 2 at (?:them|\d+ of \d+ "
+        r"Blocks were added once after results could be seen, so this is a second look at (?:them|\d+ of \d+ "
         r"contenders)\.",
         r"What the nodes did during the runs was not recorded\.",
         r"The nodes were (?:watched during every measured run)\.",

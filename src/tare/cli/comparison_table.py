@@ -63,7 +63,7 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
     """Print one row for each comparison, and explain the columns."""
     from tare.report.words.changes import from_to, legend
     from tare.report.words.numbers import is_manifold
-    from tare.report.words.pairing import cure, over_words, unpaired_warning
+    from tare.report.words.pairing import cure, unpaired_warning
 
     if not found:
         _print_nothing(campaign, reference)
@@ -98,13 +98,8 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
         for one in found
     ]
     print_table(columns, rows, frozenset({"n", *_LEVELS}), optional=frozenset({"at", *_LEVELS}))
-    echo(
-        "",
-        f"Each is the change against {against} with its {found[0].confidence:.0%} interval, "
-        f"{over_words(found)};",
-        f"equivalent where the whole interval is within ± {margin * 100:.6g} %{plain(from_to(margin))}.",
-        legend(),
-    )
+    within = f"within ± {margin * 100:.6g} %{plain(from_to(margin))}"
+    echo("", *_explained(found, against, within), legend())
     manifold = [one for one in found if one.ratio is not None and is_manifold(one.ratio)]
     if manifold:
         ratio = format_ratio(manifold[0]).partition(" [")[0]
@@ -113,6 +108,19 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
     for line in (*_error_rates(found), unpaired_warning(found), cure(campaign, found), *across):
         if line:
             echo(line)
+
+
+def _explained(found: Sequence[Comparison], against: str, within: str) -> tuple[str, ...]:
+    """Return what the numbers of the rows are, and when one of them is equivalent."""
+    from tare.report.words.pairing import over_words
+
+    each, over = f"Each is the change against {against}", over_words(found)
+    if all(one.low is None for one in found):
+        return (f"{each}, {over}; none has an interval, so nothing is decided.",)
+    return (
+        f"{each} with its {found[0].confidence:.0%} interval, {over};",
+        f"equivalent where the whole interval is {within}.",
+    )
 
 
 _LEVELS = ("reference", "measured")

@@ -18,6 +18,7 @@ from tare.analysis.verdicts.row_notes import (
     NOT_TOGETHER,
     UNPAIRED,
     is_without_ratio,
+    look_words,
     unresolved_words,
 )
 from tare.analysis.verdicts.timed_out_runs import timed_out_words
@@ -188,8 +189,8 @@ def why(finding: LimitResult, i: int, *, is_part: bool = False) -> str:
             reason = no if is_part else "the whole interval is within the limit"
         case Ternary.UNKNOWN:
             reason = _why_unknown(finding, i)
-    if looks and len(looks[i]) > 1:
-        reason += f"; look {len(looks[i])}"
+    if looks and (look := look_words(len(looks[i]))):
+        reason += f"; {look}"
     return f"{reason}; {note.partition(';')[0]}" if note.startswith(UNPAIRED) else reason
 
 

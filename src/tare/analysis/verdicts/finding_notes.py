@@ -18,6 +18,7 @@ from tare.analysis.verdicts.row_notes import (
     WITHHELD_BY_MEAN_COST,
     least_blocks,
     median_lack,
+    nth_look,
     resembling_words,
     unresolved_words,
 )
@@ -118,7 +119,7 @@ def _together(family: JudgedFamily, column: int) -> str:
     among = [f"among {family.known.size} comparisons"] if family.known.size > 1 else []
     n_looks = len(family.looks[column])
     if n_looks > 1:
-        return " ".join([f"at look {n_looks}", *among])
+        return " ".join([f"at {nth_look(n_looks)}", *among])
     return "".join(among) or "at the 4 of 5 % that a first look may spend"
 
 

@@ -55,6 +55,19 @@ def median_lack(n_blocks: int, *, is_paired: bool) -> str:
     return f"{blocks}: an interval of the median at {100 * CONFIDENCE:.4g} % takes {least}"
 
 
+def nth_look(look: int) -> str:
+    """Return which look at a result this is: ``a second look``."""
+    return f"a {_ORDINALS.get(look, f'{look}th')} look"
+
+
+_ORDINALS = {1: "first", 2: "second", 3: "third"}
+
+
+def look_words(look: int) -> str:
+    """Return that results could be read before blocks were added, and what follows; empty at a first look."""
+    return f"{nth_look(look)} at the results, so judged more strictly" if look > 1 else ""
+
+
 def resembling_words(r: float, n_blocks: int, effect: str = WIDER) -> str:
     """Return that blocks are correlated, and what follows for their interval."""
     verb = "resemble" if is_sure(r, n_blocks) else "may resemble"

@@ -146,6 +146,9 @@ def print_other_figures(rows: Sequence[Comparison], found: Sequence[Comparison])
     shown = {figure_key(one) for one in rows}
     if sentence := further_words(found, shown):
         names = [*dict.fromkeys(one[0].fom for one in further_figures(found, shown).values())]
+        if len(names) == 1:
+            echo(f"{sentence} --fom {names[0]} shows it.")
+            return
         more = ", …" if len(names) > _MOST_NAMED else ""
         echo(f"{sentence} --fom NAME shows one of them: {', '.join(names[:_MOST_NAMED])}{more}.")
 

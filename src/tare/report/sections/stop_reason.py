@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tare.analysis.repeats.budget import describe_budget
 from tare.analysis.repeats.stop_reason import StopReason, stop_reason
+from tare.analysis.verdicts.row_notes import nth_look
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.study import Budget
@@ -57,4 +58,4 @@ def _looks(campaign: Campaign, found: History) -> Iterator[str]:
     n_last = sum(look == last for look in found.looks.values())
     one = "contender" if campaign.plan.reference else "case"
     them = "them" if n_last == len(found.looks) else f"{n_last} of {count(len(found.looks), one)}"
-    yield f"Blocks were added {more} after results could be seen, so this is look {last} at {them}."
+    yield f"Blocks were added {more} after results could be seen, so this is {nth_look(last)} at {them}."

@@ -27,7 +27,7 @@ from tare.report.words.clauses import (
 )
 from tare.report.words.further import figure_key, further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
-from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible, words
+from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible
 from tare.report.words.settling import settles
 
 
@@ -152,7 +152,7 @@ def _over_all_sizes(headlines: Sequence[Headline], figures: Sequence[Comparison]
         if new:
             worst = max(new, key=lambda row: row.distance)
             found.append(
-                f"Over all sizes {words(one.workload)}’s {labelled(one.fom, one.at)} is {worst.verdict}: "
+                f"Over all sizes {visible(one.workload)}’s {labelled(one.fom, one.at)} is {worst.verdict}: "
                 f"{change(worst)}{'' if len(new) == 1 else ', at most'}."
             )
     return found

@@ -60,14 +60,20 @@ def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str
     what = "blocks" if any(one.is_paired for one in few) else "runs"
     independent = f"the {what} of a side are independent of each other"
     text = f"{subject} holds if {independent}, which {fewest} {what} cannot show"
-    drawn = [one for one in few if one.is_within or one.verdict is not Verdict.UNDECIDED]
+    drawn = [one for one in few if one.verdict is not Verdict.UNDECIDED]
     sure = sum(not one.assumes_independence for one in drawn)
     if not drawn:
         return f"{text}."
-    whose = "verdict holds" if len(drawn) == 1 else "verdicts hold"
-    of_all = f"all {len(drawn)}" if sure == len(drawn) else f"{sure} of {len(drawn)}"
-    how_many = "the" if len(drawn) == 1 else of_all
-    held = f"{how_many if sure else 'no'} {whose}"
+    held = _held(sure, len(drawn))
     return (
         f"{text}; {held} without that, where {what} resemble the one before by up to {ASSUMED_CORRELATION:g}."
     )
+
+
+def _held(sure: int, drawn: int) -> str:
+    """Return how many of the verdicts hold: ``all 3 verdicts hold``."""
+    if drawn == 1:
+        return f"{'the' if sure else 'no'} verdict holds"
+    if sure == drawn:
+        return f"all {drawn} verdicts hold"
+    return f"{sure} of {drawn} verdicts {'holds' if sure == 1 else 'hold'}" if sure else "no verdicts hold"

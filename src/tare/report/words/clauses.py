@@ -79,7 +79,7 @@ def undecided(headlines: Sequence[Headline], variants: Variants) -> list[Clause]
 
 def figure_words(one: Headline) -> str:
     """Return the name of a headline's figure: ``imb.pingpong’s latency up to 1 KiB``."""
-    return f"{words(one.workload)}’s {_kind_words(one)}"
+    return f"{visible(one.workload)}’s {_kind_words(one)}"
 
 
 @functools.cache
@@ -215,7 +215,7 @@ _SLACK = 1.01
 
 def _figure_and_change(one: Headline) -> str:
     """Return ``wrf’s step time (+0.3 % [−0.2, 0.8])``, ``ior’s rate (operation read: 44 % lower …)``."""
-    name = " ".join(filter(None, (f"{words(one.workload)}’s", words(one.fom), size_words(one.sizes))))
+    name = " ".join(filter(None, (f"{visible(one.workload)}’s", words(one.fom), size_words(one.sizes))))
     label = _label_words(one)
     return f"{name} ({label}{': ' if label else ''}{_change_words(one)})"
 
@@ -281,7 +281,7 @@ def _largest_cost_text(group: Sequence[Headline]) -> str:
 
 def _whose(group: Sequence[Headline]) -> str:
     workloads = list(dict.fromkeys(one.workload for one in group))
-    whose = words(workloads[0]) if len(workloads) == 1 else f"{len(workloads)} workloads"
+    whose = visible(workloads[0]) if len(workloads) == 1 else f"{len(workloads)} workloads"
     return f"{_kind_words(group[0])} of {whose}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from tare.core.comparison import Comparison
 from tare.core.verdict import differences
 from tare.report.words.changes import labelled
-from tare.report.words.numbers import count, listed, words
+from tare.report.words.numbers import count, listed, visible
 
 _MOST_NAMED = 3
 
@@ -51,7 +51,7 @@ def _named(changed: Sequence[Comparison], *, has_workloads: bool) -> str:
     by_workload: dict[str, list[str]] = {}
     for one in changed[:_MOST_NAMED]:
         workload = one.at.get("workload")
-        owner = f"{words(str(workload))}’s " if has_workloads and workload is not None else ""
+        owner = f"{visible(str(workload))}’s " if has_workloads and workload is not None else ""
         by_workload.setdefault(owner, []).append(labelled(one.fom, one.labels))
     if len(changed) > _MOST_NAMED:
         by_workload["others"] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from tare.analysis.verdicts.row_notes import look_words
 from tare.core.comparison import Comparison, Finding, Mean, MeanCost
 from tare.core.units import seconds_in
 from tare.core.workload import Better
@@ -101,10 +102,9 @@ def missed_mode_words(may_miss: float | None) -> str:
 
 def progress_words(one: Finding) -> str:
     """Return which look this is if not the first, and whether the result is preliminary; usually empty."""
-    look = f"look {one.look}" if one.look > 1 else ""
     planned = one.planned_blocks
     early = "" if planned is None else f"preliminary: {one.n_blocks} of {planned} blocks"
-    return "; ".join(filter(None, (early, look)))
+    return "; ".join(filter(None, (early, look_words(one.look))))
 
 
 def beside_words(one: Comparison) -> str:
