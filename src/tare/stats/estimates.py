@@ -39,21 +39,31 @@ class Estimates:
     allowance: Allowance
 
 
-def estimate(values: Floats, confidence: float = 0.95, *, rounding: Floats | None = None) -> Estimates:
-    """Return the mean of each column: geometric where all values are positive, else arithmetic.
+def estimate(
+    values: Floats,
+    confidence: float = 0.95,
+    *,
+    rounding: Floats | None = None,
+    is_arithmetic: npt.NDArray[np.bool_] | None = None,
+) -> Estimates:
+    """Return the mean of each column: arithmetic where `is_arithmetic`, else geometric.
+
+    By default it is geometric where all values are positive.
 
     The rows are blocks in the order of time: intervals are wider where they resemble the one before, in the
     same way as those of ratios (`tare.stats.autocorrelation`). `rounding` is how far rounding may have moved
     each mean, as a share of it; it widens the interval, too.
     """
-    has_value, is_arithmetic = np.isfinite(values), _has_no_logarithm(values)
+    has_value = np.isfinite(values)
+    if is_arithmetic is None:
+        is_arithmetic = has_no_logarithm(values)
     found = geometric_intervals(values, confidence)
     if is_arithmetic.any():
         fallback = arithmetic_intervals(values[:, is_arithmetic], confidence)
         found.centre[is_arithmetic] = fallback.centre
         found.low[is_arithmetic] = fallback.low
         found.high[is_arithmetic] = fallback.high
-    allowed = allow_for_order(found, values, confidence)
+    allowed = _allow_for_order(found, values, is_arithmetic, confidence)
     if rounding is not None:
         found.low[:], found.high[:] = widened(found.centre, found.low, found.high, rounding)
     plain = moments(values)
@@ -77,13 +87,18 @@ def allow_for_order(found: Intervals, values: Floats, confidence: float) -> Allo
 
     The rows are in the order of time.
     """
-    is_arithmetic = _has_no_logarithm(values)
+    return _allow_for_order(found, values, has_no_logarithm(values), confidence)
+
+
+def _allow_for_order(
+    found: Intervals, values: Floats, is_arithmetic: npt.NDArray[np.bool_], confidence: float
+) -> Allowance:
     allowed = allowance(_series(values, is_arithmetic), confidence)
     _widen(found, allowed.factor, is_arithmetic)
     return allowed
 
 
-def _has_no_logarithm(values: Floats) -> npt.NDArray[np.bool_]:
+def has_no_logarithm(values: Floats) -> npt.NDArray[np.bool_]:
     """Return which columns have a value of zero or less."""
     return np.asarray((np.isfinite(values) & (values <= 0)).any(axis=0))
 

@@ -9,10 +9,12 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cli.conftest import Tare
 from cli.imports.imported_logs import put
+from support.synthetic import make_campaign, write_campaign
 from truth.campaigns import RATE, TIME, Figure, Truth, by_level, write
 from truth.noise import lognormal
 from truth.told_campaigns import HPCC, NAMD, OSU, PATHS, WRF, gateway, slowed
@@ -92,6 +94,30 @@ def test_a_level_that_ran_later_beside_the_reference_is_held_against_those_runs(
     for row in json.loads(tare_here("compare", folder, "--json").stdout)["figures"]:
         below, above = row["reference_level"]["value"], row["contender_level"]["value"]
         assert above / below == pytest.approx(row["ratio"]), "values beside a change are those of its runs"
+
+
+@pytest.mark.parametrize("mean", ["geometric", "arithmetic", "harmonic"])
+def test_the_levels_beside_a_ratio_are_means_of_its_kind(mean: str, tare_here: Tare, tmp_path: Path) -> None:
+    truth = Truth(slowing=by_level("network", {"overlay": 1.1}), noise=lognormal(0.5), blocks=8)
+    folder = write(truth, tmp_path / "c")
+    for row in json.loads(tare_here("compare", folder, "--mean", mean, "--json").stdout)["figures"]:
+        below, above = row["reference_level"]["value"], row["contender_level"]["value"]
+        assert above / below == pytest.approx(row["ratio"])
+
+
+def test_the_levels_beside_an_unpaired_ratio_are_of_all_runs(tare_here: Tare, tmp_path: Path) -> None:
+    """With two blocks in common, the values of these stood beside a ratio of all runs."""
+    made = make_campaign(noise=0.3, blocks=8, sizes=(8,))
+    kept = tuple(
+        one
+        for one in made.attempts
+        if (one.block <= 5 if made.plan.is_reference(made.cases[one.case]) else one.block >= 4)
+    )
+    folder = write_campaign(msgspec.structs.replace(made, attempts=kept), tmp_path / "c")
+    for row in json.loads(tare_here("compare", folder, "--unpaired", "--json").stdout)["comparisons"]:
+        assert not row["is_paired"]
+        below, above = row["reference_level"]["value"], row["contender_level"]["value"]
+        assert above / below == pytest.approx(row["ratio"])
 
 
 # Which figure answers

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tare.analysis.estimate import listed
 from tare.analysis.proofs import NOTHING_CROSSED
@@ -26,8 +27,8 @@ from tare.analysis.verdicts.questions import with_left_out
 from tare.analysis.verdicts.timed_out_runs import of_survivors, timed_out
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, ConfidenceLevel, Finding
-from tare.stats.estimates import estimate
-from tare.stats.intervals import Floats
+from tare.stats.intervals import CONFIDENCE, Floats
+from tare.stats.levels import Level, levels
 
 
 class JudgedSubjects:
@@ -81,10 +82,10 @@ class JudgedSubjects:
         planned, n_timed_out = _planned_blocks(self._campaign), timed_out(self._campaign)
         with np.errstate(divide="ignore"):
             found = self._judged.of(numbers).findings()
-        sides = _from_common_runs(below, above)
-        shifts = self._shifts(subjects)
-        levels = zip(*map(_levels, sides, shifts), strict=True)
-        for subject, one, two, *values in zip(subjects, found, levels, below.T, above.T, strict=True):
+        sides = _from_common_runs(below, above, np.array([one.is_paired for one in found], bool))
+        found_levels = levels(*sides, self._shifts(subjects), self._terms.mean, CONFIDENCE)
+        both = zip(*map(_listed_levels, found_levels), strict=True)
+        for subject, one, two, *values in zip(subjects, found, both, below.T, above.T, strict=True):
             explained = self._missing.explained(subject.pair, one, *values)
             explained = of_survivors(
                 explained,
@@ -147,21 +148,22 @@ def _in_progress(found: Finding, subject: Subject, planned: Mapping[str, int]) -
     return msgspec.structs.replace(found, planned_blocks=blocks)
 
 
-def _from_common_runs(below: Floats, above: Floats) -> tuple[Floats, Floats]:
-    """Return both sides, passes × columns, where they ran together; whole columns if they never did.
+def _from_common_runs(
+    below: Floats, above: Floats, is_paired: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return both sides, passes × columns, where paired ones ran together; whole columns if they never did.
 
     The level shown next to a change must come from the same runs as the change. A case may have run again
     later, together with other cases, when the machine was in another state.
     """
     both = np.isfinite(below) & np.isfinite(above)
-    is_kept = both | ~both.any(axis=0)
+    is_kept = both | ~(is_paired & both.any(axis=0))
     return np.where(is_kept, below, np.nan), np.where(is_kept, above, np.nan)
 
 
-def _levels(values: Floats, rounding: Floats) -> list[ConfidenceLevel | None]:
+def _listed_levels(found: Level) -> list[ConfidenceLevel | None]:
     """Return the level of each column with its interval; None where there is no value."""
-    found = estimate(values, rounding=rounding)
-    rows = zip(*listed(found.value, found.low, found.high), strict=True)
+    rows = zip(*listed(*found), strict=True)
     return [
         None if value is None else ConfidenceLevel(value=value, low=low, high=high)
         for value, low, high in rows
