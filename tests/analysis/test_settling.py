@@ -95,6 +95,14 @@ def test_more_blocks_are_suggested_than_were_measured(n_blocks: int) -> None:
         assert n_named > n_blocks
 
 
+def test_an_undecided_one_without_a_ratio_is_counted_among_the_undecided() -> None:
+    below, above = sides([(0.001, 0.5), (0.001, 0.5)], 5)
+    below[:, 1] = 0.0  # the mean of the reference is zero, so there is no ratio to it
+    found = judge(below, above, [Better.LOWER] * 2, Terms(margin=0.02)).findings()
+    assert [one.verdict for one in found] == [Verdict.UNDECIDED] * 2
+    assert "1 of the 2 undecided" in settles(found)
+
+
 def test_ranks_that_disagree_by_little_are_told_with_the_digits_that_show_it() -> None:
     logs = -np.linspace(1e-5, 3e-5, 12)
     logs[5] = 0.05

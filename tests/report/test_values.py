@@ -108,6 +108,28 @@ def test_a_figure_that_only_one_side_measured_has_no_best() -> None:
     assert "–" in render_markdown(content_of(campaign), "..")
 
 
+def test_means_of_two_kinds_have_no_best() -> None:
+    """Of 1 and 9 the geometric mean is 3, and of 0 and 8 the arithmetic one is 4, though 1 and 9 cost more."""
+    values = {"host": (1.0, 9.0), "overlay": (0.0, 8.0), "macvlan": (2.0, 7.0)}
+    campaign = make_campaign([make_case(name) for name in values], blocks=2)
+    attempts = tuple(
+        msgspec.structs.replace(
+            one,
+            series=[
+                Series(
+                    fom="latency",
+                    unit="us",
+                    better=Better.LOWER,
+                    values=[values[campaign.cases[one.case].network or ""][one.block - 1]],
+                )
+            ],
+        )
+        for one in campaign.attempts
+    )
+    (table,) = content_of(msgspec.structs.replace(campaign, attempts=attempts)).values
+    assert [row.best for row in table.rows] == [frozenset()]
+
+
 def test_values_by_size_are_on_the_page_and_in_the_summary_only_if_chosen() -> None:
     campaign = three_networks()
     assert "What did each one measure?" in page_of(campaign)

@@ -17,6 +17,10 @@ from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE, Floats
 
 
+ARITHMETIC = "arithmetic mean: some values are zero or less"
+"""The note on an estimate that is no geometric mean."""
+
+
 def estimates(campaign: Campaign, foms: Collection[str] = ()) -> list[Estimate]:
     """Return an estimate for each measured case, FOM and point of its coordinates, in the plan's order.
 
@@ -100,8 +104,7 @@ class EstimateRows(Iterable[Estimate]):
         """Return a note on the mean of each column, and on blocks that resemble the one before."""
         found, allowed = self.found, self.found.allowance
         notes = [
-            "arithmetic mean: some values are zero or less" if is_arithmetic else ""
-            for is_arithmetic in found.is_arithmetic[columns].tolist()
+            ARITHMETIC if is_arithmetic else "" for is_arithmetic in found.is_arithmetic[columns].tolist()
         ]
         r, unresolved = allowed.r[columns], allowed.unresolved[columns]
         for at in np.flatnonzero(np.isfinite(r) | np.isfinite(unresolved)).tolist():

@@ -150,7 +150,7 @@ def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
             yield _TOGETHER[correction].format(n=size, alpha=f"{100 - confidence * 100:.3g}")
     if any(one.look > 1 for one in found):
         yield (
-            "Blocks were added after results had been read: verdicts share the allowed error with the "
+            "Blocks were added after results could be read: verdicts share the allowed error with the "
             "earlier ones; intervals do not, and miss the true value in 6 instead of 5 of 100 studies."
         )
     if any(one.planned_blocks for one in found):

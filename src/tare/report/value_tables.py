@@ -11,7 +11,7 @@ import functools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tare.analysis.estimate import EstimateRows
+from tare.analysis.estimate import ARITHMETIC, EstimateRows
 from tare.analysis.table import Cell, labels_of
 from tare.core.comparison import Estimate
 from tare.core.plan import Plan
@@ -26,9 +26,9 @@ class ValueRow:
     """One figure of merit at one step of its problem, with the estimate of each variant that measured it.
 
     `at` has the coordinates in words. `best` are the variants with the best mean. It is empty if fewer than
-    two variants were measured, if the figure has no direction, or if a run of the best one timed out. `note`
-    is what the workload says about the figure. `survivors` are the variants of which runs timed out and do
-    not count.
+    two variants were measured, if the figure has no direction, if only some of the means are geometric, or if
+    a run of the best one timed out. `note` is what the workload says about the figure. `survivors` are the
+    variants of which runs timed out and do not count.
     """
 
     step: str
@@ -209,6 +209,8 @@ def _declared(plan: Plan, workload: str, fom: str) -> Fom | None:
 
 def _best(estimates: Mapping[Variant, Estimate], better: Better | None) -> frozenset[Variant]:
     if len(estimates) < 2 or better is None:
+        return frozenset()
+    if len({one.note.startswith(ARITHMETIC) for one in estimates.values()}) > 1:  # means of two kinds
         return frozenset()
     values = [one.value for one in estimates.values()]
     best = max(values) if better is Better.HIGHER else min(values)

@@ -29,9 +29,9 @@ def settles(comparisons: Sequence[Finding]) -> str:
         lack = "lacks" if len(few) == 1 else "lack"
         parts.append(f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks that both sides finished.")
     if hidden:
-        parts.append(_more_digits(len(hidden), len(hidden) + len(wide)))
+        parts.append(_more_digits(len(hidden), len(undecided)))
     if wide:
-        parts.append(_more_blocks(wide, len(hidden) + len(wide)))
+        parts.append(_more_blocks(wide, len(undecided)))
     return " ".join(parts)
 
 
