@@ -98,3 +98,49 @@ def test_the_line_of_a_run_whose_time_nobody_knows_has_no_time() -> None:
     assert _outcome(gone) == "failed  cancelled"
     done = Attempt(case="a", block=1, attempt=1, state=State.DONE, started_at=1.0, elapsed_s=8.0)
     assert _outcome(done) == "done  8.0 s"
+
+
+WIDE = (
+    ("contender", "figure of merit", "n", "verdict"),
+    [
+        (
+            "overlay",
+            "latency, us",
+            "5",
+            "▲ worse: so in the mean over all of them, but better at 1 B and 64 B",
+        ),
+        ("macvlan", "", "5", "≈ equivalent"),
+    ],
+)
+
+
+def shown_at(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the lines of a table on a terminal of so many characters."""
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_table(*WIDE, numeric=frozenset({"n"}))
+    return shown.getvalue().splitlines()
+
+
+def test_a_table_that_fits_has_a_line_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(shown_at(120, monkeypatch)) == 3
+
+
+def test_the_last_column_of_a_table_that_is_too_wide_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown_at(70, monkeypatch)
+    assert max(map(len, lines)) <= 70
+    assert lines[1].startswith("overlay    latency, us      5  ▲ worse: so in the mean")
+    assert lines[2] == " " * 31 + "them, but better at 1 B and 64 B"
+    assert " ".join(lines[-1].split()) == "macvlan 5 ≈ equivalent"
+
+
+def test_rows_are_stacked_where_no_room_is_left_for_the_last_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown_at(40, monkeypatch)
+    assert max(map(len, lines)) <= 40
+    assert lines[0] == "overlay"
+    assert lines[1] == "  figure of merit  latency, us"
+    words = " ".join(" ".join(lines).split())
+    assert "verdict ▲ worse: so in the mean over all of them, but better at 1 B and 64 B" in words
+    assert lines[-4:-1] == ["macvlan", "  n                5", "  verdict          ≈ equivalent"]

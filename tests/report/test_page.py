@@ -28,6 +28,7 @@ from tare.core.errors import UsageError
 from tare.report import formats
 from tare.report.formats.page import json_block, render
 from tare.report.listing import MOST_ROWS
+from tare.report.sections.overview import Overview
 from tare.report.sections.verdicts import Verdicts
 from tare.report.words.changes import change
 from tare.report.words.numbers import ratio
@@ -143,6 +144,16 @@ def test_numbers_on_the_page_are_those_of_the_comparisons(page: Page) -> None:
     verdicts = page.one("verdicts").text
     for one in answers.comparisons:
         assert ratio(one.ratio) in verdicts
+
+
+@pytest.mark.parametrize(
+    ("blocks", "evidence"), [(2, "2 blocks, no interval"), (5, "5 blocks, 95 % interval")]
+)
+def test_the_details_of_a_cell_name_an_interval_only_if_there_is_one(blocks: int, evidence: str) -> None:
+    found = part_of(content_of(make_campaign(blocks=blocks)), Overview)
+    cells = [cell for one in found.maps for row in one.rows for cell in row.cells if cell is not None]
+    details = [dict(cell.details)["Evidence"].replace("\u202f", " ").replace("\u00a0", " ") for cell in cells]
+    assert details == [evidence] * len(cells)
 
 
 def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:

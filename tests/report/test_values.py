@@ -109,7 +109,7 @@ def test_a_figure_that_only_one_side_measured_has_no_best() -> None:
 
 
 def test_means_of_two_kinds_have_no_best() -> None:
-    """Of 1 and 9 the geometric mean is 3, and of 0 and 8 the arithmetic one is 4, though 1 and 9 cost more."""
+    """Of 1 and 9 the geometric mean is 3, and of 0 and 8 the arithmetic one is 4; yet 1 and 9 cost more."""
     values = {"host": (1.0, 9.0), "overlay": (0.0, 8.0), "macvlan": (2.0, 7.0)}
     campaign = make_campaign([make_case(name) for name in values], blocks=2)
     attempts = tuple(

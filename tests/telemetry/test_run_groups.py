@@ -218,5 +218,8 @@ def test_the_report_names_beside_which_runs_others_took_much() -> None:
         "Beside 2 of 6 runs other programs took 10 % or more of the time of all cores; most beside "
         f"{attempts[2].folder}: 31 %."
     )
+    short = (*attempts[:-2], *(msgspec.structs.replace(one, elapsed_s=0.2) for one in attempts[-2:]))
+    reported = watched_words(msgspec.structs.replace(campaign, attempts=short), has_reasons=True)
+    assert reported.startswith("Beside 2 of 4 runs of 0.5 s or more other programs took")
     quiet = tuple(msgspec.structs.replace(one, elapsed_s=0.2) for one in attempts)
     assert watched_words(msgspec.structs.replace(campaign, attempts=quiet), has_reasons=True) == ""

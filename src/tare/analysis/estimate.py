@@ -16,7 +16,6 @@ from tare.core.values import Scalar
 from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE, Floats
 
-
 ARITHMETIC = "arithmetic mean: some values are zero or less"
 """The note on an estimate that is no geometric mean."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ import msgspec
 from tare.core.errors import CampaignError, FileFaults, InfrastructureError, OutputLost, TareError
 from tare.core.visible_text import visible_json, visible_line
 from tare.terminal import colour
+from tare.terminal.folding import room_for_last, stacked, width_of, wrapped
 
 json_option = click.option(
     "--json",
@@ -185,8 +187,9 @@ def print_table(
 ) -> None:
     """Print aligned columns; those named in `numeric` are aligned to the right.
 
-    Columns named in `optional` are left out if all of their cells are empty. `rows` are iterated several
-    times instead of being held in memory. So they must not be an iterator.
+    Columns named in `optional` are left out if all of their cells are empty. A table that is wider than the
+    terminal is folded; elsewhere each row is one line. `rows` are iterated several times instead of being
+    held in memory. So they must not be an iterator.
     """
     if optional:
         kept = [i for i, name in enumerate(columns) if name not in optional or any(row[i] for row in rows)]
@@ -198,13 +201,62 @@ def print_table(
         for index, cells in enumerate(zip_longest(*piece, fillvalue="")):
             shown = cells if "".join(cells).isprintable() else map(_cell, cells)  # which may be longer
             widths[index] = max(widths[index], *map(len, shown))
-    _put([click.style("  ".join(map(_aligned, columns, widths, right)).rstrip(), bold=True)])
+    terminal = _terminal_width()
+    if terminal is not None and width_of(widths) > terminal:
+        _put_folded(columns, rows, widths, right, terminal)
+        return
+    _put([_header(columns, widths, right)])
     template = "  ".join(map(_placeholder, widths, right))
     for piece in _pieces(rows):
         if all(map(_is_plain, zip_longest(*piece, fillvalue=_ABSENT))):
             _put([(template % tuple(row)).rstrip() for row in piece])
         else:
             _put(["  ".join(map(_aligned, row, widths, right)).rstrip() for row in piece])
+
+
+def _terminal_width() -> int | None:
+    """Return how many characters a line of the terminal has; None if standard output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _header(columns: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    return click.style("  ".join(map(_aligned, columns, widths, right)).rstrip(), bold=True)
+
+
+def _put_folded(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    widths: Sequence[int],
+    right: Sequence[bool],
+    terminal: int,
+) -> None:
+    """Print a table whose last column is folded, or whose rows are stacked if there is no room for that."""
+    room = room_for_last(widths, terminal)
+    if room is not None:
+        _put([_header(columns, [*widths[:-1], room], right)])
+    for row in rows:
+        shown = list(map(_cell, row))
+        if room is None:
+            lines = [
+                f"{begin if not at else ' ' * len(begin)}{_coloured(cell, line) if not at else line}"
+                for cell, (begin, folded) in zip(
+                    [row[0], *filter(None, row[1:])], stacked(columns, shown, terminal), strict=True
+                )
+                for at, line in enumerate(folded)
+            ]
+            _put([*lines, ""])
+        else:
+            begin = "".join(f"{one}  " for one in map(_aligned, row[:-1], widths, right))
+            first, *others = wrapped(shown[-1], room)
+            _put([f"{begin}{_coloured(row[-1], first)}", *(" " * (terminal - room) + one for one in others)])
+
+
+def _coloured(cell: str, line: str) -> str:
+    """Return the first line of a folded cell with the colour of its beginning."""
+    if not isinstance(cell, Painted):
+        return line
+    n = len(_cell(cell[: cell.n]))
+    return f"{click.style(line[:n], fg=cell.fg)}{line[n:]}"
 
 
 def _pieces(rows: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:

@@ -95,7 +95,12 @@ def waterfall_chart(panel: Panel, prefix: str) -> Chart:
         layer(
             bars,
             {"type": "bar", "height": _BAR, "opacity": 0.75},
-            base | {"x": quantity("from", axis={"title": "seconds a run"}), "x2": end("to"), "tooltip": tips},
+            base
+            | {
+                "x": quantity("from", axis={"title": "seconds a run", "tickCount": 5}),
+                "x2": end("to"),
+                "tooltip": tips,
+            },
         ),
         layer(
             bars,

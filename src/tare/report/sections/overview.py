@@ -193,7 +193,6 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
         text = f"{label}: {reason}"
         return HeatMapCell("–", "none", "", "", "missing", text, (("Result", reason),), _cases(one))
     number, interval = changed.number, changed.interval or "no interval"
-    confidence = percent(one.confidence, is_signed=False, decimals=0)
     details = (
         (
             "Figure of merit",
@@ -204,7 +203,7 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
         *_measured(one, variants),
         ("Ratio", f"{ratio(one.ratio)} {ratio_bounds(one.ratio, one.low, one.high)}".rstrip()),
         ("Change", f"{number} {interval}"),
-        ("Evidence", f"{_evidence(one)}, {confidence} interval"),
+        ("Evidence", _evidence(one)),
         ("Verdict", f"{one.verdict.value}{verdict_mark(one)}"),
         *((name, text) for name, text in _further(one) if text),
     )
@@ -233,7 +232,12 @@ def _cell(one: Comparison | None, variants: Variants) -> HeatMapCell | None:
 
 
 def _evidence(one: Comparison) -> str:
-    return count(one.n_blocks, "block") if one.is_paired else f"{count(one.n_blocks, 'run')} a side, unpaired"
+    """Return on how many blocks or runs a ratio rests, and whether it has an interval."""
+    n = count(one.n_blocks, "block" if one.is_paired else "run")
+    unpaired = "" if one.is_paired else " a side at the least, unpaired"
+    has_interval = one.low is not None
+    confidence = percent(one.confidence, is_signed=False, decimals=0) if has_interval else "no"
+    return f"{n}{unpaired}, {confidence} interval"
 
 
 def _measured(one: Comparison, variants: Variants) -> Iterator[tuple[str, str]]:

@@ -120,16 +120,18 @@ def watched_words(campaign: Campaign, *, has_reasons: bool) -> str:
 
 def _others_words(measured: Sequence[Attempt]) -> list[str]:
     """Return a sentence on the runs during which other programs used much of the CPU; usually none."""
-    known = [one for one in measured if "cpu_others" in one.telemetry and one.elapsed_s >= _LEAST_S]
+    watched = [one for one in measured if "cpu_others" in one.telemetry]
+    known = [one for one in watched if one.elapsed_s >= _LEAST_S]
     beside = {
         one.folder: one.telemetry["cpu_others"] for one in known if one.telemetry["cpu_others"] >= _MUCH
     }
     if not beside:
         return []
     most = max(beside, key=beside.__getitem__)
+    long_enough = f" of {_LEAST_S:g} s or more" if len(known) < len(watched) else ""
     return [
-        f"Beside {len(beside)} of {count(len(known), 'run')} other programs took {_MUCH:.0f} % or more of "
-        f"the time of all cores; most beside {visible(most)}: {beside[most]:.0f} %."
+        f"Beside {len(beside)} of {count(len(known), 'run')}{long_enough} other programs took "
+        f"{_MUCH:.0f} % or more of the time of all cores; most beside {visible(most)}: {beside[most]:.0f} %."
     ]
 
 

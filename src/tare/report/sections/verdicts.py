@@ -103,7 +103,8 @@ def _row(one: Comparison, campaign: Campaign, variants: Variants) -> ListingRow:
     variant = variants.variant_of[one.contender_case].name
     configuration = variants.configuration_of[one.contender_case].label
     sort_key = "" if one.ratio is None else one.ratio
-    note = "; ".join(filter(None, (visible(one.note), more(one), beside_words(one))))
+    own = "" if visible(one.note) == _verdict(one) else visible(one.note)
+    note = "; ".join(filter(None, (own, more(one), beside_words(one))))
     cells = (
         ListingCell(variant),
         ListingCell(configuration),
