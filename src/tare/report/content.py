@@ -30,6 +30,10 @@ from tare.report.words.numbers import count, exact_percent, listed, percent, vis
 PartT = TypeVar("PartT")
 
 
+MOST_ANSWERS = 12
+"""The most answers that a page shows unfolded."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Content:
     """The content of the report: the answer and what surrounds it, then section by section."""
@@ -50,6 +54,28 @@ class Content:
     sections: tuple[MadeSection, ...]
     margin: str
     confidence: str
+
+    @property
+    def open_answers(self) -> tuple[Answer, ...]:
+        """Return the answers that a page shows unfolded, in the plan’s order; of many, those that differ."""
+        if len(self.answers) <= MOST_ANSWERS:
+            return self.answers
+        first = sorted(self.answers, key=lambda one: not one.has_difference)[:MOST_ANSWERS]
+        return tuple(one for one in self.answers if one in first)
+
+    @property
+    def folded_answers(self) -> tuple[Answer, ...]:
+        """Return the other answers, in the plan's order."""
+        shown = {one.variant for one in self.open_answers}
+        return tuple(one for one in self.answers if one.variant not in shown)
+
+    @property
+    def folded_words(self) -> str:
+        """Return how many answers are folded, and how many of them differ."""
+        folded = self.folded_answers
+        n_differing = sum(one.has_difference for one in folded)
+        differing = f", {n_differing} of them worse or better in a figure" if n_differing else ""
+        return f"{count(len(folded), 'more contender')}{differing}"
 
     def part(self, kind: type[PartT]) -> PartT | None:
         """Return the content of the section that has one of type `kind`, or None if the report has none."""

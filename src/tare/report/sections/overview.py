@@ -83,17 +83,24 @@ class HeatMapColumn:
 
 @dataclasses.dataclass(frozen=True)
 class HeatMap:
-    """Contenders × columns; `groups` has each workload and figure of merit with its number of scales."""
+    """Contenders × columns; `groups` has each workload and figure of merit with its number of scales.
+
+    Of many `rows` those farthest from the reference come first, `n_open` of them; the others are folded.
+    """
 
     groups: tuple[tuple[str, int], ...]
     columns: tuple[HeatMapColumn, ...]
     rows: tuple[HeatMapRow, ...]
+    n_open: int
 
     @property
     def footnote(self) -> str:
         """Return what the mark of a cell means; empty if no cell has it."""
         return FOOTNOTE if any(cell.mark for row in self.rows for cell in row.cells if cell) else ""
 
+
+_MOST_ROWS = 30
+"""The most contenders whose rows are not folded."""
 
 _Cells = Mapping[tuple[Variant, HeatMapColumn], Comparison]
 
@@ -172,13 +179,19 @@ def _most_different(cells: _Cells, every: Sequence[HeatMapColumn]) -> list[HeatM
 
 def _heat_map(columns: Sequence[HeatMapColumn], cells: _Cells, variants: Variants) -> HeatMap:
     grouped = itertools.groupby(columns, key=lambda column: column.title)
+    farness = dict.fromkeys(variants.contenders, 0.0)
+    for (variant, column), one in cells.items():
+        if column in columns:
+            farness[variant] = max(farness[variant], one.distance)
+    far = set(sorted(farness, key=lambda variant: -farness[variant])[:_MOST_ROWS])
     return HeatMap(
         groups=tuple((title, len(list(found))) for title, found in grouped),
         columns=tuple(columns),
         rows=tuple(
             HeatMapRow(variant, tuple(_cell(cells.get((variant, column)), variants) for column in columns))
-            for variant in variants.contenders
+            for variant in sorted(variants.contenders, key=lambda variant: variant not in far)
         ),
+        n_open=len(far),
     )
 
 

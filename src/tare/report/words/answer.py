@@ -49,6 +49,11 @@ class Answer:
     parts: tuple[tuple[str, str], ...] = ()
 
     @property
+    def has_difference(self) -> bool:
+        """Return whether a figure is worse or better."""
+        return any(one.verdict.claim is Claim.DIFFERENCE for one in self.clauses)
+
+    @property
     def sentence(self) -> str:
         """Return the answer with its subject: ``overlay is worse than host in imb’s latency (68 % …``."""
         return f"{self.variant.name} {self.text}"
