@@ -17,7 +17,7 @@ from report.studies import answers_of, content_of, part_of, three_networks
 from support.synthetic import SIZES, make_campaign, make_case
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, x_axis
-from tare.report.charts.labels import end_labels
+from tare.report.charts.labels import end_labels, shortened
 from tare.report.charts.panels import Panel
 from tare.report.content import Content
 from tare.report.sections.charts import Charts
@@ -139,6 +139,23 @@ def test_end_labels_stand_apart_and_in_the_order_of_their_lines(wanted: list[flo
         assert max(heights, default=0) <= 1 + 1e-9
     if all(b - a > least for a, b in itertools.pairwise(sorted(wanted))):
         assert placed == pytest.approx(wanted)
+
+
+def test_a_long_name_beside_a_line_keeps_both_of_its_ends() -> None:
+    assert shortened("overlay") == "overlay"
+    shown = {shortened(f"kubernetes-1.31.4-calico-{mode}") for mode in ("vxlan", "ipip", "direct")}
+    assert shown == {"kubernet…co-vxlan", "kubernet…ico-ipip", "kubernet…o-direct"}
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 13, 40])
+def test_runs_of_many_contenders_are_drawn_nearer_to_their_block_than_to_the_next(n: int) -> None:
+    """The points of the eighth contender stood at the next block."""
+    cases = [make_case(name) for name in ("host", *(f"net-{number}" for number in range(1, n)))]
+    for spec in specs(content_of(make_campaign(cases, blocks=3, sizes=(8,))), "blocks"):
+        for row in rows(spec):
+            block = float(row["at"].split()[-1])
+            assert abs(row["x"] - block) < 0.5
+        assert len({row["x"] for row in rows(spec)}) == 3 * n
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1.01, 1e3), st.booleans(), st.floats(0, 1))

@@ -156,6 +156,29 @@ def test_the_details_of_a_cell_name_an_interval_only_if_there_is_one(blocks: int
     assert details == [evidence] * len(cells)
 
 
+def test_of_many_contenders_those_that_tell_most_are_open_and_the_others_folded() -> None:
+    """A page of 199 contenders was 47,000 pixels high."""
+    names = ["host", *(f"net-{number:02}" for number in range(40))]
+    ratios = dict.fromkeys(names, 1.0) | {"net-30": 1.5, "net-39": 2.0}
+    campaign = make_campaign(
+        [make_case(name) for name in names], ratio=ratios, noise=0.002, blocks=5, sizes=(8,)
+    )
+    found = content_of(campaign)
+    opened = [one.variant.name for one in found.open_answers]
+    assert len(opened) == 12
+    assert {"net-30", "net-39"} <= set(opened)
+    assert found.folded_words == "28 more contenders"
+    assert len({one.variant.name for one in (*found.open_answers, *found.folded_answers)}) == 40
+    (heat_map,) = part_of(found, Overview).maps
+    assert (len(heat_map.rows), heat_map.n_open) == (40, 30)
+    assert {"net-30", "net-39"} <= {row.variant.name for row in heat_map.rows[:30]}
+    page = Page(render(campaign, found))
+    assert [one.text for one in page.all("summary") if "more contender" in one.text] == [
+        "28 more contenders",
+        "10 more contenders, nearer to host",
+    ]
+
+
 def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:
     overview = answers_of(with_gaps(three_networks())).overview
     wanted = {f"{one.reference_case} {one.contender_case}" for one in overview}

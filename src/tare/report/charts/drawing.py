@@ -12,9 +12,10 @@ import msgspec
 from tare.report.charts import palette
 from tare.report.charts.axes import Domain, tick_domain, x_axis, x_domain, x_title, y_axis, y_domain
 from tare.report.charts.grammar import COLOUR, SHAPE, Chart, Row, Spec, end, layer, name, quantity, tooltip
-from tare.report.charts.labels import end_labels
+from tare.report.charts.labels import end_labels, shortened
 from tare.report.charts.look import LOOK
 from tare.report.charts.panels import Line, Panel
+from tare.report.variants import Variant
 from tare.report.words.numbers import SPACE
 
 HEIGHT = 230
@@ -208,7 +209,7 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
 
 def _rows(line: Line, panel: Panel, style: Style) -> list[Row]:
     variant = line.variant
-    shift = 0.0 if style.has_lines or _stand_apart(panel) else 0.16 * (variant.index - 1)
+    shift = 0.0 if style.has_lines or _stand_apart(panel) else _shift(variant, panel)
     look_of_variant = {
         "side": variant.name,
         "colour": palette.tone_of(variant).light,
@@ -234,6 +235,18 @@ def _rows(line: Line, panel: Panel, style: Style) -> list[Row]:
     return rows
 
 
+def _shift(variant: Variant, panel: Panel) -> float:
+    """Return how far beside its block a variant is drawn: all stay nearer to it than to the next one."""
+    indices = [line.variant.index for line in panel.lines]
+    first, last = min(indices), max(indices)
+    step = min(_APART, _MOST_APART / (last - first + 1))
+    return round(step * (variant.index - (first + last) / 2), 4)
+
+
+_APART, _MOST_APART = 0.16, 0.8
+"""The distance of two variants, and of the first from the last one, as a share of that of two blocks."""
+
+
 def _stand_apart(panel: Panel) -> bool:
     """Return whether each position of an axis of names has one point only."""
     xs = [point.x for line in panel.lines for point in line.points]
@@ -247,7 +260,7 @@ def _label_rows(panel: Panel, y: Domain) -> list[Row]:
         ends.append((panel.guide.name, palette.MUTED, panel.guide.ends[-1][1]))
     shares = end_labels([y.share(height) for _, _, height in ends], least=15 / HEIGHT)
     return [
-        {"x": last, "y": y.at(share), "name": variant_name, "colour": tone.light}
+        {"x": last, "y": y.at(share), "name": shortened(variant_name), "colour": tone.light}
         for (variant_name, tone, _), share in zip(ends, shares, strict=True)
     ]
 

@@ -29,6 +29,18 @@ def end_labels(wanted: Sequence[float], least: float) -> list[float]:
     return _within(placed, order, least)
 
 
+def shortened(name: str) -> str:
+    """Return a name that fits beside a line: the beginning and the end of a long one, where names differ."""
+    if len(name) <= _MOST_CHARACTERS:
+        return name
+    half = (_MOST_CHARACTERS - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
+
+
+_MOST_CHARACTERS = 17
+"""The characters of a bold name in the space right of a line."""
+
+
 def _within(placed: list[float], order: Sequence[int], least: float) -> list[float]:
     """Move labels above the panel down into it, and then labels below it up."""
     top = 1.0
