@@ -21,6 +21,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
+from tare.report.checks.words import in_compare
 from tare.stats.intervals import Floats
 from truth.campaigns import RATE, Figure, Truth, by_level, campaign, campaigns
 from truth.noise import lognormal
@@ -68,6 +69,7 @@ def test_the_scatter_of_a_row_has_the_verdict_of_its_table() -> None:
     (row,) = variabilities(found)
     (one,) = judged(found, "cv_ratio() > 1")
     assert (one.verdict, one.outcome) == (row.verdict, Outcome.FAIL) == (Verdict.WORSE, Outcome.FAIL)
+    assert in_compare(one) == "▲ worse (scatter)"
 
 
 def test_what_no_table_compares_has_no_verdict_there() -> None:

@@ -46,8 +46,14 @@ def measured_words(one: CheckedComparison, *, is_adjusted: bool = False) -> str:
 
 
 def in_compare(one: CheckedComparison) -> str:
-    """Return the verdict that `tare compare` and the report give for this comparison: ``▲ worse``."""
-    return "–" if one.verdict is None else f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}"
+    """Return the verdict that `tare compare` and the report give for this comparison: ``▲ worse``.
+
+    That of a scatter is named as such: the row of the same figure in a table has another verdict.
+    """
+    if one.verdict is None:
+        return "–"
+    of_what = " (scatter)" if one.function is Function.CV_RATIO else ""
+    return f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}{of_what}"
 
 
 def limit_words(one: CheckedComparison) -> str:
