@@ -90,6 +90,20 @@ def test_a_module_that_makes_another_inactive_is_a_fault(work: Path, tree: Path)
     assert "openmpi/5.0" in found.describe()
 
 
+@pytest.mark.parametrize("verbosity", ["silent", "normal"])
+def test_words_of_a_module_that_ends_itself_are_kept_whatever_its_user_wants_to_see(
+    work: Path, tree: Path, verbosity: str
+) -> None:
+    env = {"MODULES_VERBOSITY": verbosity}
+    run(work, using(environment_modules, tree, "licence/1"), "echo", "never", env=env)
+    (found,) = faults_in(work)
+    assert "no licence here" in found.describe()
+    shown = run(
+        work, using(environment_modules, tree, "gcc/13"), "sh", "-c", "echo $MODULES_VERBOSITY", env=env
+    )
+    assert shown.stdout == f"{verbosity}\n", "the program has what the user has set"
+
+
 @SYSTEMS
 def test_a_module_file_that_exits_is_a_fault(system: System, work: Path, tree: Path) -> None:
     """Lmod returns 0 then, without a word, and has loaded nothing."""

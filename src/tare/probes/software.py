@@ -259,7 +259,8 @@ def _steps(layers: Layers) -> Iterator[str]:
         if one.setup:
             yield from _step("setup", f"{_whole(one.setup)}\ntare_through 0\n{_UNWATCH}", _WATCH)
         for name in one.modules:
-            yield from _step(f"module load {name}", f"module load {shlex.quote(name)}\ntare_through $?")
+            command = f"{_TELLS} module load {shlex.quote(name)}"
+            yield from _step(f"module load {name}", f"{command}\ntare_through $?")
         if one.spack:
             words = shlex.join(one.spack)
             yield from _step(f"spack load {words}", f"tare_find_spack && spack load {words}\ntare_through $?")
@@ -273,6 +274,8 @@ def _whole(setup: str) -> str:
     return f"tare_cut=1; {{ {setup}\n\ntare_cut=0; }}"
 
 
+_TELLS = "MODULES_VERBOSITY=normal MODULES_COLOR=never"
+"""What makes environment-modules say why it fails, for this command alone: a user may have it silent."""
 _UNWATCH = 'trap - DEBUG ERR RETURN; [ "$tare_cut" = 0 ]'
 _WATCH = 'trap \'tare_error $? "${FUNCNAME[0]-}" "$BASH_COMMAND"\' ERR\n'
 

@@ -51,6 +51,17 @@ def test_a_machine_with_nothing_gets_a_site_and_a_study_that_run(
     assert {one.state for one in read_campaign(tmp_path / "c").attempts} == {State.DONE}
 
 
+def test_the_next_command_is_one_that_a_shell_takes(
+    tare: Tare, tmp_path: Path, bare_machine: dict[str, str]
+) -> None:
+    done = tare("init", "a b's $(touch harm)", "--yes", env=bare_machine)
+    assert done.returncode == 0, done.stdout + done.stderr
+    within, _, command = done.stdout.partition("next: ")[2].splitlines()[0].partition(" && ")
+    assert command == "tare plan first.yaml --show"
+    subprocess.run(["sh", "-c", f"{within} && test -f first.yaml"], cwd=tmp_path, check=True)
+    assert not (tmp_path / "harm").exists()
+
+
 def test_no_file_is_overwritten_unless_it_is_forced(
     tare: Tare, tmp_path: Path, bare_machine: dict[str, str]
 ) -> None:

@@ -131,9 +131,11 @@ def command(
         shown = {"found": found.found, "files": [str(path) for path in targets], "findings": findings}
         print_json("tare.init/1", shown)
     else:
+        from tare.cli.shell_text import quote
+
         study = targets[1]
         echo("", f"written  {targets[0]}", f"written  {study}")
-        within = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+        within = "" if folder.resolve() == Path.cwd() else f"cd -- {quote(str(folder))} && "
         echo("", f"next: {within}tare plan {study.name} --show", f"      {within}tare run {study.name}")
     if any(one.is_met is False for one in findings if not _is_left_out(one, draft)):
         sys.exit(_MISSING_EXIT_CODE)
