@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import tare
+from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case, write_campaign
 from tare.api.campaign import Campaign
 
@@ -118,3 +124,70 @@ def test_what_a_plan_and_a_run_find_in_a_mapping_has_keys_and_no_lines(tmp_path:
     absent = {**forgets_size, "command": "no-such-program"}
     with pytest.raises(tare.UsageError, match=r"\n  study: print on platform .*no-such-program is not found"):
         tare.run_study({**STUDY, "workloads": {"print": absent}}, tmp_path / "c")
+
+
+LISTS: dict[str, Callable[[list[str]], object]] = {
+    "a generator": lambda names: (one for one in names),
+    "an iterator": iter,
+    "a set": set,
+    "an array": np.array,
+    "a series": pl.Series,
+    "keys": dict.fromkeys,
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("method", ["compare", "estimates", "charts"])
+def test_figures_may_be_any_list_of_texts(campaign: Campaign, method: str, kind: str) -> None:
+    given: Any = LISTS[kind](["latency"])
+    found, expected = getattr(campaign, method)(foms=given), getattr(campaign, method)(foms=["latency"])
+    assert [*found] == [*expected]
+    assert len(expected) < len(getattr(campaign, method)())
+
+
+@pytest.mark.parametrize("wrong", [[5], [None], [["latency"]], b"latency"])
+@pytest.mark.parametrize("method", ["compare", "estimates", "scaling", "charts"])
+def test_a_list_of_anything_but_texts_is_a_type_error(campaign: Campaign, method: str, wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"foms holds .*; give a list of texts"):
+        getattr(campaign, method)(foms=wrong)
+
+
+def test_what_is_no_number_is_a_type_error(campaign: Campaign) -> None:
+    with pytest.raises(TypeError, match=r"margin='0\.03': give a number, not a str"):
+        campaign.compare(margin="0.03")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"p_ref=\[2\]: give a number, not a list"):
+        campaign.scaling(p_ref=[2])  # type: ignore[arg-type]
+    assert campaign.compare(margin=np.float64(0.03)) == campaign.compare(margin=Fraction(3, 100))  # type: ignore[arg-type]
+
+
+def test_a_scale_that_no_case_has_is_named_as_the_argument(tmp_path: Path) -> None:
+    folder = write_campaign(make_application({"host": usl(6, 0.02, 0.0001)}), tmp_path / "scaling")
+    with pytest.raises(tare.UsageError, match=r"^p_ref 3: no case has this scale"):
+        tare.open_campaign(folder).scaling(p_ref=3)
+
+
+def test_a_path_of_bytes_is_a_type_error(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="folder=b'c': give the path as text, not as bytes"):
+        tare.open_campaign(b"c")  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_called_is_refused_before_anything_begins(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="on_event='print': give what can be called"):
+        tare.run_study(STUDY, tmp_path / "c", on_event="print")  # type: ignore[arg-type]
+    assert not (tmp_path / "c").exists()
+
+
+class Level(enum.IntEnum):
+    SMALL = 1024
+
+
+@pytest.mark.parametrize("level", [Level.SMALL, type("Bytes", (int,), {})(1024)])
+def test_a_number_of_a_type_of_ones_own_is_a_number(level: int) -> None:
+    study = {**STUDY, "factors": {"workload": ["print"], "size": [level, 2048]}}
+    assert tare.plan_study(study).cases()["size"].to_list() == [1024, 2048]
+
+
+def test_half_of_a_surrogate_pair_is_refused_where_it_is() -> None:
+    study = {**STUDY, "factors": {"workload": ["print"], "size": ["1KiB", "\ud800"]}}
+    with pytest.raises(tare.FileFaults, match=r"size\[1\]: text cannot hold half of a surrogate pair"):
+        tare.plan_study(study)

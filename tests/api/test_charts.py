@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import altair
@@ -12,6 +14,7 @@ import pytest
 import tare
 from support.synthetic import make_campaign, make_case, write_campaign
 from tare.api.campaign import Campaign
+from tare.report.charts.kind import chart_kinds
 
 HOSTILE = "</script><script>alert(1)</script><!--<script>"
 
@@ -54,3 +57,27 @@ def test_a_campaign_that_measured_nothing_or_one_value_has_charts_or_none(tmp_pa
         assert bool(charts) == bool(n_attempts)
         for chart in charts.values():
             assert chart.to_dict()["title"]
+
+
+def test_a_chart_that_could_not_be_made_is_left_out_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_campaign(make_campaign(), tmp_path / "c")
+    names = [*tare.open_campaign(folder).charts()]
+
+    def fail(facts: object) -> None:
+        raise ValueError("no such figure")
+
+    broken = [kind._replace(make=fail) if kind.name == "ratio" else kind for kind in chart_kinds()]
+    monkeypatch.setattr("tare.report.charts.figures.chart_kinds", lambda: broken)
+    why = "The chart “ratio” could not be made: ValueError: no such figure"
+    with pytest.warns(UserWarning, match=why) as said:
+        found = tare.open_campaign(folder).charts()
+    assert [*found] == [name for name in names if name != "ratio"]
+    assert said[0].filename == __file__
+
+
+def test_python_itself_prints_no_line_of_the_log() -> None:
+    code = "import logging, tare.core.log as log; log.of('charts').warning('a chart could not be made')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

@@ -95,3 +95,17 @@ def test_a_run_of_unknown_duration_has_none(tmp_path: Path) -> None:
 
 def _profiled(folder: Path) -> Path:
     return profiled_campaign(folder, BASE, with_more(BASE, ("MPI_Alltoall", 4096), 4.0)).folder
+
+
+def test_a_column_has_one_type_in_all_frames(campaign: Campaign) -> None:
+    frames = [campaign.measurements(), campaign.runs(), campaign.cases(), campaign.figures]
+    types: dict[str, set[pl.DataType]] = {}
+    for frame in frames:
+        for name, kind in frame.schema.items():
+            types.setdefault(name, set()).add(kind)
+    assert {name: kinds for name, kinds in types.items() if len(kinds) > 1} == {}
+
+
+def test_a_frame_that_is_changed_changes_no_other(campaign: Campaign) -> None:
+    campaign.figures.drop_in_place("fom")
+    assert "fom" in campaign.figures.columns

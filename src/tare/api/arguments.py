@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,13 +22,14 @@ _ARGUMENTS = {
     "use --no-boost": "give boost=False",
     "leave out --jobs": "leave out jobs",
     "with --redact": "with redact",
+    "p-ref ": "p_ref ",
 }
-"""What stands for a phrase with an option of `tare run`."""
+"""What stands for a phrase with an option of a command."""
 
 
 @contextmanager
 def options_as_arguments() -> Iterator[None]:
-    """Raise a UsageError that names options of `tare run` with the names of arguments instead."""
+    """Raise a UsageError that names options of commands with the names of arguments instead."""
     try:
         yield
     except UsageError as error:
@@ -41,16 +43,31 @@ def options_as_arguments() -> Iterator[None]:
 
 def path(argument: str, given: str | os.PathLike[str]) -> Path:
     """Return the path of a file or folder. Raises UsageError if no file system has one of that name."""
-    if fault := path_fault(os.fspath(given)):
-        raise UsageError(f"{argument}={shown(os.fspath(given))}: {fault}")
-    return Path(given)
+    text = os.fspath(given)
+    if not isinstance(text, str):
+        raise TypeError(f"{argument}={given!r}: give the path as text, not as {type(text).__name__}")
+    if fault := path_fault(text):
+        raise UsageError(f"{argument}={shown(text)}: {fault}")
+    return Path(text)
+
+
+def campaign_folder(argument: str, given: str | os.PathLike[str]) -> Path:
+    """Return the path of a campaign, which stays the same when the working folder changes."""
+    return path(argument, given).absolute()
 
 
 def texts(argument: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Return a list of texts. Raises UsageError for a single text, which would count as its letters."""
+    """Return a list of texts. Raises UsageError for a single text, which would count as its letters.
+
+    Raises TypeError for what else is no list of texts.
+    """
     if isinstance(given, str):
         raise UsageError(f"{argument}={given!r}: give a list of texts: {argument}=[{given!r}]")
-    return tuple(given)
+    found = tuple(given)
+    for one in found:
+        if not isinstance(one, str):
+            raise TypeError(f"{argument} holds {one!r}; give a list of texts")
+    return found
 
 
 def redactions(given: Iterable[str]) -> tuple[str, ...]:
@@ -70,6 +87,15 @@ def count(argument: str, given: int) -> int:
     if number < 1:
         raise UsageError(f"{argument}={given!r}: use a whole number, 1 or more")
     return number
+
+
+def number(argument: str, given: float | None) -> float | None:
+    """Return a number, or None for none. Raises TypeError for what is neither."""
+    if given is None:
+        return None
+    if not isinstance(given, numbers.Real):
+        raise TypeError(f"{argument}={given!r}: give a number, not a {type(given).__name__}")
+    return float(given)
 
 
 def reference_settings(campaign: Campaign, given: Mapping[str, Scalar] | None) -> dict[str, Scalar] | None:

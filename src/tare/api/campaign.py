@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from tare.api.arguments import path, redactions, reference_settings, texts
+from tare.api.arguments import (
+    campaign_folder,
+    number,
+    options_as_arguments,
+    redactions,
+    reference_settings,
+    texts,
+)
 from tare.api.causes import Attributions, Predictions, Tolerances
 from tare.api.frames import as_text
 from tare.api.results import Comparisons, Estimates, ScalingCurves, cases_frame
 from tare.core import campaign as recorded
 from tare.core.comparison import Correction, Mean
-from tare.core.errors import UsageError
+from tare.core.errors import CampaignError, UsageError
+from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import PREFIX
 from tare.core.values import Scalar, Settings
 from tare.storage.pseudonymous import read_shown
@@ -47,7 +55,7 @@ def open_campaign(
     """
     if mean not in {one.value for one in Mean}:
         raise UsageError(f"mean {mean!r}: choose from {', '.join(one.value for one in Mean)}")
-    found = read_shown(path("folder", folder), redactions(redact))
+    found = read_shown(campaign_folder("folder", folder), redactions(redact))
     return Campaign(msgspec.structs.replace(found, is_unpaired=unpaired, mean=Mean(mean)))
 
 
@@ -98,13 +106,17 @@ class Campaign:
         found = account(self._found)
         return found.n_done, found.n_planned
 
-    @cached_property
+    @property
     def figures(self) -> pl.DataFrame:
         """Return the figures of merit that were measured, one row for each.
 
         Columns: `workload`, `fom`, `unit`, `better` (``higher``, ``lower`` or null), and `n_values`, the
         number of their values that count. Figures of telemetry are included.
         """
+        return self._figures.clone()
+
+    @cached_property
+    def _figures(self) -> pl.DataFrame:
         import polars as pl
 
         frame = self.measurements(telemetry=True)
@@ -137,7 +149,7 @@ class Campaign:
             },
             schema={
                 "case": pl.String,
-                "block": pl.Int64,
+                "block": pl.Int32,
                 "state": pl.String,
                 "reason": pl.String,
                 "elapsed_s": pl.Float64,
@@ -168,7 +180,7 @@ class Campaign:
             frame = frame.filter(~pl.col("fom").cast(pl.String).str.starts_with(PREFIX))
         return as_text(frame)
 
-    def estimates(self, *, foms: Collection[str] = ()) -> Estimates:
+    def estimates(self, *, foms: Iterable[str] = ()) -> Estimates:
         """Return the level of each figure of merit of each case, with its interval of 95 %.
 
         Telemetry is included only if `foms` name some of it. Raises UsageError if nothing in the campaign has
@@ -176,16 +188,16 @@ class Campaign:
         """
         from tare.analysis.estimate import estimates
 
-        self._require(foms)
-        found = estimates(self._found, foms)
-        return Estimates(one for one in found if not foms or one.fom in foms)
+        chosen = self._chosen(foms)
+        found = estimates(self._found, chosen)
+        return Estimates(one for one in found if not chosen or one.fom in chosen)
 
     def compare(
         self,
         *,
         reference: Mapping[str, Scalar] | None = None,
         margin: float | None = None,
-        foms: Collection[str] = (),
+        foms: Iterable[str] = (),
         correction: Corrections | None = None,
         points: bool = False,
     ) -> Comparisons:
@@ -203,7 +215,7 @@ class Campaign:
         """
         from tare.analysis.verdicts.compare import aggregates, comparisons
 
-        self._require(foms)
+        chosen, margin = self._chosen(foms), number("margin", margin)
         if margin is not None and not 0 <= margin < 1:
             raise UsageError(f"margin {margin}: use a share from 0 to less than 1, such as 0.03 for 3 %")
         compute = comparisons if points else aggregates
@@ -212,11 +224,11 @@ class Campaign:
             reference=reference_settings(self._found, reference),
             margin=margin,
             correction=None if correction is None else _correction(correction),
-            foms=foms,
+            foms=chosen,
         )
         return Comparisons(found)
 
-    def scaling(self, *, foms: Collection[str] = (), p_ref: float | None = None) -> ScalingCurves:
+    def scaling(self, *, foms: Iterable[str] = (), p_ref: float | None = None) -> ScalingCurves:
         """Return how each workload scales, as `tare scaling --json` does; empty if nothing scales.
 
         Speedups refer to the scale `p_ref`, by default to the smallest that all variants have. `foms` selects
@@ -224,8 +236,9 @@ class Campaign:
         """
         from tare.analysis.scales.scaling import scalings
 
-        self._require(foms)
-        return ScalingCurves(scalings(self._found, foms=foms, p_ref=p_ref))
+        chosen = self._chosen(foms)
+        with options_as_arguments():
+            return ScalingCurves(scalings(self._found, foms=chosen, p_ref=number("p_ref", p_ref)))
 
     def why(self) -> Attributions:
         """Return what the differences between contenders and their reference come from, as `tare why` does.
@@ -235,7 +248,7 @@ class Campaign:
         """
         from tare.analysis.causes.attribution import attributions
 
-        return Attributions(attributions(self._found))
+        return Attributions(attributions(self._there()))
 
     def predict(self, *, curves: Campaign | None = None) -> Predictions:
         """Return what profiled programs would take on other networks, as `tare predict` does.
@@ -244,7 +257,7 @@ class Campaign:
         """
         from tare.analysis.predictions.prediction import predictions
 
-        return Predictions(predictions(self._found, _curves(curves)))
+        return Predictions(predictions(self._there(), _curves(curves)))
 
     def tolerance(self, *, curves: Campaign | None = None) -> Tolerances:
         """Return how much network profiled programs need, as `tare tolerance` does.
@@ -253,35 +266,45 @@ class Campaign:
         """
         from tare.analysis.predictions.tolerance import tolerances
 
-        return Tolerances(tolerances(self._found, _curves(curves)))
+        return Tolerances(tolerances(self._there(), _curves(curves)))
 
-    def charts(
-        self, *, foms: Collection[str] = (), extra: Iterable[str] = ()
-    ) -> dict[str, altair.ConcatChart]:
+    def charts(self, *, foms: Iterable[str] = (), extra: Iterable[str] = ()) -> dict[str, altair.ConcatChart]:
         """Return the charts of the report by their names, in its order, as charts of Altair.
 
         `foms` are the figures of merit that they show, by default those that the workloads declare as their
         main ones. `extra` asks for further charts, as ``wall_time:network`` does of `tare report --chart`.
+        A chart that could not be made, such as one of telemetry that cannot be read, is left out with a
+        warning of Python (UserWarning).
 
         Needs Altair (``tare-hpc[charts]``). Raises UsageError if nothing in the campaign has one of `foms`,
         or if a chart that `extra` names cannot be made.
         """
         from tare.api.charts import charts
 
-        self._require(foms)
-        return charts(self._found, tuple(foms), texts("extra", extra))
+        return charts(self._there(), self._chosen(foms), texts("extra", extra))
 
-    def _require(self, foms: Collection[str]) -> None:
-        """Raise UsageError, with the figures to choose from, unless the campaign has all of `foms`."""
+    def _chosen(self, foms: Iterable[str]) -> tuple[str, ...]:
+        """Return `foms`. Raises UsageError, with what to choose from, unless the campaign has them all."""
         from tare.analysis.known_figures import require_figures
 
-        require_figures(texts("foms", foms), self._found, "foms")
+        chosen = texts("foms", foms)
+        require_figures(chosen, self._found, "foms")
+        return chosen
+
+    def _there(self) -> recorded.Campaign:
+        """Return the campaign for those who read files of its runs. Raises CampaignError if it was moved."""
+        if not SafeFolder(self.folder).is_folder():
+            raise CampaignError(
+                f"{self._found.shown_folder}: the campaign is gone: was it removed, or moved? Open it where "
+                "it is now"
+            )
+        return self._found
 
 
 def _curves(given: Campaign | None) -> recorded.Campaign | None:
     if given is not None and not isinstance(given, Campaign):
         raise UsageError(f"curves={given!r}: give a campaign: curves=tare.open_campaign({given!r})")
-    return None if given is None else given._found
+    return None if given is None else given._there()
 
 
 def _correction(name: str) -> Correction:

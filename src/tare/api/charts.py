@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from typing import TYPE_CHECKING
 
 from tare.app.timelines import timelines
@@ -24,7 +25,8 @@ def charts(
 ) -> dict[str, altair.ConcatChart]:
     """Return the charts of the report on `campaign` by name; `extra` are further ones.
 
-    Raises UsageError if Altair is missing, or if a chart of `extra` cannot be made.
+    A chart that fails is left out with a warning. Raises UsageError if Altair is missing, or if a chart of
+    `extra` cannot be made.
     """
     try:
         import altair
@@ -39,6 +41,8 @@ def charts(
     )
     if extra and drawn.faults:
         raise UsageError(" ".join(drawn.faults))
+    for fault in drawn.faults:
+        warnings.warn(fault, stacklevel=3)
     return {
         one.name: altair.ConcatChart.from_dict(
             _for_scripts(json.loads(one.joint) | {"title": one.title}), validate=False

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.api.arguments import count, options_as_arguments, path, redactions
+from tare.api.arguments import campaign_folder, count, options_as_arguments, redactions
 from tare.api.campaign import Campaign
 from tare.api.study_plan import StudyLike, StudyPlan, plan_study
 from tare.app.run_options import RunOptions
@@ -99,7 +99,9 @@ def run_study(
     ends all running programs, and they are recorded before it goes on. Handlers of signals are not changed.
     """
     jobs, redacted = count("jobs", jobs), redactions(redact)
-    folder = None if folder is None else path("folder", folder)
+    folder = None if folder is None else campaign_folder("folder", folder)
+    if on_event is not None and not callable(on_event):
+        raise TypeError(f"on_event={on_event!r}: give what can be called, such as on_event=print")
     if isinstance(study, StudyPlan) and blocks is not None:
         raise UsageError("blocks is for a study that is not planned yet; give it to plan_study")
     plan = study if isinstance(study, StudyPlan) else _planned(study, folder, blocks, extend=extend)

@@ -34,7 +34,7 @@ def plan_study(
     """Plan `study`, as `tare plan` does, and run nothing.
 
     `study` is the path of a study file or of a campaign folder, or a mapping with the keys of a study file
-    (docs/studies.md); a site that such a mapping names by a relative path is sought in the working folder.
+    (docs/reference.md); a site that such a mapping names by a relative path is sought in the working folder.
     `site` replaces the site that the study names: ``local``, ``lab``, the path of a site file, or a mapping
     with the keys of a site file. `blocks` replaces the study's number of blocks.
     `campaign` is the folder in which it will run: a campaign that is there keeps the ids of its cases.

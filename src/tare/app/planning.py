@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -117,9 +118,13 @@ def _given(
     """Return the text of the study at `path`, and its site: `site`, or that of a campaign folder."""
     if not isinstance(path, Path):
         return path, site
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where a folder above it is closed
         return StudySource.of(path), site
-    if not (path / STUDY).is_file():
+    try:
+        has_study = (path / STUDY).is_file()
+    except OSError as error:
+        raise CampaignError(f"{path}: cannot read: {error.strerror}") from error
+    if not has_study:
         raise UsageError(f"{path}: neither a study file nor a campaign folder; it holds no {STUDY}")
     require_frozen(path)
     return StudySource.of(path / STUDY), site or path / SITE
@@ -198,7 +203,10 @@ def _begun(folder: Path | None) -> Plan | None:
     """Return the plan with which the campaign in `folder` was begun; None if there is no campaign."""
     from tare.storage.campaign import is_campaign, read_plan
 
-    return read_plan(folder) if folder is not None and is_campaign(folder) else None
+    if folder is None:
+        return None
+    with CampaignError.for_files(folder):
+        return read_plan(folder) if is_campaign(folder) else None
 
 
 def with_agent(site: Site) -> Site:

@@ -39,6 +39,7 @@ from tare.storage.campaign import (
     open_journal,
     read_past,
     read_plan,
+    require_free,
     with_unrecorded,
 )
 from tare.storage.inputs import store_inputs_record
@@ -114,12 +115,13 @@ def run_session(
 ) -> Campaign:
     """Run the part of the plan that remains in `folder`, and return the campaign.
 
-    Writes the campaign's log, down to `log_level`. Raises UsageError if the folder holds another campaign, or
-    if the study now extends the campaign and `is_extending` is false. KeyboardInterrupt ends all running
-    attempts, and they are recorded before it goes on.
+    Writes the campaign's log, down to `log_level`. Raises UsageError if the folder holds another campaign or
+    a file that it would replace, or if the study now extends the campaign and `is_extending` is false.
+    KeyboardInterrupt ends all running attempts, and they are recorded before it goes on.
     """
     require_independent(loaded, options)
     _require_installed(loaded)
+    require_free(folder, loaded.texts)
     inputs = check_inputs(folder, loaded)
     for sentence in large_inputs(inputs):
         options.note(sentence)

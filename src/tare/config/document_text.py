@@ -18,6 +18,7 @@ from tare.core.errors import Fault, FileFaults
 from tare.core.values import Scalar
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WIDTH = 110
 
 Value = Scalar | None | list["Value"] | dict[str, "Value"]
@@ -42,9 +43,13 @@ def document_text(value: Mapping[str, object], name: str) -> str:
 def _plain(value: object, path: Path, name: str) -> Value:
     """Return `value` with types of YAML alone."""
     value = _of_python(value)
-    if value is None or isinstance(value, (bool, int)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return int(value)
     if isinstance(value, str):
+        if not value.isascii() and _SURROGATE.search(value):
+            raise _fault(path, name, "text cannot hold half of a surrogate pair; remove it")
         return str(value)
     if isinstance(value, float):
         if math.isfinite(value):

@@ -22,7 +22,7 @@ import errno
 import json
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -47,6 +47,16 @@ class TareError(Exception):
     """Any error that Tare reports to its user in one line."""
 
     exit_code = 3
+
+    def __reduce__(self) -> tuple[Callable[..., TareError], tuple[object, ...]]:
+        """Copy the error as it is, as pickle does between processes: its parameters are no longer known."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[TareError], args: tuple[object, ...], attributes: dict[str, object]) -> TareError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class UsageError(TareError):

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 
 ROOT = "tare"
 
+logging.getLogger(ROOT).addHandler(logging.NullHandler())  # else Python itself prints warnings
+
 Value = str | int | float | bool | Sequence[str] | None
 """The type of a field; a sequence holds the words of a command, or names."""
 

@@ -22,7 +22,7 @@ import msgspec
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign, Environment
 from tare.core.case import Pass
-from tare.core.errors import CampaignError, NoCampaign
+from tare.core.errors import CampaignError, NoCampaign, UsageError
 from tare.core.plan import Plan
 from tare.core.safe_folder import SafeFolder
 from tare.core.values import MOST_RUNS
@@ -52,7 +52,7 @@ _ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?
 
 
 def is_campaign(folder: Path) -> bool:
-    """Return whether `folder` holds a campaign."""
+    """Return whether `folder` holds a campaign. Raises UnreadableFile where that is unknown."""
     return SafeFolder(folder, PLAN).is_file()
 
 
@@ -61,6 +61,27 @@ def open_journal(folder: Path) -> Journal:
     with CampaignError.for_files(folder):
         SafeFolder(folder).make_folder()
         return Journal(folder / JOURNAL)
+
+
+def require_free(folder: Path, texts: dict[str, str]) -> None:
+    """Raise UsageError if a new campaign in `folder` would replace a file of somebody else.
+
+    `texts` are what `freeze` will write there. A folder with a journal has a campaign, or had the beginning
+    of one.
+    """
+    with CampaignError.for_files(folder):
+        if any(SafeFolder(folder, name).exists() for name in (PLAN, JOURNAL)):
+            return
+        for name, text in texts.items():
+            if SafeFolder(folder, name).exists() and not _holds(SafeFolder(folder, name), text.encode()):
+                raise UsageError(
+                    f"{folder / name}: not of this campaign, which would replace it; choose another --out, "
+                    "or move the file away"
+                )
+
+
+def _holds(file: SafeFolder, content: bytes) -> bool:
+    return file.is_file() and file.read() == content
 
 
 def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
@@ -76,8 +97,9 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
 
 def read_plan(folder: Path) -> Plan:
     """Return the frozen plan of the campaign in `folder`. Raises NoCampaign if it never held a campaign."""
-    if SafeFolder(folder).exists() and not SafeFolder(folder).is_folder():
-        raise NoCampaign(folder, f"{PLAN}: {os.strerror(errno.ENOTDIR)}")
+    with CampaignError.for_files(folder):
+        if SafeFolder(folder).exists() and not SafeFolder(folder).is_folder():
+            raise NoCampaign(folder, f"{PLAN}: {os.strerror(errno.ENOTDIR)}")
     plan = read_json(SafeFolder(folder, PLAN), Plan, "restore it from a copy")
     if plan is None:
         missing = os.strerror(errno.ENOENT)
