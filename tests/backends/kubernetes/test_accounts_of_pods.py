@@ -196,6 +196,8 @@ def test_a_pod_that_was_deleted_while_it_ran_is_reported() -> None:
 
 def test_a_pod_whose_init_container_failed_is_over() -> None:
     pod = seen('{"terminated": {"exitCode": 2, "reason": "Error"}}')
+    assert not pod.is_over, "a kubelet may start it again, until it says that the pod has failed"
+    pod = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Failed"))
     assert pod.is_over
     assert phases.ended_badly(pod) == "pod w ended with exit code 2 (Error)"
     assert not seen('{"terminated": {"exitCode": 0}}').is_over
