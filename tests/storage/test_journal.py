@@ -164,3 +164,19 @@ def test_values_that_do_not_each_have_their_coordinates_are_damage(path: Path, c
     path.write_text(f"{damaged}\n{line}\n")
     with pytest.raises(CampaignError, match=r"2 values of value, and [13] of bytes"):
         read_events(path)
+
+
+@pytest.mark.parametrize("text", [b"dear diary\n", b'{"level": 1}\n', b"no newline", b"-- Boot --\n\0"])
+def test_what_is_no_journal_is_left_as_it_is(path: Path, text: bytes) -> None:
+    path.write_bytes(text)
+    with pytest.raises(CampaignError, match="not a journal of tare"):
+        Journal(path)
+    assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"event":"sess', b"\0" * 4096, b'{"ev\0\0\0\0\0\0'])
+def test_a_first_line_that_is_torn_is_written_over(path: Path, text: bytes) -> None:
+    path.write_bytes(text)
+    with Journal(path) as journal:
+        assert journal.events == ()
+    assert path.read_bytes() == b""

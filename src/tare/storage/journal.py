@@ -99,6 +99,10 @@ _decode = msgspec.json.Decoder(Event).decode
 _SUM = re.compile(rb',"crc32":"([0-9a-f]{8})"\}$')
 
 
+_BEGINNING = b'{"event":'
+"""How each line of a journal begins."""
+
+
 class DamagedLine(ValueError):
     """A line of a journal is not what was written to it."""
 
@@ -150,10 +154,25 @@ class Journal:
         try:
             self._lock()
             self.events, end = _read(path)
+            if not end:
+                self._require_own()
             os.ftruncate(self._descriptor, end)
         except BaseException:
             os.close(self._descriptor)
             raise
+
+    def _require_own(self) -> None:
+        """Raise CampaignError for a file that does not begin as a journal does: it may be somebody's own.
+
+        The first line of a journal may be torn: then its beginning is there, or zeros are (a file system may
+        write the length of a file before its data).
+        """
+        head = os.pread(self._descriptor, len(_BEGINNING), 0)
+        if not _BEGINNING.startswith(head.rstrip(b"\0")):
+            raise CampaignError(
+                f"{self.path}: not a journal of tare, and left as it is; move it away, or choose another "
+                "folder"
+            )
 
     def append(self, event: Event, *, is_synced: bool = True) -> None:
         """Append `event`; when `is_synced`, it is on the disk when this returns (fdatasync(2)).
