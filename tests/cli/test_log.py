@@ -71,7 +71,7 @@ def test_without_an_option_nothing_is_reported_and_the_campaign_keeps_its_log(
         "command",
         "run ended",
     }
-    assert logging.getLogger(log.ROOT).handlers == []
+    assert [type(one) for one in logging.getLogger(log.ROOT).handlers] == [logging.NullHandler]
 
 
 def test_v_prints_commands_decisions_and_fault_owners_on_standard_error(folder: Path) -> None:
