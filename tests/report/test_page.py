@@ -175,7 +175,7 @@ def test_of_many_contenders_those_that_tell_most_are_open_and_the_others_folded(
     page = Page(render(campaign, found))
     assert [one.text for one in page.all("summary") if "more contender" in one.text] == [
         "28 more contenders",
-        "10 more contenders, nearer to host",
+        "10 more contenders, not known to be farther from host than those above",
     ]
 
 

@@ -58,9 +58,9 @@ def delete(api: SimulatedApiServer, name: str) -> None:
 def end(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> Callable[..., JobResult]:
-    """Return a function that ends the program of a run of one or two nodes by SIGTERM."""
+    """Return a function that ends the program of a run of one or two nodes, by SIGTERM unless told."""
 
-    def end_one(nodes: int, status: Doc, *, is_deleted: bool = False) -> JobResult:
+    def end_one(nodes: int, status: Doc, *, is_deleted: bool = False, code: int = 143) -> JobResult:
         one = task(of=SITUATIONS["one-node"]) if nodes == 1 else task()
         if nodes == 1:
             scheduler.submit([one])
@@ -68,13 +68,13 @@ def end(
             wait_until(scheduler, lambda: seen(scheduler, one).pods)
         else:
             name = begin(scheduler, happen, one)
-        files = record(code=143)
+        files = record(code=code)
         api.logs[name] = packed(
             {key: text for key, text in files.items() if nodes == 2 or not key.endswith(".1")}
         )
         pod = api.objects["pods", name]
         meta = {**pod["metadata"], "deletionTimestamp": _NOW} if is_deleted else pod["metadata"]
-        api.apply("pods", {**pod, "metadata": meta, "status": {**over(143), **status}})
+        api.apply("pods", {**pod, "metadata": meta, "status": {**over(code), **status}})
         (result,) = wait_for(scheduler)
         return result
 
@@ -102,6 +102,14 @@ def test_a_pod_that_somebody_deletes_is_named(end: Callable[..., JobResult], nod
     result = end(nodes, {}, is_deleted=True)
     assert result.exit.fault is None
     assert "was deleted while its program ran, and not by Tare" in result.reason
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_pod_that_is_deleted_after_its_program_failed_by_itself_is_not_blamed_on_that(
+    end: Callable[..., JobResult], nodes: int
+) -> None:
+    result = end(nodes, {}, is_deleted=True, code=1)
+    assert (result.exit.code, result.exit.fault, result.reason) == (1, None, "")
 
 
 def test_a_job_that_kueue_suspends_to_make_room_is_the_infrastructures(

@@ -7,6 +7,7 @@ sshconnect2.c) and of nologin(8). A program prints the message of EAGAIN where f
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -88,9 +89,16 @@ def read_result(
     if taken and not result.exit.is_timeout:  # gently: its program got a SIGTERM, and left its record
         return msgspec.structs.replace(result, exit=Exit(fault=taken, elapsed_s=result.exit.elapsed_s))
     reason = control_groups.why_killed(before, after, pods) or control_groups.why_refused(before, after)
-    reason = reason or duplicate or phases.ended_from_outside(pods, job.failure if job else None)
+    reason = reason or duplicate
+    if _was_stopped(result.exit):
+        reason = reason or phases.ended_from_outside(pods, job.failure if job else None)
     reason = reason or _printed_refusal(task, result.step)
     return msgspec.structs.replace(result, reason=reason) if reason else result
+
+
+def _was_stopped(ended: Exit) -> bool:
+    """Return whether a program was ended as a kubelet ends it; others failed before their pod was deleted."""
+    return not ended.is_timeout and ended.signal in {signal.SIGTERM, signal.SIGKILL}
 
 
 def _printed_refusal(task: Task, name: str) -> str:
