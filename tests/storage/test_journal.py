@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tare.core.attempt import Attempt, Series, State
-from tare.core.errors import CampaignError, CampaignLocked
+from tare.core.errors import CampaignError, CampaignLocked, UsageError
 from tare.storage.journal import (
     AttemptBegan,
     AttemptEnded,
@@ -169,7 +169,7 @@ def test_values_that_do_not_each_have_their_coordinates_are_damage(path: Path, c
 @pytest.mark.parametrize("text", [b"dear diary\n", b'{"level": 1}\n', b"no newline", b"-- Boot --\n\0"])
 def test_what_is_no_journal_is_left_as_it_is(path: Path, text: bytes) -> None:
     path.write_bytes(text)
-    with pytest.raises(CampaignError, match="not a journal of tare"):
+    with pytest.raises(UsageError, match="not a journal of tare"):
         Journal(path)
     assert path.read_bytes() == text
 

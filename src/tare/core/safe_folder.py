@@ -20,13 +20,11 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tare.core.errors import STORAGE_FAULTS, UnreadableFile
+from tare.core.named_file import NamedFile
 from tare.core.units import format_bytes
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 MOST_BYTES = 256 * 1024 * 1024
 """The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
@@ -52,32 +50,6 @@ class _OpenFolder(NamedTuple):
 
     depth: int
     descriptor: int
-
-
-class _ReadFile(io.FileIO):
-    """A file that is read, and that names itself in an error of read(2), which knows only a descriptor."""
-
-    def __init__(self, descriptor: int, path: Path) -> None:
-        super().__init__(descriptor, "rb")
-        self._path = path
-
-    def readinto(self, into: WriteableBuffer) -> int | None:
-        """Read a piece. Raises OSError with the file's name; UnreadableFile if the file system fails."""
-        try:
-            return super().readinto(into)
-        except OSError as error:
-            raise self._named(error) from error
-
-    def readall(self) -> bytes:
-        """Read all that is left. Raises as `readinto` does."""
-        try:
-            return super().readall()
-        except OSError as error:
-            raise self._named(error) from error
-
-    def _named(self, error: OSError) -> OSError:
-        kind = UnreadableFile if error.errno in STORAGE_FAULTS else OSError
-        return kind(error.errno, error.strerror, str(self._path))
 
 
 class SafeFolder:
@@ -181,7 +153,7 @@ class SafeFolder:
         Opening and reading it raise UnreadableFile if the file system fails.
         """
         try:
-            return io.BufferedReader(_ReadFile(self.open(), self.path))
+            return io.BufferedReader(NamedFile(self.open(), self.path))
         except OSError as error:
             if error.errno in STORAGE_FAULTS:
                 raise UnreadableFile(error.errno, error.strerror, str(self.path)) from error

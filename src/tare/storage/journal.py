@@ -26,7 +26,7 @@ from types import TracebackType
 import msgspec
 
 from tare.core.attempt import Attempt
-from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked, UnreadableFile
+from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked, UnreadableFile, UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.core.values import CaseId, EpochSeconds, Ordinal
 from tare.storage.alike import Alike
@@ -162,14 +162,14 @@ class Journal:
             raise
 
     def _require_own(self) -> None:
-        """Raise CampaignError for a file that does not begin as a journal does: it may be somebody's own.
+        """Raise UsageError for a file that does not begin as a journal does: it may be somebody's own.
 
         The first line of a journal may be torn: then its beginning is there, or zeros are (a file system may
         write the length of a file before its data).
         """
         head = os.pread(self._descriptor, len(_BEGINNING), 0)
         if not _BEGINNING.startswith(head.rstrip(b"\0")):
-            raise CampaignError(
+            raise UsageError(
                 f"{self.path}: not a journal of tare, and left as it is; move it away, or choose another "
                 "folder"
             )
